@@ -12,7 +12,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "BlueCap",
     products: [
-
+        .library(name: "Futures", targets: ["Futures"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -20,7 +20,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     ],
     targets: [
+        .target(name: "Futures", swiftSettings: strict),
         .target(name: "CReactor"),
+        .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
+        // Code written for the documented API, in the language mode it was written in.
+        .testTarget(
+            name: "FuturesSwift5Tests", dependencies: ["Futures"],
+            swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
     ],
     swiftLanguageModes: [.v6]
 )

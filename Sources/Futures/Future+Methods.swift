@@ -1,0 +1,108 @@
+// swift-format-ignore-file: AmbiguousTrailingClosureOverload
+// Futures out of closures, and out of functions that take a completion block.
+//
+// The overloads are the documents'; a trailing closure says what it takes, so in use they are not ambiguous.
+
+/// A future of what `task` computes, on the default context.
+public func future<T>(_ task: @autoclosure @escaping () -> T) -> Future<T> {
+    future(context: QueueContext.futuresDefault, assumeSendable(making: task))
+}
+
+/// A future of what `task` returns or throws, on `context`.
+@preconcurrency
+public func future<T>(
+    context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
+) -> Future<T> {
+    let future = Future<T>()
+    context.execute(assumeSendable { future.complete(Try(task)) })
+    return future
+}
+
+/// A future of what `method` hands to its completion block: the error if there is one, else the value.
+///
+/// A block called with neither fails the future with ``FuturesError/invalidValue``. Calls after the first are ignored.
+public func future<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> Future<T> {
+    Future { complete in method { value, error in complete(Try(value, error)) } }
+}
+
+/// The same for a block that takes an optional value, where the future is to be of the value itself.
+@_disfavoredOverload
+public func future<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> Future<T> {
+    Future { complete in method { value, error in complete(Try(optional: value, error)) } }
+}
+
+/// A future that fails with the error that `method` hands to its completion block, and succeeds if there is none.
+public func future(method: (@escaping ((any Error)?) -> Void) -> Void) -> Future<Void> {
+    Future { complete in method { error in complete(Try(optional: (), error)) } }
+}
+
+/// A future of the value that `method` hands to its completion block.
+public func future<T>(method: (@escaping (T) -> Void) -> Void) -> Future<T> {
+    Future { complete in method { value in complete(.success(value)) } }
+}
+
+// MARK: - Streams
+
+/// A stream with what `task` returns or throws, on `context`.
+@preconcurrency
+public func futureStream<T>(
+    context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
+) -> FutureStream<T> {
+    let stream = FutureStream<T>()
+    context.execute(assumeSendable { stream.send(Try(task)) })
+    return stream
+}
+
+/// A stream of what `method` hands to its completion block, each time: the error if there is one, else the value.
+///
+/// A block called with neither adds ``FuturesError/invalidValue``.
+public func futureStream<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
+    FutureStream { complete in method { value, error in complete(Try(value, error)) } }
+}
+
+/// The same for a block that takes an optional value, where the stream is to be of the values themselves.
+@_disfavoredOverload
+public func futureStream<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
+    FutureStream { complete in method { value, error in complete(Try(optional: value, error)) } }
+}
+
+/// A stream with an error each time `method` hands one to its completion block, and `()` each time it hands none.
+public func futureStream(method: (@escaping ((any Error)?) -> Void) -> Void) -> FutureStream<Void> {
+    FutureStream { complete in method { error in complete(Try(optional: (), error)) } }
+}
+
+/// A stream of the values that `method` hands to its completion block.
+public func futureStream<T>(method: (@escaping (T) -> Void) -> Void) -> FutureStream<T> {
+    FutureStream { complete in method { value in complete(.success(value)) } }
+}
+
+// MARK: -
+
+extension Try {
+    fileprivate init(optional value: T?, _ error: (any Error)?) {
+        if let error {
+            self = .failure(error)
+        } else if let value {
+            self = .success(value)
+        } else {
+            self = .failure(FuturesError.invalidValue)
+        }
+    }
+
+    /// Where `T` is itself optional, `nil` counts as no value.
+    fileprivate init(_ value: T, _ error: (any Error)?) {
+        let isMissing = (value as? any OptionalValue)?.isMissing ?? false
+        self.init(optional: isMissing ? nil : value, error)
+    }
+}
+
+/// What an optional of any type can tell.
+private protocol OptionalValue {
+    var isMissing: Bool { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var isMissing: Bool {
+        if case .none = self { true } else { false }
+    }
+}

@@ -1,0 +1,127 @@
+import Futures
+import XCTest
+
+/// Handlers and combinators can be taken back in every state, and no other goes with them.
+final class CancelTests: XCTestCase {
+    private let immediate = ImmediateContext()
+
+    func testWhatWasNeverRegisteredCannotBeCancelled() {
+        XCTAssertFalse(Future(value: 1).cancel(CancelToken()))
+        XCTAssertFalse(FutureStream<Int>().cancel(CancelToken()))
+        let promise = Promise<Int>()
+        promise.future.onSuccess(context: immediate) { _ in }
+        XCTAssertFalse(promise.future.cancel(CancelToken()))
+        XCTAssertFalse(promise.future.cancel(.uncancellable))
+    }
+
+    func testOneTokenCancelsAllItsHandlersAndNoOthers() {
+        let promise = Promise<Int>()
+        let token = CancelToken()
+        let seen = Recorder<String>()
+        promise.future.onSuccess(context: immediate, cancelToken: token) { _ in seen("cancelled") }
+        promise.future.onComplete(context: immediate, cancelToken: token) { _ in seen("cancelled") }
+        promise.future.onSuccess(context: immediate, cancelToken: CancelToken()) { _ in seen("other token") }
+        promise.future.onSuccess(context: immediate) { _ in seen("no token") }
+        XCTAssertTrue(promise.future.cancel(token))
+        promise.success(1)
+        XCTAssertEqual(seen.all, ["other token", "no token"])
+    }
+
+    func testACancelledCombinatorNeverCompletes() {
+        let promise = Promise<Int>()
+        let token = CancelToken()
+        let results: [Future<Int>] = [
+            promise.future.map(context: immediate, cancelToken: token) { $0 },
+            promise.future.flatMap(context: immediate, cancelToken: token) { Future(value: $0) },
+            promise.future.withFilter(context: immediate, cancelToken: token) { _ in true },
+            promise.future.recover(context: immediate, cancelToken: token) { _ in 0 },
+            promise.future.andThen(context: immediate, cancelToken: token) { _ in },
+            promise.future.mapError(context: immediate, cancelToken: token) { $0 },
+        ]
+        XCTAssertTrue(promise.future.cancel(token))
+        promise.success(1)
+        XCTAssertFalse(results.contains { $0.completed })
+    }
+
+    func testAfterItHasRunAHandlerCannotBeCancelled() {
+        let promise = Promise<Int>()
+        let token = CancelToken()
+        promise.future.onSuccess(context: immediate, cancelToken: token) { _ in }
+        promise.success(1)
+        XCTAssertFalse(promise.future.cancel(token))
+    }
+
+    func testAHandlerMayCancelTheNextOne() {
+        let promise = Promise<Int>()
+        let token = CancelToken()
+        let seen = Recorder<String>()
+        promise.future.onSuccess(context: immediate) { _ in
+            seen("first")
+            XCTAssertTrue(promise.future.cancel(token))
+        }
+        promise.future.onSuccess(context: immediate, cancelToken: token) { _ in seen("second") }
+        promise.success(1)
+        XCTAssertEqual(seen.all, ["first"])
+    }
+
+    func testAStreamHandlerMayCancelItself() {
+        let promise = StreamPromise<Int>()
+        let token = CancelToken()
+        let seen = Recorder<Int>()
+        promise.stream.onSuccess(context: immediate, cancelToken: token) { value in
+            seen(value)
+            if value == 2 { XCTAssertTrue(promise.stream.cancel(token)) }
+        }
+        for value in 1...4 { promise.success(value) }
+        XCTAssertEqual(seen.all, [1, 2])
+    }
+
+    func testAHandlerAddedByAHandlerCanBeCancelledBeforeItReceivesAnything() {
+        let promise = StreamPromise<Int>(capacity: 5)
+        let token = CancelToken()
+        let seen = Recorder<Int>()
+        promise.stream.onSuccess(context: immediate) { value in
+            guard value == 1 else { return }
+            promise.stream.onSuccess(context: ImmediateContext(), cancelToken: token) { seen($0) }
+            XCTAssertTrue(promise.stream.cancel(token))
+        }
+        promise.success(1)
+        promise.success(2)
+        XCTAssertEqual(seen.all, [])
+    }
+
+    func testNothingComesFromTheStreamsOfACancelledFlatMap() {
+        let outer = StreamPromise<Int>()
+        let inner = StreamPromise<Int>()
+        let token = CancelToken()
+        let result = outer.stream.flatMap(context: immediate, cancelToken: token) { _ -> FutureStream<Int> in
+            inner.stream
+        }
+        outer.success(0)
+        inner.success(1)
+        XCTAssertTrue(outer.stream.cancel(token))
+        inner.success(2)
+        XCTAssertEqual(result.count, 1)
+    }
+
+    func testCancellingLetsGoOfWhatTheHandlerHolds() {
+        final class Held: Sendable {}
+        let promise = Promise<Int>()
+        let stream = StreamPromise<Int>()
+        let token = CancelToken()
+        weak var inFuture: Held?
+        weak var inStream: Held?
+        do {
+            let (first, second) = (Held(), Held())
+            (inFuture, inStream) = (first, second)
+            promise.future.onSuccess(context: immediate, cancelToken: token) { _ in _ = first }
+            stream.stream.onSuccess(context: immediate, cancelToken: token) { _ in _ = second }
+        }
+        XCTAssertNotNil(inFuture)
+        XCTAssertNotNil(inStream)
+        promise.future.cancel(token)
+        stream.stream.cancel(token)
+        XCTAssertNil(inFuture)
+        XCTAssertNil(inStream)
+    }
+}
