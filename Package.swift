@@ -22,11 +22,16 @@ let package = Package(
     targets: [
         .target(name: "Futures", swiftSettings: strict),
         .target(name: "CReactor"),
+        .target(
+            name: "Reactor",
+            dependencies: ["CReactor", "Futures", .product(name: "HeapModule", package: "swift-collections")],
+            swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
             name: "FuturesSwift5Tests", dependencies: ["Futures"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
+        .testTarget(name: "ReactorTests", dependencies: ["Reactor", "Futures"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

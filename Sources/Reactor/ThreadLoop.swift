@@ -1,0 +1,49 @@
+package import Foundation
+import Futures
+import Glibc
+
+/// The loop of real programs: one thread that sleeps in epoll until a descriptor, a timer or posted work needs it.
+///
+/// The thread ends when the loop is stopped or released; work that was posted before still runs, what waits for a time
+/// or a descriptor does not.
+package final class ThreadLoop: EventLoop {
+    private let thread: LoopThread
+
+    /// Starts the thread; `name` is what debuggers and `top -H` show (the kernel keeps fifteen bytes of it).
+    package init(name: String) {
+        thread = LoopThread(name: name)
+        thread.start()
+    }
+
+    deinit {
+        thread.stop()
+    }
+
+    /// Ends the thread after what it is doing now. Any thread; a second call does nothing.
+    package func stop() {
+        thread.stop()
+    }
+
+    package var now: Instant { thread.now }
+    package var date: Date { Date() }
+    package var isCurrent: Bool { thread.isCurrent }
+
+    package func post(_ work: @escaping @Sendable () -> Void) {
+        thread.post(work)
+    }
+
+    @discardableResult
+    package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
+        thread.schedule(after: seconds, work)
+    }
+
+    package func cancel(_ timer: TimerID) {
+        thread.cancel(timer)
+    }
+
+    package func watch(
+        _ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void
+    ) -> Watch {
+        thread.watch(descriptor, for: events, ready)
+    }
+}

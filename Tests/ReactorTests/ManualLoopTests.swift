@@ -1,0 +1,144 @@
+import Foundation
+import Futures
+import Glibc
+import Reactor
+import XCTest
+
+final class ManualLoopTests: XCTestCase {
+    private let loop = ManualLoop()
+    private let log = Locked<[String]>([])
+
+    private func note(_ text: String) -> @Sendable () -> Void {
+        let log = log
+        return { log.withLock { $0.append(text) } }
+    }
+
+    private var noted: [String] { log.withLock { $0 } }
+
+    func testNothingHappensUntilTheLoopIsDriven() {
+        loop.post(note("post"))
+        loop.schedule(after: 0, note("timer"))
+        XCTAssertEqual(noted, [])
+
+        loop.run()
+        XCTAssertEqual(noted, ["post", "timer"])
+    }
+
+    func testWorkPostedFromTheLoopRunsAfterThePresentWork() {
+        let (loop, log) = (loop, log)
+        loop.post {
+            loop.post { log.withLock { $0.append("second") } }
+            log.withLock { $0.append("first") }
+        }
+        loop.run()
+        XCTAssertEqual(noted, ["first", "second"])
+    }
+
+    func testTimersRunInTheOrderOfTheirDeadlinesWithPostsInBetween() {
+        let (loop, log) = (loop, log)
+        loop.schedule(after: 2, note("two"))
+        loop.schedule(after: 1) {
+            log.withLock { $0.append("one at \(loop.now.seconds(since: .origin))") }
+            loop.post { log.withLock { $0.append("posted by one") } }
+            loop.schedule(after: 0.5) { log.withLock { $0.append("one and a half") } }
+        }
+
+        loop.advance(by: 10)
+        XCTAssertEqual(noted, ["one at 1.0", "posted by one", "one and a half", "two"])
+        XCTAssertEqual(loop.now, Instant.origin.advanced(by: 10))
+    }
+
+    func testACancelledTimerDoesNotRun() {
+        let loop = loop
+        let timer = loop.schedule(after: 1, note("cancelled"))
+        loop.schedule(after: 0.5) { loop.cancel(timer) }
+
+        loop.advance(by: 5)
+        XCTAssertEqual(noted, [])
+    }
+
+    func testAdvancingUntilAConditionStopsAtThatInstant() {
+        for second in 1...9 { loop.schedule(after: Double(second), note("\(second)")) }
+
+        XCTAssertTrue(loop.advance(until: { noted.count == 3 }, limit: 60))
+        XCTAssertEqual(loop.now, Instant.origin.advanced(by: 3))
+        XCTAssertFalse(loop.advance(until: { false }, limit: 2))
+        XCTAssertEqual(loop.now, Instant.origin.advanced(by: 5))
+        XCTAssertEqual(noted, ["1", "2", "3", "4", "5"])
+    }
+
+    func testTheWallClockMovesWithVirtualTime() {
+        let before = loop.date
+        loop.advance(by: 3600)
+        XCTAssertEqual(loop.date.timeIntervalSince(before), 3600, accuracy: 1e-6)
+    }
+
+    func testTheLoopIsCurrentOnlyInsideItsWork() {
+        let (loop, log) = (loop, log)
+        XCTAssertFalse(loop.isCurrent)
+        loop.post { log.withLock { $0.append("\(loop.isCurrent)") } }
+        loop.run()
+        XCTAssertEqual(noted, ["true"])
+        XCTAssertFalse(loop.isCurrent)
+    }
+
+    func testAPostFromAnotherThreadWakesALoopThatWaits() {
+        let (loop, log) = (loop, log)
+        DispatchQueue.global().async { loop.post { log.withLock { $0.append("posted") } } }
+
+        XCTAssertTrue(loop.wait(until: { noted == ["posted"] }, limit: 10))
+        XCTAssertEqual(loop.now, .origin)
+    }
+
+    func testWatchedDescriptorsWork() throws {
+        let pipe = try Pipe()
+        let (loop, log) = (loop, log)
+        let watch = Locked<Watch?>(nil)
+        loop.post {
+            let made = loop.watch(pipe.readEnd, for: .readable) { events in
+                pipe.take()
+                log.withLock { $0.append(events == .readable ? "readable" : "\(events)") }
+            }
+            watch.withLock { $0 = made }
+        }
+        loop.run()
+        XCTAssertEqual(noted, [])
+
+        pipe.put()
+        loop.run()
+        XCTAssertEqual(noted, ["readable"])
+
+        loop.post { watch.withLock { $0 }?.cancel() }
+        loop.run()
+        pipe.put()
+        loop.run()
+        XCTAssertEqual(noted, ["readable"])
+    }
+}
+
+/// A pipe that carries single bytes, closed when released.
+final class Pipe: Sendable {
+    let readEnd: Int32
+    let writeEnd: Int32
+
+    init() throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
+        (readEnd, writeEnd) = (ends[0], ends[1])
+    }
+
+    deinit {
+        close(readEnd)
+        close(writeEnd)
+    }
+
+    func put() {
+        var byte: UInt8 = 1
+        write(writeEnd, &byte, 1)
+    }
+
+    func take() {
+        var byte: UInt8 = 0
+        read(readEnd, &byte, 1)
+    }
+}
