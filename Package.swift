@@ -20,11 +20,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     ],
     targets: [
+        // The arrows of Documentation/Architecture.md; `make lint` checks that no import goes another way.
+        .systemLibrary(name: "CDBusLibrary", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .target(name: "CDBus", dependencies: ["CDBusLibrary"]),
         .target(name: "Futures", swiftSettings: strict),
         .target(name: "CReactor"),
         .target(
             name: "Reactor",
             dependencies: ["CReactor", "Futures", .product(name: "HeapModule", package: "swift-collections")],
+            swiftSettings: strict),
+        .target(
+            name: "DBus",
+            dependencies: [
+                "CDBus", "Futures", "Reactor", .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.

@@ -1,0 +1,127 @@
+#include "Private.h"
+
+static DBusConnection *real(cdbus_connection *connection) { return (DBusConnection *)connection; }
+
+/// A copy that `cdbus_free` releases. libdbus has no public string copy; a message's error text is one way, `dbus_malloc`
+/// the plain one.
+static char *copied(const char *text) {
+    size_t length = 0;
+    while (text[length] != '\0') length++;
+    char *copy = dbus_malloc(length + 1);
+    if (copy == NULL) return NULL;
+    for (size_t index = 0; index <= length; index++) copy[index] = text[index];
+    return copy;
+}
+
+cdbus_connection *cdbus_connection_open(const char *address, char **error_name, char **error_text) {
+    DBusError error = DBUS_ERROR_INIT;
+    DBusConnection *connection = dbus_connection_open_private(address, &error);
+    if (connection == NULL) {
+        *error_name = copied(error.name != NULL ? error.name : DBUS_ERROR_FAILED);
+        *error_text = copied(error.message != NULL ? error.message : "");
+        dbus_error_free(&error);
+        return NULL;
+    }
+    // The default for bus connections is `_exit(1)`: never in somebody's application.
+    dbus_connection_set_exit_on_disconnect(connection, FALSE);
+    return (cdbus_connection *)connection;
+}
+
+static dbus_bool_t watch_added(DBusWatch *watch, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->watch_added((cdbus_watch *)watch, handlers->data);
+    return TRUE;
+}
+
+static void watch_removed(DBusWatch *watch, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->watch_removed((cdbus_watch *)watch, handlers->data);
+}
+
+static void watch_toggled(DBusWatch *watch, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->watch_toggled((cdbus_watch *)watch, handlers->data);
+}
+
+static dbus_bool_t timeout_added(DBusTimeout *timeout, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->timeout_added((cdbus_timeout *)timeout, handlers->data);
+    return TRUE;
+}
+
+static void timeout_removed(DBusTimeout *timeout, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->timeout_removed((cdbus_timeout *)timeout, handlers->data);
+}
+
+static void timeout_toggled(DBusTimeout *timeout, void *data) {
+    const cdbus_handlers *handlers = data;
+    handlers->timeout_toggled((cdbus_timeout *)timeout, handlers->data);
+}
+
+bool cdbus_connection_set_handlers(cdbus_connection *connection, const cdbus_handlers *handlers) {
+    // Each registration owns a copy, which libdbus releases with it.
+    cdbus_handlers *watches = dbus_malloc(sizeof *watches);
+    cdbus_handlers *timeouts = dbus_malloc(sizeof *timeouts);
+    if (watches == NULL || timeouts == NULL) {
+        dbus_free(watches);
+        dbus_free(timeouts);
+        return false;
+    }
+    *watches = *handlers;
+    *timeouts = *handlers;
+    return dbus_connection_set_watch_functions(
+               real(connection), watch_added, watch_removed, watch_toggled, watches, dbus_free) &&
+        dbus_connection_set_timeout_functions(
+               real(connection), timeout_added, timeout_removed, timeout_toggled, timeouts, dbus_free);
+}
+
+void cdbus_connection_close(cdbus_connection *connection) {
+    dbus_connection_set_watch_functions(real(connection), NULL, NULL, NULL, NULL, NULL);
+    dbus_connection_set_timeout_functions(real(connection), NULL, NULL, NULL, NULL, NULL);
+    dbus_connection_close(real(connection));
+    // Unread messages, libdbus's own "Disconnected" among them, hold the connection's size counter.
+    DBusMessage *unread;
+    while ((unread = dbus_connection_pop_message(real(connection))) != NULL) dbus_message_unref(unread);
+    dbus_connection_unref(real(connection));
+}
+
+bool cdbus_connection_send(cdbus_connection *connection, cdbus_message *message, uint32_t *serial) {
+    dbus_uint32_t given = 0;
+    bool queued = dbus_connection_send(real(connection), (DBusMessage *)message, &given);
+    *serial = given;
+    return queued;
+}
+
+cdbus_message *cdbus_connection_pop(cdbus_connection *connection) {
+    return (cdbus_message *)dbus_connection_pop_message(real(connection));
+}
+
+bool cdbus_connection_has_output(cdbus_connection *connection) {
+    return dbus_connection_has_messages_to_send(real(connection));
+}
+
+bool cdbus_connection_can_send_descriptors(cdbus_connection *connection) {
+    return dbus_connection_can_send_type(real(connection), DBUS_TYPE_UNIX_FD);
+}
+
+void cdbus_connection_set_unique_name(cdbus_connection *connection, const char *name) {
+    dbus_bus_set_unique_name(real(connection), name);
+}
+
+// libdbus's flags and ours are the same bits.
+_Static_assert(CDBUS_READABLE == DBUS_WATCH_READABLE, "readable");
+_Static_assert(CDBUS_WRITABLE == DBUS_WATCH_WRITABLE, "writable");
+_Static_assert(CDBUS_ERROR == DBUS_WATCH_ERROR, "error");
+_Static_assert(CDBUS_HANGUP == DBUS_WATCH_HANGUP, "hangup");
+
+int cdbus_watch_descriptor(cdbus_watch *watch) { return dbus_watch_get_unix_fd((DBusWatch *)watch); }
+unsigned int cdbus_watch_flags(cdbus_watch *watch) { return dbus_watch_get_flags((DBusWatch *)watch); }
+bool cdbus_watch_enabled(cdbus_watch *watch) { return dbus_watch_get_enabled((DBusWatch *)watch); }
+void cdbus_watch_handle(cdbus_watch *watch, unsigned int flags) { dbus_watch_handle((DBusWatch *)watch, flags); }
+
+int cdbus_timeout_milliseconds(cdbus_timeout *timeout) { return dbus_timeout_get_interval((DBusTimeout *)timeout); }
+bool cdbus_timeout_enabled(cdbus_timeout *timeout) { return dbus_timeout_get_enabled((DBusTimeout *)timeout); }
+void cdbus_timeout_handle(cdbus_timeout *timeout) { dbus_timeout_handle((DBusTimeout *)timeout); }
+
+char *cdbus_machine_id(void) { return dbus_try_get_local_machine_id(NULL); }

@@ -1,0 +1,67 @@
+/// An error as D-Bus knows it: a name for programs and a sentence for people.
+package struct DBusError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let name: String
+    package let message: String
+
+    package init(name: String, message: String) {
+        self.name = name
+        self.message = message
+    }
+
+    package var description: String { message.isEmpty ? name : "\(name): \(message)" }
+}
+
+extension DBusError {
+    /// The names that the specification, libdbus and dbus-daemon use.
+    package enum Name {
+        package static let accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
+        package static let authFailed = "org.freedesktop.DBus.Error.AuthFailed"
+        package static let badAddress = "org.freedesktop.DBus.Error.BadAddress"
+        package static let disconnected = "org.freedesktop.DBus.Error.Disconnected"
+        package static let failed = "org.freedesktop.DBus.Error.Failed"
+        package static let fileNotFound = "org.freedesktop.DBus.Error.FileNotFound"
+        package static let invalidArguments = "org.freedesktop.DBus.Error.InvalidArgs"
+        package static let invalidSignature = "org.freedesktop.DBus.Error.InvalidSignature"
+        package static let limitsExceeded = "org.freedesktop.DBus.Error.LimitsExceeded"
+        package static let matchRuleNotFound = "org.freedesktop.DBus.Error.MatchRuleNotFound"
+        package static let nameHasNoOwner = "org.freedesktop.DBus.Error.NameHasNoOwner"
+        package static let noReply = "org.freedesktop.DBus.Error.NoReply"
+        package static let noServer = "org.freedesktop.DBus.Error.NoServer"
+        package static let propertyReadOnly = "org.freedesktop.DBus.Error.PropertyReadOnly"
+        package static let serviceUnknown = "org.freedesktop.DBus.Error.ServiceUnknown"
+        package static let unknownInterface = "org.freedesktop.DBus.Error.UnknownInterface"
+        package static let unknownMethod = "org.freedesktop.DBus.Error.UnknownMethod"
+        package static let unknownObject = "org.freedesktop.DBus.Error.UnknownObject"
+        package static let unknownProperty = "org.freedesktop.DBus.Error.UnknownProperty"
+    }
+
+    /// A call that was not answered in time. The peer may still have done what it was asked.
+    package static let timedOut = DBusError(name: Name.noReply, message: "No answer came in time.")
+
+    /// The connection was closed by this side.
+    package static let closed = DBusError(name: Name.disconnected, message: "The connection was closed.")
+
+    /// The connection was lost: the bus went away, or threw us out.
+    package static let lost = DBusError(name: Name.disconnected, message: "The connection to the bus was lost.")
+
+    /// The bus was lost before it let us in: it does not know our user, which is what a container's are to the host's bus.
+    static let notAdmitted = DBusError(
+        name: Name.authFailed, message: "The bus has hung up before letting this process in.")
+
+    /// The end of a connection, as the calls that it leaves unanswered see it.
+    static func disconnected(because error: DBusError) -> DBusError {
+        error.name == Name.disconnected ? error : DBusError(name: Name.disconnected, message: error.description)
+    }
+
+    /// A message with a descriptor in it, and this bus or this process has no way to carry it.
+    static let cannotBeSent = DBusError(
+        name: Name.limitsExceeded, message: "The message's file descriptors could not be sent.")
+
+    package static func failed(_ message: String) -> DBusError {
+        DBusError(name: Name.failed, message: message)
+    }
+
+    package static func invalidArguments(_ message: String) -> DBusError {
+        DBusError(name: Name.invalidArguments, message: message)
+    }
+}

@@ -1,0 +1,141 @@
+import CDBus
+package import Foundation
+
+/// Writes a message's values one after another, straight into its wire form.
+///
+/// The types must be what the surrounding array, dictionary or variant was opened for; libdbus ends the process with a
+/// sentence where they are not, since that is a mistake in the program. A text ends at its first zero byte, which D-Bus
+/// cannot carry.
+package struct MessageWriter {
+    private var iterator = cdbus_iter()
+    /// False after a descriptor could not be duplicated.
+    private(set) var isComplete = true
+
+    init(appendingTo pointer: OpaquePointer) {
+        cdbus_iter_init_append(pointer, &iterator)
+    }
+
+    // MARK: Numbers
+
+    package mutating func byte(_ value: UInt8) { append(.byte, value) }
+    package mutating func int16(_ value: Int16) { append(.int16, value) }
+    package mutating func uint16(_ value: UInt16) { append(.uint16, value) }
+    package mutating func int32(_ value: Int32) { append(.int32, value) }
+    package mutating func uint32(_ value: UInt32) { append(.uint32, value) }
+    package mutating func int64(_ value: Int64) { append(.int64, value) }
+    package mutating func uint64(_ value: UInt64) { append(.uint64, value) }
+    package mutating func double(_ value: Double) { append(.double, value) }
+    package mutating func bool(_ value: Bool) { append(.bool, UInt32(value ? 1 : 0)) }
+
+    /// Puts a duplicate of the descriptor into the message; the original stays the caller's.
+    package mutating func descriptor(_ descriptor: Int32) {
+        var value = descriptor
+        if !cdbus_iter_append(&iterator, ArgumentType.descriptor.code, &value) { isComplete = false }
+    }
+
+    private mutating func append<T: BitwiseCopyable>(_ type: ArgumentType, _ value: T) {
+        var value = value
+        requireMemory(cdbus_iter_append(&iterator, type.code, &value))
+    }
+
+    // MARK: Texts
+
+    package mutating func string(_ value: String) {
+        requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.string.code, value))
+    }
+
+    package mutating func string(static value: StaticString) {
+        requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.string.code, value.cString))
+    }
+
+    package mutating func objectPath(_ value: ObjectPath) {
+        requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.objectPath.code, value.rawValue))
+    }
+
+    /// Traps where the text is not a signature.
+    package mutating func signature(_ value: String) {
+        precondition(isValid(value, cdbus_is_signature), "\"\(value)\" is not a signature, such as a{sv}.")
+        requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.signature.code, value))
+    }
+
+    // MARK: Arrays
+
+    /// An array of bytes, in one copy.
+    package mutating func bytes(_ value: some ContiguousBytes) {
+        value.withUnsafeBytes { raw in
+            let bytes = raw.bindMemory(to: UInt8.self)
+            requireMemory(cdbus_iter_append_bytes(&iterator, bytes.baseAddress, bytes.count))
+        }
+    }
+
+    /// An array of strings.
+    package mutating func strings(_ values: some Sequence<String>) {
+        array(of: "s") { array in
+            for value in values { array.string(value) }
+        }
+    }
+
+    /// An array of object paths.
+    package mutating func objectPaths(_ values: some Sequence<ObjectPath>) {
+        array(of: "o") { array in
+            for value in values { array.objectPath(value) }
+        }
+    }
+
+    /// An array whose elements, each of the given signature, the body writes.
+    package mutating func array(of signature: String, _ body: (inout MessageWriter) -> Void) {
+        container(.array, signature, body)
+    }
+
+    /// A dictionary, whose body writes it `entry` by `entry`.
+    package mutating func dictionary(
+        key: String, value: String, _ body: (inout MessageWriter) -> Void
+    ) {
+        container(.array, "{" + key + value + "}", body)
+    }
+
+    /// One entry: the body writes the key, then the value.
+    package mutating func entry(_ body: (inout MessageWriter) -> Void) {
+        container(.dictionaryEntry, nil, body)
+    }
+
+    /// One enof the common `a{sv}` kind.
+    package mutating func entry(
+        _ key: String, variant signature: String, _ body: (inout MessageWriter) -> Void
+    ) {
+        entry { entry in
+            entry.string(key)
+            entry.variant(signature, body)
+        }
+    }
+
+    // MARK: Structures and variants
+
+    package mutating func structure(_ body: (inout MessageWriter) -> Void) {
+        container(.structure, nil, body)
+    }
+
+    /// A variant whose one value, of the given signature, the body writes.
+    package mutating func variant(_ signature: String, _ body: (inout MessageWriter) -> Void) {
+        container(.variant, signature, body)
+    }
+
+    /// The same, with a signature that is known when the program is built.
+    mutating func variant(static signature: StaticString, _ body: (inout MessageWriter) -> Void) {
+        container(.variant, signature.cString, body)
+    }
+
+    private mutating func container(
+        _ type: ArgumentType, _ signature: UnsafePointer<CChar>?, _ body: (inout MessageWriter) -> Void
+    ) {
+        var outside = iterator
+        requireMemory(cdbus_iter_open(&outside, type.code, signature, &iterator))
+        body(&self)
+        requireMemory(cdbus_iter_close(&outside, &iterator))
+        iterator = outside
+    }
+}
+
+private func requireMemory(_ succeeded: Bool) {
+    precondition(succeeded, "The system has no memory left for a D-Bus message.")
+}
