@@ -35,12 +35,14 @@ let package = Package(
                 "CDBus", "Futures", "Reactor", .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
+        .target(name: "GATT", swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
             name: "FuturesSwift5Tests", dependencies: ["Futures"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "ReactorTests", dependencies: ["Reactor", "Futures"], swiftSettings: strict),
+        .testTarget(name: "GATTTests", dependencies: ["GATT"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,206 @@
+public import Foundation
+
+/// The UUID of a service, characteristic or descriptor, in any of Bluetooth's three lengths.
+///
+/// The 16 and 32 bit forms are abbreviations of a 128 bit UUID on the Bluetooth Base UUID
+/// `00000000-0000-1000-8000-00805F9B34FB` (Core Specification, Vol 3, Part B, 2.5.1). The forms of one UUID are equal
+/// and have the same hash:
+///
+/// ```swift
+/// CBUUID(string: "180D") == CBUUID(string: "0000180d-0000-1000-8000-00805f9b34fb")   // true
+/// ```
+///
+/// A value type of sixteen bytes: copying and comparing cost nothing worth counting.
+public struct CBUUID: Hashable, Sendable {
+    /// The first eight bytes, as written from left to right.
+    package let high: UInt64
+    /// The last eight bytes.
+    package let low: UInt64
+
+    static let baseHigh: UInt64 = 0x0000_0000_0000_1000
+    static let baseLow: UInt64 = 0x8000_0080_5F9B_34FB
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A UUID from a literal in your program: 4, 8 or 32 hexadecimal digits, the last with hyphens (8-4-4-4-12).
+    ///
+    /// Upper or lower case. Traps when the text is not a UUID, as it does on Apple's platforms: a misspelled literal
+    /// is a mistake to be found on the first run. For text that comes from outside use `init(validating:)`.
+    public init(string: String) {
+        guard let uuid = CBUUID(validating: string) else {
+            preconditionFailure(
+                """
+                "\(string)" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12), \
+                or use CBUUID(validating:) for text that does not come from your program.
+                """)
+        }
+        self = uuid
+    }
+
+    /// A UUID from text of unknown origin, or `nil` when it is none.
+    ///
+    /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12.
+    public init?(validating text: String) {
+        var text = text
+        guard let uuid = text.withUTF8({ CBUUID(utf8: $0) }) else { return nil }
+        self = uuid
+    }
+
+    /// A UUID from its bytes as written, most significant first; 2, 4 or 16 of them.
+    ///
+    /// Traps on any other count; for bytes from outside use ``init(validating:)-(Data)``.
+    public init(data: Data) {
+        guard let uuid = CBUUID(validating: data) else {
+            preconditionFailure(
+                """
+                A Bluetooth UUID has 2, 4 or 16 bytes, not \(data.count): \
+                use CBUUID(validating:) for data that does not come from your program.
+                """)
+        }
+        self = uuid
+    }
+
+    /// A UUID from its bytes as written, most significant first, or `nil` unless there are 2, 4 or 16 of them.
+    public init?(validating data: Data) {
+        switch data.count {
+        case 2, 4:
+            self.init(data.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+        case 16:
+            self.init(
+                high: data.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
+                low: data.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        default:
+            return nil
+        }
+    }
+
+    /// The 128 bit UUID that Foundation knows by the same name.
+    public init(nsuuid: UUID) {
+        self = withUnsafeBytes(of: nsuuid.uuid) { bytes in
+            CBUUID(
+                high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+                low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+        }
+    }
+
+    /// The UUID that the Bluetooth SIG abbreviates to this number of 16 or 32 bits.
+    public init(_ assignedNumber: UInt32) {
+        self.init(high: UInt64(assignedNumber) << 32 | CBUUID.baseHigh, low: CBUUID.baseLow)
+    }
+
+    /// The number of 16 or 32 bits that abbreviates this UUID, or `nil` when it is not on the Bluetooth Base UUID.
+    public var assignedNumber: UInt32? {
+        guard low == CBUUID.baseLow, high & 0xFFFF_FFFF == CBUUID.baseHigh else { return nil }
+        return UInt32(truncatingIfNeeded: high >> 32)
+    }
+
+    /// The bytes of the shortest form, most significant first: 2, 4 or 16.
+    public var data: Data {
+        guard let number = assignedNumber else {
+            return Data(CBUUID.bigEndianBytes(high) + CBUUID.bigEndianBytes(low))
+        }
+        return Data(CBUUID.bigEndianBytes(UInt64(number)).suffix(number > 0xFFFF ? 4 : 2))
+    }
+
+    /// The same UUID as Foundation's type.
+    public var nsuuid: UUID {
+        let h = CBUUID.bigEndianBytes(high)
+        let l = CBUUID.bigEndianBytes(low)
+        return UUID(
+            uuid: (
+                h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], l[0], l[1], l[2], l[3], l[4], l[5], l[6], l[7]
+            ))
+    }
+
+    private static func bigEndianBytes(_ value: UInt64) -> [UInt8] {
+        withUnsafeBytes(of: value.bigEndian) { Array($0) }
+    }
+}
+
+extension CBUUID: CustomStringConvertible {
+    /// The shortest form in upper case: `"180D"`, `"0001180D"` or `"6E400001-B5A3-F393-E0A9-E50E24DCCA9E"`.
+    public var uuidString: String {
+        guard let number = assignedNumber else { return fullUUIDString }
+        return String(unsafeUninitializedCapacity: 8) { text in
+            let count = number > 0xFFFF ? 8 : 4
+            for index in 0..<count {
+                text[index] = Hexadecimal.upperDigit(UInt64(number), nibblesFromTheRight: count - 1 - index)
+            }
+            return count
+        }
+    }
+
+    /// The 128 bit form in upper case, whatever form the UUID was made from.
+    public var fullUUIDString: String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            var digit = 0
+            for index in 0..<36 {
+                if CBUUID.hyphens.contains(index) {
+                    text[index] = UInt8(ascii: "-")
+                } else {
+                    text[index] = Hexadecimal.upperDigit(digit < 16 ? high : low, nibblesFromTheRight: 15 - digit % 16)
+                    digit += 1
+                }
+            }
+            return 36
+        }
+    }
+
+    public var description: String { uuidString }
+
+    private static let hyphens = [8, 13, 18, 23]
+}
+
+extension CBUUID {
+    /// A UUID from ASCII text where it lies (in a message, say), or `nil` when it is none.
+    ///
+    /// Nothing is allocated: this runs for every UUID of every device that BlueZ reports.
+    package init?(utf8 text: UnsafeBufferPointer<UInt8>) {
+        switch text.count {
+        case 4, 8:
+            guard let number = Hexadecimal.value(text[...]) else { return nil }
+            self.init(UInt32(truncatingIfNeeded: number))
+        case 36:
+            let hyphen = UInt8(ascii: "-")
+            guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,
+                let a = Hexadecimal.value(text[0..<8]), let b = Hexadecimal.value(text[9..<13]),
+                let c = Hexadecimal.value(text[14..<18]), let d = Hexadecimal.value(text[19..<23]),
+                let e = Hexadecimal.value(text[24..<36])
+            else { return nil }
+            self.init(high: a << 32 | b << 16 | c, low: d << 48 | e)
+        case 32:
+            guard let high = Hexadecimal.value(text[0..<16]), let low = Hexadecimal.value(text[16..<32]) else {
+                return nil
+            }
+            self.init(high: high, low: low)
+        default:
+            return nil
+        }
+    }
+
+    /// An order for sorted tables; it means nothing else.
+    package static func precedes(_ a: CBUUID, _ b: CBUUID) -> Bool {
+        a.high != b.high ? a.high < b.high : a.low < b.low
+    }
+}
+
+extension CBUUID: Codable {
+    /// Reads the form that ``encode(to:)`` writes, or any other that `init(validating:)` takes.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let uuid = CBUUID(validating: text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text)\" is not a UUID.")
+        }
+        self = uuid
+    }
+
+    /// Writes ``uuidString``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(uuidString)
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// A measured quantity that is a whole number of steps on the air, such as hundredths of a degree.
+///
+/// ```swift
+/// let temperature = BluetoothSIG.EnvironmentalSensingService.Temperature(21.37)
+/// temperature?.rawValue       // 2137
+/// temperature?.stringValue    // ["Temperature": "21.37 °C"]
+/// ```
+public protocol ScaledCharacteristic: RawDeserializable, StringDeserializable, CharacteristicConfigurable, Hashable
+where RawType: ScalableNumber {
+    /// The unit of ``value``, such as `"°C"`; empty when there is none.
+    static var unit: String { get }
+    /// How many steps of the number on the air make one unit; 1 unless given.
+    static var stepsPerUnit: Double { get }
+    /// The number on the air that says that the quantity is not known; `nil`, unless given, when there is none.
+    static var unknown: RawType? { get }
+}
+
+extension ScaledCharacteristic {
+    public static var stepsPerUnit: Double { 1 }
+    public static var unknown: RawType? { nil }
+    public static var stringValues: [String] { [] }
+
+    /// The quantity in ``unit``, or `nil` when the device says that it is not known.
+    public var value: Double? { rawValue == Self.unknown ? nil : rawValue.doubleValue / Self.stepsPerUnit }
+
+    /// The quantity rounded to the nearest step, or `nil` when that is outside of what can be sent.
+    ///
+    /// - Parameter value: The quantity in ``unit``.
+    public init?(_ value: Double) {
+        guard let rawValue = RawType(nearest: value * Self.stepsPerUnit), rawValue != Self.unknown else { return nil }
+        self.init(rawValue: rawValue)
+    }
+
+    /// The quantity with its unit under the characteristic's name, as `"21.37 °C"`; or `"unknown"`.
+    public var stringValue: [String: String] {
+        guard let value else { return [Self.name: "unknown"] }
+        // Hundredths need two digits after the point, and quarters two as well.
+        let digits = log10(Self.stepsPerUnit)
+        let decimals = digits == digits.rounded() ? Int(digits) : Int(digits) + 2
+        let number = String(format: "%.\(max(decimals, 0))f", value)
+        return [Self.name: Self.unit.isEmpty ? number : "\(number) \(Self.unit)"]
+    }
+
+    /// The quantity that stands under the characteristic's name, with its unit or without.
+    public init?(stringValue: [String: String]) {
+        guard var text = stringValue[Self.name]?.trimmingCharacters(in: .whitespaces) else { return nil }
+        if text == "unknown", let unknown = Self.unknown {
+            self.init(rawValue: unknown)
+            return
+        }
+        if !Self.unit.isEmpty, text.hasSuffix(Self.unit) {
+            text = text.dropLast(Self.unit.count).trimmingCharacters(in: .whitespaces)
+        }
+        guard let value = Double(text) else { return nil }
+        self.init(value)
+    }
+}

@@ -1,0 +1,81 @@
+/// The Secure Hash Algorithm 1 (RFC 3174), for name-based UUIDs and nothing else: it protects nothing any more.
+///
+/// Written out here because neither Foundation on Linux nor the toolchain brings one, and a cryptography package would
+/// be by far this library's largest dependency.
+enum SHA1 {
+    /// Twenty bytes as five words.
+    struct Digest: Equatable {
+        var a: UInt32 = 0x6745_2301
+        var b: UInt32 = 0xEFCD_AB89
+        var c: UInt32 = 0x98BA_DCFE
+        var d: UInt32 = 0x1032_5476
+        var e: UInt32 = 0xC3D2_E1F0
+
+        subscript(byte index: Int) -> UInt8 {
+            let word =
+                switch index / 4 {
+                case 0: a
+                case 1: b
+                case 2: c
+                case 3: d
+                default: e
+                }
+            return UInt8(truncatingIfNeeded: word >> UInt32(24 - index % 4 * 8))
+        }
+    }
+
+    static func hash(_ message: UnsafeBufferPointer<UInt8>) -> Digest {
+        var digest = Digest()
+        // The message, the byte 0x80, zeros, and the length in bits as eight bytes: a whole number of 64 byte blocks.
+        let length = UInt64(message.count) * 8
+        let paddedCount = (message.count + 1 + 8 + 63) / 64 * 64
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 80) { words in
+            for block in stride(from: 0, to: paddedCount, by: 64) {
+                for index in 0..<16 {
+                    words[index] = (0..<4).reduce(UInt32(0)) { word, byte in
+                        let position = block + index * 4 + byte
+                        return word << 8
+                            | UInt32(paddedByte(of: message, at: position, of: paddedCount, bits: length))
+                    }
+                }
+                mix(words, into: &digest)
+            }
+        }
+        return digest
+    }
+
+    private static func paddedByte(
+        of message: UnsafeBufferPointer<UInt8>, at position: Int, of count: Int, bits length: UInt64
+    ) -> UInt8 {
+        if position < message.count { return message[position] }
+        if position == message.count { return 0x80 }
+        let fromTheEnd = count - 1 - position
+        return fromTheEnd < 8 ? UInt8(truncatingIfNeeded: length >> UInt64(fromTheEnd * 8)) : 0
+    }
+
+    private static func mix(_ words: UnsafeMutableBufferPointer<UInt32>, into digest: inout Digest) {
+        for index in 16..<80 {
+            words[index] = rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], by: 1)
+        }
+        var (a, b, c, d, e) = (digest.a, digest.b, digest.c, digest.d, digest.e)
+        for index in 0..<80 {
+            let f: UInt32
+            let k: UInt32
+            switch index {
+            case 0..<20: (f, k) = (b & c | ~b & d, 0x5A82_7999)
+            case 20..<40: (f, k) = (b ^ c ^ d, 0x6ED9_EBA1)
+            case 40..<60: (f, k) = (b & c | b & d | c & d, 0x8F1B_BCDC)
+            default: (f, k) = (b ^ c ^ d, 0xCA62_C1D6)
+            }
+            let next = rotate(a, by: 5) &+ f &+ e &+ k &+ words[index]
+            (a, b, c, d, e) = (next, a, rotate(b, by: 30), c, d)
+        }
+        digest.a &+= a
+        digest.b &+= b
+        digest.c &+= c
+        digest.d &+= d
+        digest.e &+= e
+    }
+
+    private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+}

@@ -1,0 +1,93 @@
+public import Foundation
+
+/// A decimal number as medical devices send it: `mantissa · 10^exponent`, in 32 bits (IEEE 11073-20601, FLOAT-Type).
+///
+/// The exponent is the highest byte, the mantissa the three others. Five mantissas with the exponent 0 are no numbers.
+public struct MedicalFloat: Deserializable, Hashable {
+    /// The number before the power of ten, from -8 388 608 to 8 388 607.
+    public let mantissa: Int32
+    /// The power of ten.
+    public let exponent: Int8
+
+    /// No number: the device measured nothing usable.
+    public static let notANumber = MedicalFloat(bits: 0x007F_FFFF)
+
+    private init(mantissa: Int32, exponent: Int8) {
+        self.mantissa = mantissa
+        self.exponent = exponent
+    }
+
+    private init(bits: UInt32) {
+        mantissa = Int32(bitPattern: bits << 8) >> 8
+        exponent = Int8(truncatingIfNeeded: Int32(bitPattern: bits) >> 24)
+    }
+
+    private var bits: UInt32 {
+        UInt32(UInt8(bitPattern: exponent)) << 24 | UInt32(bitPattern: mantissa) & 0xFF_FFFF
+    }
+
+    /// The nearest number with so many digits after the point, or ``notANumber`` when it cannot be sent.
+    ///
+    /// - Parameters:
+    ///   - value: what is to be sent.
+    ///   - decimals: 0 to 7.
+    public init(_ value: Double, decimals: Int) {
+        let decimals = min(max(decimals, 0), 7)
+        guard let mantissa = Int32(nearest: value * pow(10, Double(decimals))), abs(mantissa) <= 0x7F_FFFD else {
+            self = .notANumber
+            return
+        }
+        self.mantissa = mantissa
+        exponent = Int8(-decimals)
+    }
+
+    /// The number; infinite or not a number where the device says so.
+    public var value: Double {
+        switch mantissa {
+        case 0x7F_FFFF, -0x80_0000, -0x7F_FFFF: .nan
+        case 0x7F_FFFE: .infinity
+        case -0x7F_FFFE: -.infinity
+        // Dividing by a whole power gives 36.4 where multiplying by a tenth gives 36.400000000000006.
+        default:
+            exponent < 0
+                ? Double(mantissa) / pow(10, -Double(exponent)) : Double(mantissa) * pow(10, Double(exponent))
+        }
+    }
+
+    public static var size: Int { 4 }
+
+    public static func deserialize(_ data: Data, start: Int) -> MedicalFloat? {
+        UInt32.deserialize(data, start: start).map { MedicalFloat(bits: $0) }
+    }
+
+    public func serialize() -> Data { bits.serialize() }
+
+    /// The number in decimal digits, with those after the point that were measured; `"12e9"` when it is out of the way.
+    var text: String {
+        guard value.isFinite else { return "unknown" }
+        guard (-7...0).contains(exponent) else { return "\(mantissa)e\(exponent)" }
+        return String(format: "%.\(-exponent)f", value)
+    }
+
+    /// A number from decimal digits, of which those after the point count as measured.
+    init?(text: String) {
+        let parts = text.split(separator: "e", omittingEmptySubsequences: false)
+        if text == "unknown" {
+            self = .notANumber
+        } else if parts.count == 2 {
+            guard let mantissa = Int24(text: parts[0]), let exponent = Int8(parts[1]) else { return nil }
+            self.init(mantissa: mantissa.value, exponent: exponent)
+        } else {
+            guard let value = Double(text), value.isFinite else { return nil }
+            let decimals = text.firstIndex(of: ".").map { text.distance(from: $0, to: text.endIndex) - 1 } ?? 0
+            self.init(value, decimals: decimals)
+        }
+    }
+}
+
+extension Int24 {
+    fileprivate init?(text: Substring) {
+        guard let value = Int32(text) else { return nil }
+        self.init(value)
+    }
+}
