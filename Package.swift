@@ -36,6 +36,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "GATT", swiftSettings: strict),
+        .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
@@ -43,6 +44,8 @@ let package = Package(
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "ReactorTests", dependencies: ["Reactor", "Futures"], swiftSettings: strict),
         .testTarget(name: "GATTTests", dependencies: ["GATT"], swiftSettings: strict),
+        .testTarget(
+            name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

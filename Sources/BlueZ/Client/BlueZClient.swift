@@ -1,0 +1,198 @@
+import DBus
+import Futures
+package import Reactor
+
+/// This process's one link to the `bluetoothd` of a bus, shared by all managers that use that bus.
+///
+/// It connects, watches the daemon, keeps an ``ObjectTree`` current, shares one discovery session per adapter among any
+/// number of scans, and starts over by itself when daemon or bus come back. Nothing is done before the first observer is
+/// added and nothing is left behind after the last one has gone.
+///
+/// Unchecked `Sendable`: all mutable state is touched on ``loop`` only. It is not behind a lock because observers are
+/// called while it is being read, and no lock may be held then.
+package final class BlueZClient: @unchecked Sendable {
+    package let loop: any EventLoop
+    let address: BusAddress
+
+    // All below: on the loop only.
+    var objects = ObjectTree()
+    var daemon = DaemonMachine()
+    var link: Link?
+    var daemonTimer: TimerID?
+    /// Runs from the last observer's departure on, until everything is closed.
+    private var leaveTimer: TimerID?
+    var sessions: [ObjectKey: DiscoverySession] = [:]
+    var scans: [ScanID: ScanEntry] = [:]
+    /// Adapters that heard something in the present batch.
+    var heardAdapters: [ObjectKey] = []
+    private var observers: [ObserverEntry] = []
+    /// Observers whose observation ended before they were added.
+    private var departed: Set<UInt64> = []
+    private var hasNews = false
+
+    private let lastID = Locked<UInt64>(0)
+
+    init(address: BusAddress, loop: any EventLoop) {
+        self.address = address
+        self.loop = loop
+    }
+
+    /// A number that nothing else of this client has. Any thread.
+    func makeID() -> UInt64 {
+        lastID.withLock { id in
+            id += 1
+            return id
+        }
+    }
+
+    func requireLoop() {
+        assert(loop.isCurrent, "This belongs on the client's loop: wrap it in client.loop.post { … }.")
+    }
+
+    // MARK: Reading; on the loop only
+
+    /// How far the client has come.
+    package var availability: Availability { daemon.availability }
+
+    /// The daemon's objects as they are now; on the loop only.
+    package func withTree<R>(_ body: (borrowing ObjectTree) throws -> R) rethrows -> R {
+        requireLoop()
+        return try body(objects)
+    }
+}
+
+// MARK: - Observers
+
+/// An observer while it is to be called. On the loop; unchecked for the same reason as the client.
+private final class ObserverEntry {
+    let id: UInt64
+    let observer: any BlueZObserver
+    var isActive = true
+
+    init(id: UInt64, observer: any BlueZObserver) {
+        self.id = id
+        self.observer = observer
+    }
+}
+
+extension BlueZClient {
+    /// Begins to tell the observer what happens. Any thread; the first call to it comes after this returns.
+    package func observe(_ observer: any BlueZObserver) -> Observation {
+        let id = makeID()
+        loop.post { self.add(observer, id: id) }
+        return Observation(client: self, id: id)
+    }
+
+    private func add(_ observer: any BlueZObserver, id: UInt64) {
+        guard departed.remove(id) == nil else { return }
+        observers.append(ObserverEntry(id: id, observer: observer))
+        cancelLeaveTimer()
+        guard daemon.state == .idle else { return tellAll(to: observer) }
+        perform(daemon.start())
+        batchEnded()
+    }
+
+    /// What a newcomer missed, in the order in which it would have heard it.
+    private func tellAll(to observer: any BlueZObserver) {
+        if objects.isLoaded {
+            for key in objects.adapterKeys { observer.treeChanged(.adapterAdded(key), in: objects) }
+            objects.forEachDevice { handle in
+                let isHeard = objects[handle].fields.contains(.rssi)
+                observer.treeChanged(.deviceAdded(handle, isHeard: isHeard), in: objects)
+            }
+        }
+        observer.availabilityChanged(daemon.availability, in: self)
+        observer.batchEnded()
+    }
+
+    func removeObserver(_ id: UInt64) {
+        loop.perform { [self] in
+            guard let index = observers.firstIndex(where: { $0.id == id }) else {
+                departed.insert(id)
+                return
+            }
+            observers.remove(at: index).isActive = false
+            guard observers.isEmpty else { return }
+            // Not inside a report: the tree that is being read is about to be cleared.
+            loop.post { [self] in if observers.isEmpty { leave() } }
+        }
+    }
+
+    /// Nobody is interested any more: BlueZ gets the time to answer what ends our part in it, a second at the most.
+    private func leave() {
+        for id in scans.keys.sorted(by: { $0.rawValue < $1.rawValue }) { stopScan(id) }
+        closeWhenSettled()
+        // A timer of an earlier departure would cut this one short.
+        cancelLeaveTimer()
+        guard daemon.state != .idle else { return }
+        leaveTimer = loop.schedule(after: 1) { [weak self] in self?.close() }
+    }
+
+    private func cancelLeaveTimer() {
+        if let leaveTimer { loop.cancel(leaveTimer) }
+        leaveTimer = nil
+    }
+
+    private func closeWhenSettled() {
+        guard let unsettled = sessions.values.first(where: { !$0.machine.isSettled }) else { return close() }
+        unsettled.waiting.append { [weak self] in self?.closeWhenSettled() }
+    }
+
+    private func close() {
+        // Somebody may have come meanwhile.
+        guard observers.isEmpty, daemon.state != .idle else { return }
+        cancelLeaveTimer()
+        endAllScans()
+        perform(daemon.stop())
+        hasNews = false
+    }
+
+    func tell(_ availability: Availability) {
+        hasNews = true
+        for entry in observers where entry.isActive { entry.observer.availabilityChanged(availability, in: self) }
+    }
+}
+
+// MARK: - The tree
+
+extension BlueZClient {
+    /// A signal of the daemon.
+    func received(_ signal: Message) {
+        var changes = ChangeBuffer()
+        objects.apply(signal, into: &changes)
+        deliver(changes)
+    }
+
+    func load(_ reply: Message) {
+        var changes = ChangeBuffer()
+        objects.load(reply, into: &changes)
+        deliver(changes)
+    }
+
+    func clearTree() {
+        var changes = ChangeBuffer()
+        objects.clear(into: &changes)
+        deliver(changes)
+    }
+
+    private func deliver(_ changes: ChangeBuffer) {
+        guard !changes.isEmpty else { return }
+        hasNews = true
+        let observers = observers
+        var mustSweep = false
+        changes.forEach { change in
+            followDiscovery(change)
+            for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
+            if case .deviceRemoved = change { mustSweep = true }
+        }
+        if mustSweep { objects.sweep() }
+    }
+
+    /// All messages that had arrived together are worked off.
+    func batchEnded() {
+        hearSessions()
+        guard hasNews else { return }
+        hasNews = false
+        for entry in observers where entry.isActive { entry.observer.batchEnded() }
+    }
+}

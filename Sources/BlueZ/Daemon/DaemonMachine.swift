@@ -1,0 +1,184 @@
+package import DBus
+
+/// How far we have come on the way to `bluetoothd`: bus, daemon, tree of objects.
+package enum Availability: Hashable, Sendable {
+    /// No answer yet, neither good nor bad.
+    case connecting
+    /// There is no bus, or it was lost. Tried again by itself.
+    case noBus(DBusError)
+    /// The bus, or its policy for `org.bluez`, does not let us in.
+    case refused(DBusError)
+    /// The bus is there and nobody on it owns `org.bluez`.
+    case noDaemon
+    /// The daemon is there, its objects are being read.
+    case loading
+    /// The tree is complete, and kept current.
+    case ready
+}
+
+/// Follows the bus, then the daemon's name, then the reading of its objects, and starts over wherever the chain breaks.
+///
+/// Pure: calls go out as effects, time comes in as ``timerFired()``. There is one timer, because at any moment there is
+/// one thing to wait for.
+package struct DaemonMachine {
+    package typealias LoadID = UInt32
+
+    package enum Effect: Hashable, Sendable {
+        case openBus
+        case closeBus
+        /// Subscribe to the daemon's signals and watch its name; once for each opened bus.
+        case watchDaemon
+        /// Ask for all objects; answer with ``DaemonMachine/loadReplied(_:error:)``.
+        case load(LoadID)
+        /// Every object is gone.
+        case clearTree
+        case startTimer(seconds: Double)
+        case cancelTimer
+        case report(Availability)
+    }
+
+    package enum State: Hashable, Sendable {
+        /// Nobody is interested.
+        case idle
+        case connecting
+        /// The bus could not be reached; the timer runs.
+        case waitingForBus
+        /// The bus has not yet said who owns the name.
+        case watching
+        case absent
+        case loading(owner: String, LoadID)
+        /// The objects could not be read; the timer runs.
+        case waitingToLoad(owner: String)
+        /// The policy forbids us to call this owner. Another one may be treated otherwise.
+        case refused(owner: String)
+        case ready(owner: String)
+    }
+
+    private static let firstBusDelay = 0.5
+    private static let firstLoadDelay = 1.0
+    private static let longestDelay = 30.0
+
+    package private(set) var state: State = .idle
+    package private(set) var availability: Availability = .connecting
+
+    private var attempts = 0
+    private var nextLoad: LoadID = 1
+
+    package init() {}
+
+    /// Somebody is interested.
+    package mutating func start() -> [Effect] {
+        guard state == .idle else { return [] }
+        state = .connecting
+        attempts = 0
+        return [.openBus] + report(.connecting)
+    }
+
+    /// Nobody is interested any more: leave nothing behind.
+    package mutating func stop() -> [Effect] {
+        guard state != .idle else { return [] }
+        let cleared = clearTree()
+        state = .idle
+        availability = .connecting
+        return cleared + [.cancelTimer, .closeBus]
+    }
+
+    package mutating func busOpened() -> [Effect] {
+        switch state {
+        case .connecting:
+            state = .watching
+            attempts = 0
+            return [.watchDaemon]
+        case .idle, .waitingForBus, .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
+            return []
+        }
+    }
+
+    /// The bus could not be reached, or was lost.
+    package mutating func busClosed(_ error: DBusError) -> [Effect] {
+        switch state {
+        case .idle, .waitingForBus:
+            return []
+        case .connecting, .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
+            let cleared = clearTree()
+            state = .waitingForBus
+            let refused = BlueZError(error).cause == .accessDenied
+            return cleared + report(refused ? .refused(error) : .noBus(error)) + [delay(from: Self.firstBusDelay)]
+        }
+    }
+
+    /// Who owns `org.bluez` now; the first answer always comes.
+    package mutating func ownerChanged(_ owner: String?) -> [Effect] {
+        switch state {
+        case .idle, .connecting, .waitingForBus:
+            return []
+        case .loading(owner: owner, _), .waitingToLoad(owner: owner), .refused(owner: owner), .ready(owner: owner):
+            return []
+        case .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
+            let cleared = clearTree() + [.cancelTimer]
+            attempts = 0
+            guard let owner else {
+                state = .absent
+                return cleared + report(.noDaemon)
+            }
+            return cleared + load(from: owner)
+        }
+    }
+
+    package mutating func loadReplied(_ load: LoadID, error: DBusError?) -> [Effect] {
+        guard case .loading(let owner, load) = state else { return [] }
+        guard let error else {
+            state = .ready(owner: owner)
+            attempts = 0
+            return report(.ready)
+        }
+        guard BlueZError(error).cause != .accessDenied else {
+            state = .refused(owner: owner)
+            return report(.refused(error))
+        }
+        // A daemon that is starting or hung. If it died, its name changes hands and says so.
+        state = .waitingToLoad(owner: owner)
+        return [delay(from: Self.firstLoadDelay)]
+    }
+
+    package mutating func timerFired() -> [Effect] {
+        switch state {
+        case .waitingForBus:
+            state = .connecting
+            return [.openBus]
+        case .waitingToLoad(let owner):
+            return load(from: owner)
+        case .idle, .connecting, .watching, .absent, .loading, .refused, .ready:
+            return []
+        }
+    }
+
+    /// Whether the answer to this question is still of interest.
+    package func isWaiting(for load: LoadID) -> Bool {
+        if case .loading(_, load) = state { true } else { false }
+    }
+
+    private mutating func load(from owner: String) -> [Effect] {
+        let load = nextLoad
+        nextLoad &+= 1
+        state = .loading(owner: owner, load)
+        return report(.loading) + [.load(load)]
+    }
+
+    private func clearTree() -> [Effect] {
+        guard case .ready = state else { return [] }
+        return [.clearTree]
+    }
+
+    private mutating func delay(from first: Double) -> Effect {
+        let seconds = min(first * Double(1 << min(attempts, 16)), Self.longestDelay)
+        attempts += 1
+        return .startTimer(seconds: seconds)
+    }
+
+    private mutating func report(_ new: Availability) -> [Effect] {
+        guard new != availability || new == .connecting else { return [] }
+        availability = new
+        return [.report(new)]
+    }
+}

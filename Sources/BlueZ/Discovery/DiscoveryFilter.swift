@@ -1,0 +1,49 @@
+package import GATT
+
+/// What `Adapter1.SetDiscoveryFilter` is told: which devices `bluetoothd` shall report.
+///
+/// A filter only saves work. BlueZ merges the filters of all its clients, so a device that matches nobody's filter but a
+/// stranger's is reported to us too: whoever scans checks again what arrives.
+package struct DiscoveryFilter: Hashable, Sendable {
+    /// Services of which a device must advertise at least one; sorted and unique. Empty: any device.
+    package private(set) var uuids: [CBUUID]
+    /// The weakest signal to report, in dBm; `nil`: any.
+    package private(set) var rssi: Int16?
+    /// A prefix of the address or of the name, case and all; `nil`: any.
+    package private(set) var pattern: String?
+    /// Whether manufacturer and service data are signalled at each sighting, even unchanged.
+    package private(set) var reportsDuplicateData: Bool
+
+    /// The range that `bluetoothd` accepts; outside it the whole filter is refused (`parse_rssi` in its adapter.c).
+    private static let rssiRange: ClosedRange<Int16> = -127...20
+
+    package init(
+        uuids: [CBUUID] = [], rssi: Int16? = nil, pattern: String? = nil, reportsDuplicateData: Bool = false
+    ) {
+        self.uuids = Set(uuids).sorted(by: CBUUID.precedes)
+        self.rssi = rssi.map { min(max($0, Self.rssiRange.lowerBound), Self.rssiRange.upperBound) }
+        // An empty pattern means "any device" to BlueZ as well, but costs it a comparison per report.
+        self.pattern = pattern?.isEmpty == true ? nil : pattern
+        self.reportsDuplicateData = reportsDuplicateData
+    }
+
+    /// The narrowest filter that lets through whatever one of `filters` lets through.
+    ///
+    /// One scan without services, threshold or pattern makes the whole session go without. Two different patterns cannot
+    /// be one, so both fall away. Of no filters at all the union is the one that lets everything through.
+    package static func union(_ filters: some Sequence<DiscoveryFilter>) -> DiscoveryFilter {
+        var iterator = filters.makeIterator()
+        guard var union = iterator.next() else { return DiscoveryFilter() }
+        while let filter = iterator.next() {
+            if union.uuids.isEmpty || filter.uuids.isEmpty {
+                union.uuids = []
+            } else if union.uuids != filter.uuids {
+                union.uuids = Set(union.uuids).union(filter.uuids).sorted(by: CBUUID.precedes)
+            }
+            if let a = union.rssi, let b = filter.rssi { union.rssi = min(a, b) } else { union.rssi = nil }
+            if union.pattern != filter.pattern { union.pattern = nil }
+            if filter.reportsDuplicateData { union.reportsDuplicateData = true }
+        }
+        return union
+    }
+}

@@ -1,0 +1,353 @@
+/// Decides what one adapter's discovery session needs next, so that every scan of this process gets its reports.
+///
+/// BlueZ keeps one session and one filter per client and adapter: this machine shares them among any number of scans.
+/// At most one call is under way at any time. `StopDiscovery` during a pending `StartDiscovery` would be refused, and
+/// calls that overtake one another are how a session ends up half alive. After each answer the machine compares what is
+/// wanted with what is there and takes the next step.
+///
+/// No clock, no bus: time comes in as ``timerFired(_:)`` and calls go out as ``Effect``s.
+package struct DiscoveryMachine {
+    package typealias RequestID = UInt32
+
+    /// How long to wait before each further attempt, in seconds; then the scans fail. Behaviour A3.
+    package static let retryDelays: [Double] = [0.1, 0.25, 0.5, 1]
+    /// The same for scans that ran before the adapter was lost. The kernel goes on with the discovery of a daemon that
+    /// died, for the 10.24 s of its LE scan, and lets the next daemon begin none until then (seen with 5.66 on 6.1).
+    package static let resumptionDelays: [Double] = [0.1, 0.25, 0.5, 1, 2, 3, 5]
+    /// The watchdog looks this often within its time, so that silence is noticed at most a third late and no report
+    /// ever has to touch a timer.
+    private static let watchdogTicks = 3
+    /// How far fruitless restarts stretch the watchdog's time: a room may simply be quiet.
+    private static let longestWatchdogStretch = 8
+
+    package private(set) var session: Session = .unavailable
+    /// In the order in which they were added.
+    package private(set) var scans: [Scan] = []
+
+    private var nextRequest: RequestID = 1
+    /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
+    private var mayBeUp = false
+    /// Whether BlueZ keeps a filter of ours.
+    private var hasFilter = false
+    private var attempts = 0
+    private var hasCleared = false
+    /// Scans that were told they run; the others get ``Effect/scanStarted(_:)`` first.
+    private var announced: Set<ScanID> = []
+    /// Set from the moment a running session was lost until it is up again.
+    private var restartReason: ScanRestartReason?
+    private var silentTicks = 0
+    private var watchdogStretch = 1
+    private var fruitlessRestarts = 0
+
+    package init() {}
+
+    /// Whether nothing is wanted and nothing is left in BlueZ.
+    package var isAtRest: Bool { scans.isEmpty && (session == .idle || session == .unavailable) }
+
+    /// Whether what is there is what is wanted, or nothing can be done about it: no call is under way, no timer runs.
+    package var isSettled: Bool {
+        switch session {
+        case .unavailable, .idle, .running: true
+        case .settingFilter, .starting, .updatingFilter, .stopping, .clearingFilter, .waiting: false
+        }
+    }
+
+    private var delays: [Double] {
+        restartReason == .adapterReturned ? Self.resumptionDelays : Self.retryDelays
+    }
+
+    private var wanted: DiscoveryFilter? { scans.isEmpty ? nil : .union(scans.lazy.map(\.filter)) }
+
+    // MARK: What users want
+
+    package mutating func scanAdded(_ scan: Scan) -> [Effect] {
+        let watchdog = watchdogSeconds
+        scans.append(scan)
+        let effects = reconcile()
+        guard case .running = session, watchdogSeconds != watchdog else { return effects }
+        return effects + startWatchdog()
+    }
+
+    /// The scan goes on with another filter.
+    package mutating func scanChanged(_ id: ScanID, _ filter: DiscoveryFilter) -> [Effect] {
+        guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
+        scans[index].filter = filter
+        return reconcile()
+    }
+
+    package mutating func scanRemoved(_ id: ScanID) -> [Effect] {
+        guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
+        scans.remove(at: index)
+        announced.remove(id)
+        return reconcile()
+    }
+
+    // MARK: What the adapter is
+
+    package mutating func poweredOn() -> [Effect] {
+        guard session == .unavailable else { return [] }
+        session = .idle
+        resetAttempts()
+        return reconcile()
+    }
+
+    /// The adapter is off. `bluetoothd` has dropped session and filter, and may never answer the call that was pending.
+    package mutating func poweredOff() -> [Effect] { becomeUnavailable() }
+
+    /// The adapter, the daemon or the bus is gone, and the session with it.
+    package mutating func adapterRemoved() -> [Effect] { becomeUnavailable() }
+
+    private mutating func becomeUnavailable() -> [Effect] {
+        if !announced.isEmpty { restartReason = .adapterReturned }
+        session = .unavailable
+        mayBeUp = false
+        hasFilter = false
+        resetAttempts()
+        fruitlessRestarts = 0
+        watchdogStretch = 1
+        return [.cancelTimer(.retry), .cancelTimer(.watchdog)]
+    }
+
+    /// `Discovering` changed. BlueZ has one for all its clients; false while we hold a session means that ours is dead.
+    package mutating func discoveringChanged(_ discovering: Bool) -> [Effect] {
+        switch session {
+        case .running, .updatingFilter:
+            guard !discovering else { return [] }
+            return restart(.discoveringEnded)
+        case .unavailable, .idle, .settingFilter, .starting, .stopping, .clearingFilter, .waiting:
+            // On its way up or down: false is the echo of the last session, true the herald of the next.
+            return []
+        }
+    }
+
+    /// A device was heard: the radio lives. Cheap enough for every batch of reports.
+    package mutating func heard() {
+        silentTicks = 0
+        watchdogStretch = 1
+        fruitlessRestarts = 0
+    }
+
+    // MARK: Answers
+
+    package mutating func setFilterReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        switch session {
+        case .settingFilter(request, let filter):
+            // Without SetDiscoveryFilter (an old kernel, a small fake) everything is reported, and filtered by the scans.
+            if let error, error.cause != .unknownMethod, error.cause != .notSupported {
+                return startFailed(error)
+            }
+            hasFilter = true
+            guard !scans.isEmpty else {
+                session = .idle
+                return reconcile()
+            }
+            guard wanted == filter else { return setFilter() }
+            let next = makeRequest()
+            session = .starting(next, filter)
+            mayBeUp = true
+            return [.startDiscovery(next)]
+        case .updatingFilter(request, let filter):
+            if let error {
+                guard error.cause == .unknownMethod || error.cause == .notSupported else {
+                    return restart(.filterRefused)
+                }
+            }
+            session = .running(filter)
+            return announce() + reconcile()
+        case .clearingFilter(request):
+            hasFilter = false
+            session = .idle
+            return reconcile()
+        case .unavailable, .idle, .settingFilter, .starting, .running, .updatingFilter, .stopping, .clearingFilter,
+            .waiting:
+            return []
+        }
+    }
+
+    package mutating func startReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        guard case .starting(request, let filter) = session else { return [] }
+        if let error { return startFailed(error) }
+        session = .running(filter)
+        resetAttempts()
+        silentTicks = 0
+        return startWatchdog() + announce() + reconcile()
+    }
+
+    package mutating func stopReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        guard case .stopping(request, let purpose) = session else { return [] }
+        // A start that timed out may still be pending over there; until it is done, stopping is refused.
+        let isRefused = error?.cause == .inProgress || error?.cause == .noReply
+        if !isRefused { mayBeUp = false }
+        guard !(isRefused && scans.isEmpty && attempts < delays.count) else { return waitAndRetry(.stop) }
+        switch purpose {
+        case .unwanted:
+            mayBeUp = false
+            resetAttempts()
+            session = .idle
+            return reconcile()
+        case .restart:
+            session = .idle
+            guard fruitlessRestarts > 1, !scans.isEmpty else { return reconcile() }
+            // The last restart did not bring a single report. Do not spin.
+            session = .waiting(.start)
+            let seconds = min(Double(1 << min(fruitlessRestarts - 2, 5)), 30)
+            return [.startTimer(.retry, seconds: seconds)]
+        case .clearing:
+            return waitAndRetry(.start)
+        }
+    }
+
+    package mutating func timerFired(_ timer: Timer) -> [Effect] {
+        switch (timer, session) {
+        case (.retry, .waiting(.start)):
+            session = .idle
+            return reconcile()
+        case (.retry, .waiting(.stop)):
+            session = .idle
+            return reconcile()
+        case (.watchdog, .running), (.watchdog, .updatingFilter):
+            guard watchdogSeconds != nil else { return [] }
+            silentTicks += 1
+            guard silentTicks >= Self.watchdogTicks * watchdogStretch else { return startWatchdog() }
+            watchdogStretch = min(watchdogStretch * 2, Self.longestWatchdogStretch)
+            return restart(.silence)
+        case (.retry, .unavailable), (.retry, .idle), (.retry, .settingFilter), (.retry, .starting),
+            (.retry, .running), (.retry, .updatingFilter), (.retry, .stopping), (.retry, .clearingFilter),
+            (.watchdog, .clearingFilter), (.watchdog, .unavailable),
+            (.watchdog, .idle), (.watchdog, .settingFilter), (.watchdog, .starting), (.watchdog, .stopping),
+            (.watchdog, .waiting):
+            // A timer that fired while it was being cancelled ends nothing.
+            return []
+        }
+    }
+}
+
+// MARK: - Steps
+
+extension DiscoveryMachine {
+    /// The next step from a session at rest towards what is wanted; nothing while a call is under way.
+    private mutating func reconcile() -> [Effect] {
+        switch session {
+        case .idle:
+            guard scans.isEmpty else { return setFilter() }
+            if mayBeUp { return stop(.unwanted) }
+            return hasFilter ? takeFilterBack() : []
+        case .running(let filter):
+            guard let wanted else { return stop(.unwanted) }
+            guard wanted != filter else { return announce() }
+            let request = makeRequest()
+            session = .updatingFilter(request, wanted)
+            return [.setFilter(request, wanted)]
+        case .waiting(.start) where scans.isEmpty:
+            session = .idle
+            resetAttempts()
+            return [.cancelTimer(.retry)] + reconcile()
+        case .unavailable, .settingFilter, .starting, .updatingFilter, .stopping, .clearingFilter, .waiting:
+            return []
+        }
+    }
+
+    private mutating func setFilter() -> [Effect] {
+        guard let wanted else { return [] }
+        let request = makeRequest()
+        session = .settingFilter(request, wanted)
+        return [.setFilter(request, wanted)]
+    }
+
+    /// Nobody scans any more and no session is left; its filter is.
+    private mutating func takeFilterBack() -> [Effect] {
+        let request = makeRequest()
+        session = .clearingFilter(request)
+        return [.clearFilter(request)]
+    }
+
+    private mutating func stop(_ purpose: Purpose) -> [Effect] {
+        let request = makeRequest()
+        session = .stopping(request, purpose)
+        return [.cancelTimer(.watchdog), .stopDiscovery(request)]
+    }
+
+    private mutating func restart(_ reason: ScanRestartReason) -> [Effect] {
+        restartReason = reason
+        fruitlessRestarts += 1
+        return stop(.restart)
+    }
+
+    private mutating func startFailed(_ error: BlueZError) -> [Effect] {
+        // After these two the session may be up all the same, or come up yet.
+        if error.cause != .inProgress, error.cause != .noReply { mayBeUp = false }
+        guard !scans.isEmpty else {
+            session = .idle
+            return reconcile()
+        }
+        switch error.cause {
+        case .inProgress, .noReply:
+            guard attempts < delays.count else { return fail(error) }
+            guard hasCleared else {
+                hasCleared = true
+                return stop(.clearing)
+            }
+            return waitAndRetry(.start)
+        case .notReady:
+            // Powered on according to its property, not yet according to the daemon.
+            guard attempts < delays.count else { return fail(error) }
+            return waitAndRetry(.start)
+        case .serviceGone, .disconnected, .unknownObject:
+            // The removal that follows on the bus says what becomes of the adapter.
+            session = .unavailable
+            return []
+        case .blocked, .failed, .invalidArguments, .notSupported, .notAuthorized, .notPermitted, .notAvailable,
+            .alreadyExists, .doesNotExist, .alreadyConnected, .notConnected, .accessDenied, .unknownMethod, .other:
+            return fail(error)
+        }
+    }
+
+    private mutating func waitAndRetry(_ step: Step) -> [Effect] {
+        session = .waiting(step)
+        guard !(step == .start && scans.isEmpty) else { return reconcile() }
+        let seconds = delays[min(attempts, delays.count - 1)]
+        attempts += 1
+        return [.startTimer(.retry, seconds: seconds)]
+    }
+
+    private mutating func fail(_ error: BlueZError) -> [Effect] {
+        let failed = scans.map { Effect.scanFailed($0.id, error) }
+        scans = []
+        announced = []
+        restartReason = nil
+        session = .idle
+        resetAttempts()
+        // What refuses every start is not ours to end; what never answered may have begun.
+        if error.cause != .noReply { mayBeUp = false }
+        return failed + reconcile()
+    }
+
+    /// Tells each scan, once, that it runs, or that it runs again.
+    private mutating func announce() -> [Effect] {
+        let reason = restartReason
+        restartReason = nil
+        return scans.compactMap { scan in
+            guard announced.insert(scan.id).inserted else {
+                return reason.map { .scanRestarted(scan.id, $0) }
+            }
+            return .scanStarted(scan.id)
+        }
+    }
+
+    private var watchdogSeconds: Double? { scans.compactMap(\.watchdogSeconds).min() }
+
+    private func startWatchdog() -> [Effect] {
+        guard let watchdogSeconds else { return [] }
+        return [.startTimer(.watchdog, seconds: watchdogSeconds / Double(Self.watchdogTicks))]
+    }
+
+    private mutating func resetAttempts() {
+        attempts = 0
+        hasCleared = false
+    }
+
+    private mutating func makeRequest() -> RequestID {
+        defer { nextRequest &+= 1 }
+        return nextRequest
+    }
+}

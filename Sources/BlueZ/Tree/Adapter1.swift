@@ -1,0 +1,152 @@
+import DBus
+package import GATT
+
+/// `org.bluez.Adapter1`: a Bluetooth controller of this machine.
+package struct Adapter1: Sendable {
+    /// Which properties there are.
+    package internal(set) var fields: Fields = []
+    var truths: Fields = []
+    package internal(set) var address: BluetoothAddress?
+    package internal(set) var addressType = BluetoothAddress.AddressType.public
+    /// The name of the machine.
+    package internal(set) var name = ""
+    /// The name that others see.
+    package internal(set) var alias = ""
+    package internal(set) var uuids: [CBUUID] = []
+    /// `central`, `peripheral`, `central-peripheral`.
+    package internal(set) var roles: [String] = []
+    package internal(set) var powerState: PowerState?
+    package internal(set) var modalias: String?
+    package internal(set) var deviceClass: UInt32 = 0
+    /// What else `bluetoothd` can do with this adapter.
+    package internal(set) var interfaces: Interfaces = []
+
+    init() {}
+
+    package var isPowered: Bool { truths.contains(.isPowered) }
+    package var isDiscovering: Bool { truths.contains(.isDiscovering) }
+    package var isDiscoverable: Bool { truths.contains(.isDiscoverable) }
+    package var isPairable: Bool { truths.contains(.isPairable) }
+
+    /// `PowerState`: experimental at 5.66, stable since 5.73.
+    package enum PowerState: String, Hashable, Sendable, CaseIterable {
+        case on
+        case off
+        case turningOn = "off-enabling"
+        case turningOff = "on-disabling"
+        /// By rfkill.
+        case blocked = "off-blocked"
+    }
+
+    /// Interfaces besides `Adapter1` that an adapter's object may have.
+    package struct Interfaces: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let gattManager = Interfaces(rawValue: 1 << 0)
+        package static let advertisingManager = Interfaces(rawValue: 1 << 1)
+        /// Only with `bluetoothd --experimental`.
+        package static let advertisementMonitorManager = Interfaces(rawValue: 1 << 2)
+
+        init(name: UnsafeBufferPointer<UInt8>) {
+            self =
+                if name.equals("org.bluez.GattManager1") {
+                    .gattManager
+                } else if name.equals("org.bluez.LEAdvertisingManager1") {
+                    .advertisingManager
+                } else if name.equals("org.bluez.AdvertisementMonitorManager1") {
+                    .advertisementMonitorManager
+                } else {
+                    []
+                }
+        }
+    }
+
+    /// The properties of the interface, as a set.
+    package struct Fields: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt32
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        package static let address = Fields(rawValue: 1 << 0)
+        package static let addressType = Fields(rawValue: 1 << 1)
+        package static let name = Fields(rawValue: 1 << 2)
+        package static let alias = Fields(rawValue: 1 << 3)
+        package static let deviceClass = Fields(rawValue: 1 << 4)
+        package static let isPowered = Fields(rawValue: 1 << 5)
+        package static let powerState = Fields(rawValue: 1 << 6)
+        package static let isDiscoverable = Fields(rawValue: 1 << 7)
+        package static let isPairable = Fields(rawValue: 1 << 8)
+        package static let isDiscovering = Fields(rawValue: 1 << 9)
+        package static let uuids = Fields(rawValue: 1 << 10)
+        package static let modalias = Fields(rawValue: 1 << 11)
+        package static let roles = Fields(rawValue: 1 << 12)
+        /// Not a property: another interface came or went.
+        package static let interfaces = Fields(rawValue: 1 << 31)
+    }
+}
+
+/// Each property of `org.bluez.Adapter1` that we use, once (BlueZ's `doc/adapter-api.txt`, and `src/adapter.c` of 5.66).
+extension Adapter1 {
+    package static let table = PropertyTable<Adapter1>(
+        "org.bluez.Adapter1",
+        [
+            value("Address", .address, "s") {
+                guard let address = $0.withString({ BluetoothAddress(utf8: $0) }) ?? nil else { return false }
+                $1.address = address
+                return true
+            },
+            // "public" or "random".
+            value("AddressType", .addressType, "s") {
+                guard let isRandom = $0.withString({ $0.equals("random") }) else { return false }
+                $1.addressType = isRandom ? .random : .public
+                return true
+            },
+            value("Name", .name, "s") { $0.string().set(&$1.name) },
+            value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
+            value("Class", .deviceClass, "u") { $0.uint32().set(&$1.deviceClass) },
+            flag("Powered", .isPowered),
+            value("PowerState", .powerState, "s", isOptional: true) {
+                guard let name = $0.string() else { return false }
+                $1.powerState = PowerState(rawValue: name)
+                return true
+            },
+            flag("Discoverable", .isDiscoverable),
+            flag("Pairable", .isPairable),
+            // Whether anybody on this machine discovers, not only we.
+            flag("Discovering", .isDiscovering),
+            value("UUIDs", .uuids, "as") {
+                guard let texts = $0.strings() else { return false }
+                $1.uuids = texts.compactMap { CBUUID(validating: $0) }
+                return true
+            },
+            value("Modalias", .modalias, "s", isOptional: true) {
+                guard let modalias = $0.string() else { return false }
+                $1.modalias = modalias
+                return true
+            },
+            value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
+        ])
+
+    private static func value(
+        _ name: StaticString, _ field: Fields, _ signature: StaticString, isOptional: Bool = false,
+        read: @escaping @Sendable (inout MessageReader, inout Adapter1) -> Bool
+    ) -> Property<Adapter1> {
+        Property(
+            name: name, field: field.rawValue, signature: signature, isOptional: isOptional, read: read,
+            clear: { adapter in
+                // What BlueZ takes back has no value; the stored one is hidden by the missing field.
+                if field == .powerState { adapter.powerState = nil }
+                if field == .modalias { adapter.modalias = nil }
+            })
+    }
+
+    private static func flag(_ name: StaticString, _ field: Fields) -> Property<Adapter1> {
+        Property(
+            name: name, field: field.rawValue, signature: "b", isOptional: false,
+            read: {
+                guard let isTrue = $0.bool() else { return false }
+                if isTrue { $1.truths.insert(field) } else { $1.truths.remove(field) }
+                return true
+            }, clear: { $0.truths.remove(field) })
+    }
+}

@@ -1,0 +1,261 @@
+package import DBus
+import GATT
+
+/// The interfaces that the tree follows.
+private enum Interface {
+    case adapter
+    case device
+    /// Another one of an adapter's, of which only the presence counts.
+    case adapterExtra(Adapter1.Interfaces)
+
+    init?(name: UnsafeBufferPointer<UInt8>) {
+        if name.equals(Device1.table.interface) {
+            self = .device
+        } else if name.equals(Adapter1.table.interface) {
+            self = .adapter
+        } else {
+            let extra = Adapter1.Interfaces(name: name)
+            guard !extra.isEmpty else { return nil }
+            self = .adapterExtra(extra)
+        }
+    }
+}
+
+extension ObjectTree {
+    /// Takes over what a signal of the daemon says, and appends what it changed.
+    package mutating func apply(_ signal: Message, into changes: inout ChangeBuffer) {
+        guard isLoaded else { return }
+        if signal.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
+            propertiesChanged(signal, into: &changes)
+        } else if signal.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesAdded") {
+            var reader = signal.reader
+            object(&reader, into: &changes)
+        } else if signal.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
+            interfacesRemoved(signal, into: &changes)
+        }
+    }
+
+    /// Takes over the daemon's answer to `GetManagedObjects`. Objects that it does not name are removed.
+    package mutating func load(_ reply: Message, into changes: inout ChangeBuffer) {
+        var reader = reply.reader
+        var listed = Set<ObjectKey>()
+        reader.dictionary { entry in
+            if let key = object(&entry, into: &changes) { listed.insert(key) }
+        }
+        if isLoaded {
+            for slot in devices.indices where devices[slot].isLive && !listed.contains(devices[slot].key) {
+                removeDevice(at: slot, into: &changes)
+            }
+            for key in adapterKeys where !listed.contains(key) { removeAdapter(key, into: &changes) }
+        }
+        isLoaded = true
+    }
+
+    /// The daemon is gone, and every object with it.
+    package mutating func clear(into changes: inout ChangeBuffer) {
+        for slot in devices.indices where devices[slot].isLive { removeDevice(at: slot, into: &changes) }
+        for key in adapterKeys { removeAdapter(key, into: &changes) }
+        adapters.removeAll()
+        isLoaded = false
+    }
+}
+
+// MARK: - PropertiesChanged
+
+extension ObjectTree {
+    /// `s a{sv} as`: the interface, properties with their new values, properties that have none any more.
+    private mutating func propertiesChanged(_ signal: Message, into changes: inout ChangeBuffer) {
+        var reader = signal.reader
+        guard let interface = reader.withString({ Interface(name: $0) }) ?? nil,
+            let key = signal.withPath({ key(ofPath: $0) }) ?? nil
+        else { return }
+        switch interface {
+        case .device:
+            guard let slot = slot(of: key) else { return }
+            deviceChanged(at: slot, &reader, into: &changes)
+        case .adapter:
+            guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
+            adapterChanged(at: index, &reader, into: &changes)
+        case .adapterExtra:
+            return
+        }
+    }
+
+    private mutating func deviceChanged(at slot: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer) {
+        let set = Device1.Fields(
+            rawValue: Device1.table.read(&reader, into: &devices[slot].device, ignored: &ignoredProperties))
+        let cleared = Device1.Fields(rawValue: Device1.table.clear(&reader, in: &devices[slot].device))
+        devices[slot].device.fields.formUnion(set)
+        devices[slot].device.fields.subtract(cleared)
+        settle(slot, set.union(cleared))
+        guard !set.isEmpty || !cleared.isEmpty else { return }
+        let isHeard = !set.isDisjoint(with: .heard)
+        changes.append(.deviceChanged(handle(slot: slot), set.union(cleared), isHeard: isHeard))
+    }
+
+    private mutating func adapterChanged(
+        at index: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+    ) {
+        let set = Adapter1.Fields(
+            rawValue: Adapter1.table.read(&reader, into: &adapters[index].adapter, ignored: &ignoredProperties))
+        let cleared = Adapter1.Fields(rawValue: Adapter1.table.clear(&reader, in: &adapters[index].adapter))
+        adapters[index].adapter.fields.formUnion(set)
+        adapters[index].adapter.fields.subtract(cleared)
+        guard !set.isEmpty || !cleared.isEmpty else { return }
+        changes.append(.adapterChanged(adapters[index].key, set.union(cleared)))
+    }
+
+    /// Brings values into their smallest form after some fields were set.
+    private mutating func settle(_ slot: Int, _ fields: Device1.Fields) {
+        if !fields.isDisjoint(with: [.name, .alias, .address]) { devices[slot].device.settleAlias() }
+        if fields.contains(.uuids) { devices[slot].device.uuids = lists.shared(devices[slot].device.uuids) }
+    }
+}
+
+// MARK: - Objects that come
+
+extension ObjectTree {
+    /// `o a{sa{sv}}`: an object with its interfaces and all their properties, as `InterfacesAdded` and each entry of
+    /// `GetManagedObjects` have it. An object that is there already is replaced by what is told now.
+    /// - Returns: Its key, if it is an adapter or a device.
+    @discardableResult
+    private mutating func object(_ reader: inout MessageReader, into changes: inout ChangeBuffer) -> ObjectKey? {
+        let pathReader = reader
+        reader.skip()
+        var known: ObjectKey?
+        var isNewAdapter = false
+        var extras: Adapter1.Interfaces = []
+        reader.dictionary { entry in
+            guard let interface = entry.withString({ Interface(name: $0) }) ?? nil,
+                let key = pathReader.peekString({ makeKey(ofPath: $0) })
+            else { return }
+            switch interface {
+            case .device: deviceAdded(key, &entry, into: &changes)
+            case .adapter: isNewAdapter = adapterAdded(key, &entry, into: &changes)
+            case .adapterExtra(let extra): extras.insert(extra)
+            }
+            known = key
+        }
+        // The interfaces of an object come in any order: these may stand before Adapter1 itself.
+        if let known, !extras.isEmpty, extrasAdded(extras, to: known), !isNewAdapter {
+            changes.append(.adapterChanged(known, .interfaces))
+        }
+        return known
+    }
+
+    private mutating func deviceAdded(
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+    ) {
+        var device = Device1(address: key.address ?? BluetoothAddress(rawValue: 0), adapter: adapter(above: key))
+        device.fields = Device1.Fields(
+            rawValue: Device1.table.read(&reader, into: &device, ignored: &ignoredProperties))
+        let isHeard = device.fields.contains(.rssi)
+        if let slot = slot(of: key) {
+            let fields = devices[slot].device.fields.union(device.fields)
+            devices[slot].device = device
+            settle(slot, fields)
+            changes.append(.deviceChanged(handle(slot: slot), fields, isHeard: isHeard))
+        } else {
+            let handle = insertDevice(key, device)
+            settle(Int(handle.slot), device.fields)
+            changes.append(.deviceAdded(handle, isHeard: isHeard))
+        }
+    }
+
+    /// The adapter that a device belongs to if it does not say so itself.
+    private func adapter(above key: ObjectKey) -> ObjectKey {
+        if let adapter = key.adapter { return adapter }
+        guard let path = path(of: key) else { return key }
+        return adapters.first { entry in self.path(of: entry.key).map { path.hasPrefix($0 + "/") } ?? false }?.key
+            ?? key
+    }
+
+    /// - Returns: Whether it was not known before.
+    private mutating func adapterAdded(
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+    ) -> Bool {
+        var adapter = Adapter1()
+        adapter.fields = Adapter1.Fields(
+            rawValue: Adapter1.table.read(&reader, into: &adapter, ignored: &ignoredProperties))
+        guard let index = adapters.firstIndex(where: { $0.key == key }) else {
+            insertAdapter(AdapterEntry(key: key, adapter: adapter, isAdapter: true))
+            changes.append(.adapterAdded(key))
+            return true
+        }
+        let old = adapters[index]
+        adapter.interfaces = old.adapter.interfaces
+        adapters[index] = AdapterEntry(key: key, adapter: adapter, isAdapter: true)
+        guard old.isAdapter else {
+            changes.append(.adapterAdded(key))
+            return true
+        }
+        changes.append(.adapterChanged(key, old.adapter.fields.union(adapter.fields)))
+        return false
+    }
+
+    /// - Returns: Whether that is news to those who know the adapter.
+    private mutating func extrasAdded(_ extras: Adapter1.Interfaces, to key: ObjectKey) -> Bool {
+        guard let index = adapters.firstIndex(where: { $0.key == key }) else {
+            var adapter = Adapter1()
+            adapter.interfaces = extras
+            insertAdapter(AdapterEntry(key: key, adapter: adapter, isAdapter: false))
+            return false
+        }
+        guard !adapters[index].adapter.interfaces.isSuperset(of: extras) else { return false }
+        adapters[index].adapter.interfaces.formUnion(extras)
+        return adapters[index].isAdapter
+    }
+
+    private mutating func insertAdapter(_ entry: AdapterEntry) {
+        let index = adapters.firstIndex { $0.key.rawValue > entry.key.rawValue } ?? adapters.count
+        adapters.insert(entry, at: index)
+    }
+}
+
+// MARK: - Objects that go
+
+extension ObjectTree {
+    /// `o as`: the object and those of its interfaces that are gone.
+    private mutating func interfacesRemoved(_ signal: Message, into changes: inout ChangeBuffer) {
+        var reader = signal.reader
+        guard let key = reader.withString({ key(ofPath: $0) }) ?? nil else { return }
+        reader.array { element in
+            switch element.withString({ Interface(name: $0) }) ?? nil {
+            case .device:
+                if let slot = slot(of: key) { removeDevice(at: slot, into: &changes) }
+            case .adapter:
+                removeAdapter(key, into: &changes)
+            case .adapterExtra(let extra):
+                guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
+                adapters[index].adapter.interfaces.remove(extra)
+                changes.append(.adapterChanged(key, .interfaces))
+            case nil:
+                return
+            }
+        }
+    }
+
+    private mutating func removeDevice(at slot: Int, into changes: inout ChangeBuffer) {
+        changes.append(.deviceRemoved(handle(slot: slot)))
+        removeDevice(slot: slot)
+    }
+
+    /// With an adapter go its devices, first, whether the daemon says so of each or not.
+    private mutating func removeAdapter(_ key: ObjectKey, into changes: inout ChangeBuffer) {
+        guard let index = adapters.firstIndex(where: { $0.key == key && $0.isAdapter }) else { return }
+        for slot in devices.indices where devices[slot].isLive && devices[slot].device.adapter == key {
+            removeDevice(at: slot, into: &changes)
+        }
+        adapters.remove(at: index)
+        changes.append(.adapterRemoved(key))
+        removeForeignPath(of: key)
+    }
+}
+
+extension MessageReader {
+    /// Looks at a text without stepping over it.
+    fileprivate func peekString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
+        var copy = self
+        return copy.withString(body)
+    }
+}

@@ -1,0 +1,203 @@
+import GATT
+
+/// The objects of `bluetoothd` as values, kept current by its signals: a signal goes in, what it changed comes out.
+///
+/// It has no socket, no clock and no lock, and cannot be copied by accident: one exists for each bus, on its loop. A device
+/// takes one place in an array; a signal finds it by a number made from its path, and changes only the fields that it
+/// names, where they are.
+package struct ObjectTree: ~Copyable {
+    struct AdapterEntry {
+        let key: ObjectKey
+        var adapter: Adapter1
+        /// False while only another interface of the object was heard of.
+        var isAdapter: Bool
+    }
+
+    struct DeviceEntry {
+        var device: Device1
+        var key: ObjectKey
+        var generation: UInt32 = 0
+        var isLive = false
+    }
+
+    /// A machine has one, seldom two: a search is faster than a table.
+    var adapters: [AdapterEntry] = []
+    var devices: [DeviceEntry] = []
+    private var freeSlots: [UInt32] = []
+    private var removedSlots: [UInt32] = []
+    private var slots = SlotTable()
+    private var foreign = ForeignPaths()
+    var lists = SharedLists()
+
+    /// Whether the daemon has told all its objects. Signals before that are passed over: they were sent before the
+    /// answer that will replace what they say, since one sender's messages arrive in order.
+    package internal(set) var isLoaded = false
+    /// How many properties were passed over since they had an unexpected type.
+    package internal(set) var ignoredProperties = 0
+
+    package init() {}
+
+    // MARK: Adapters
+
+    /// The adapters, by number.
+    package var adapterKeys: [ObjectKey] { adapters.filter(\.isAdapter).map(\.key) }
+
+    package subscript(adapter key: ObjectKey) -> Adapter1? {
+        adapters.first { $0.key == key && $0.isAdapter }?.adapter
+    }
+
+    // MARK: Devices
+
+    package var deviceCount: Int { slots.count }
+    /// One more than the highest number a ``DeviceHandle/slot`` can have now.
+    package var slotCount: Int { devices.count }
+
+    package func handle(of key: ObjectKey) -> DeviceHandle? {
+        slots.slot(of: key).map { handle(slot: $0) }
+    }
+
+    /// Whether the device is still there, or is just being reported as removed.
+    package func contains(_ handle: DeviceHandle) -> Bool {
+        Int(handle.slot) < devices.count && devices[Int(handle.slot)].generation == handle.generation
+    }
+
+    private func requireLife(of handle: DeviceHandle) {
+        precondition(
+            contains(handle),
+            "A device was read after it was removed: forget a DeviceHandle when Change.deviceRemoved comes.")
+    }
+
+    /// The values of a device. Read single fields through this: it does not copy the whole.
+    ///
+    /// Traps when the device was removed: keep a handle no longer than until ``Change/deviceRemoved(_:)``.
+    package subscript(handle: DeviceHandle) -> Device1 {
+        _read {
+            requireLife(of: handle)
+            yield devices[Int(handle.slot)].device
+        }
+    }
+
+    /// The adapter that found a device. Traps as the subscript does.
+    package func adapter(of handle: DeviceHandle) -> ObjectKey {
+        requireLife(of: handle)
+        return devices[Int(handle.slot)].device.adapter
+    }
+
+    /// Reads more than a few fields of a device, where they lie. Traps as the subscript does.
+    package func read(_ handle: DeviceHandle, _ body: (borrowing Device1) -> Void) {
+        requireLife(of: handle)
+        devices.withUnsafeBufferPointer { body($0[Int(handle.slot)].device) }
+    }
+
+    /// The key of a device, which outlives it: when it comes back, it has the same one.
+    package func key(of handle: DeviceHandle) -> ObjectKey? {
+        contains(handle) ? devices[Int(handle.slot)].key : nil
+    }
+
+    /// Calls `body` with each device.
+    package func forEachDevice(_ body: (DeviceHandle) -> Void) {
+        for slot in devices.indices where devices[slot].isLive { body(handle(slot: slot)) }
+    }
+
+    // MARK: Paths
+
+    /// The object's path on the bus, for calls to it.
+    package func path(of key: ObjectKey) -> String? { key.path ?? foreign.path(of: key) }
+
+    /// The key of an object that is in the tree, or would have BlueZ's own form of path.
+    package func key(ofPath path: UnsafeBufferPointer<UInt8>) -> ObjectKey? {
+        ObjectKey(path: path) ?? foreign.key(of: path)
+    }
+
+    /// The key of an object that is about to enter the tree.
+    mutating func makeKey(ofPath path: UnsafeBufferPointer<UInt8>) -> ObjectKey {
+        ObjectKey(path: path) ?? foreign.makeKey(of: path)
+    }
+
+    // MARK: Places
+
+    func handle(slot: Int) -> DeviceHandle {
+        DeviceHandle(slot: UInt32(slot), generation: devices[slot].generation)
+    }
+
+    func slot(of key: ObjectKey) -> Int? { slots.slot(of: key) }
+
+    mutating func insertDevice(_ key: ObjectKey, _ device: Device1) -> DeviceHandle {
+        let slot: Int
+        if let free = freeSlots.popLast() {
+            slot = Int(free)
+            devices[slot].device = device
+            devices[slot].key = key
+            devices[slot].isLive = true
+        } else {
+            slot = devices.count
+            devices.append(DeviceEntry(device: device, key: key, isLive: true))
+        }
+        slots.insert(key, slot: slot)
+        return handle(slot: slot)
+    }
+
+    /// The device can be read until ``sweep()``.
+    mutating func removeDevice(slot: Int) {
+        slots.remove(devices[slot].key)
+        devices[slot].isLive = false
+        removedSlots.append(UInt32(slot))
+    }
+
+    mutating func removeForeignPath(of key: ObjectKey) {
+        if key.isForeign { foreign.remove(key) }
+    }
+
+    /// Gives the places of removed devices free. To be called after the changes were told, before the next message.
+    package mutating func sweep() {
+        guard !removedSlots.isEmpty else { return }
+        for slot in removedSlots {
+            devices[Int(slot)].generation &+= 1
+            devices[Int(slot)].device = Device1(address: BluetoothAddress(rawValue: 0), adapter: devices[Int(slot)].key)
+            removeForeignPath(of: devices[Int(slot)].key)
+        }
+        freeSlots.append(contentsOf: removedSlots)
+        removedSlots.removeAll(keepingCapacity: removedSlots.capacity <= 64)
+    }
+}
+
+/// Numbers for paths that do not have BlueZ's form.
+struct ForeignPaths {
+    private var numbers: [String: UInt64] = [:]
+    private var paths: [UInt64: String] = [:]
+    private var next: UInt64 = 0
+
+    func key(of path: UnsafeBufferPointer<UInt8>) -> ObjectKey? {
+        guard !numbers.isEmpty else { return nil }
+        return numbers[String(decoding: path, as: UTF8.self)].map { ObjectKey(foreign: $0) }
+    }
+
+    mutating func makeKey(of path: UnsafeBufferPointer<UInt8>) -> ObjectKey {
+        if let key = key(of: path) { return key }
+        let text = String(decoding: path, as: UTF8.self)
+        defer { next += 1 }
+        numbers[text] = next
+        paths[next] = text
+        return ObjectKey(foreign: next)
+    }
+
+    func path(of key: ObjectKey) -> String? { key.foreignNumber.flatMap { paths[$0] } }
+
+    mutating func remove(_ key: ObjectKey) {
+        guard let number = key.foreignNumber, let path = paths.removeValue(forKey: number) else { return }
+        numbers[path] = nil
+    }
+}
+
+/// Lets devices that offer the same services share one array: most of a crowd are the same few products.
+struct SharedLists {
+    private var lists = [[CBUUID]](repeating: [], count: 64)
+
+    mutating func shared(_ list: [CBUUID]) -> [CBUUID] {
+        guard let first = list.first else { return [] }
+        let mixed = (first.high ^ first.low ^ UInt64(list.count)) &* 0x9E37_79B9_7F4A_7C15
+        let place = Int(mixed >> 58)
+        if lists[place] != list { lists[place] = list }
+        return lists[place]
+    }
+}

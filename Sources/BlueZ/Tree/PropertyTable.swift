@@ -1,0 +1,89 @@
+import DBus
+
+/// One D-Bus property of an interface: its name, its type, and where its value goes.
+package struct Property<Owner>: Sendable {
+    package let name: StaticString
+    /// Its bit in the interface's set of fields.
+    package let field: UInt32
+    /// The type that the documentation gives it.
+    package let signature: StaticString
+    /// Whether BlueZ leaves it out when it has no value.
+    package let isOptional: Bool
+    /// Takes the value over. `false`: it had another type, and nothing was changed.
+    let read: @Sendable (inout MessageReader, inout Owner) -> Bool
+    /// The property has no value any more.
+    let clear: @Sendable (inout Owner) -> Void
+}
+
+/// The properties of one interface, each declared once, found by name without making a `String`.
+package struct PropertyTable<Owner>: Sendable {
+    package let interface: StaticString
+    package let properties: [Property<Owner>]
+    // Where a name's hash leads: an index into `properties`, or 0xFF. A power of two, at most half full.
+    private let buckets: [UInt8]
+
+    init(_ interface: StaticString, _ properties: [Property<Owner>]) {
+        self.interface = interface
+        self.properties = properties
+        var size = 16
+        while size < properties.count * 2 { size *= 2 }
+        var buckets = [UInt8](repeating: 0xFF, count: size)
+        for (index, property) in properties.enumerated() {
+            let name = UnsafeBufferPointer(start: property.name.utf8Start, count: property.name.utf8CodeUnitCount)
+            var position = PropertyTable.hash(name) & (size - 1)
+            while buckets[position] != 0xFF { position = (position + 1) & (size - 1) }
+            buckets[position] = UInt8(index)
+        }
+        self.buckets = buckets
+    }
+
+    /// The property of this name; `nil` for one that this library does not use.
+    package func index(of name: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard !name.isEmpty else { return nil }
+        var position = PropertyTable.hash(name) & (buckets.count - 1)
+        while true {
+            let index = Int(buckets[position])
+            guard index != 0xFF else { return nil }
+            if name.equals(properties[index].name) { return index }
+            position = (position + 1) & (buckets.count - 1)
+        }
+    }
+
+    private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
+        // Length, first, middle and last letter tell BlueZ's property names apart nearly perfectly.
+        name.count &* 37 &+ Int(name[0]) &* 7 &+ Int(name[name.count / 2]) &* 3 &+ Int(name[name.count - 1])
+    }
+
+    /// Takes over the values of an `a{sv}` at which the reader stands.
+    ///
+    /// A property of an unexpected type is counted in `ignored` and passed over; the others are not affected.
+    /// - Returns: The fields that were set.
+    func read(_ reader: inout MessageReader, into owner: inout Owner, ignored: inout Int) -> UInt32 {
+        var fields: UInt32 = 0
+        reader.dictionary { entry in
+            guard let index = entry.withString({ index(of: $0) }) ?? nil else {
+                entry.skip()
+                return
+            }
+            let isRead = entry.variant { value in properties[index].read(&value, &owner) }
+            if isRead == true {
+                fields |= properties[index].field
+            } else {
+                ignored += 1
+            }
+        }
+        return fields
+    }
+
+    /// Clears the properties that the `as` names at which the reader stands.
+    /// - Returns: Their fields.
+    func clear(_ reader: inout MessageReader, in owner: inout Owner) -> UInt32 {
+        var fields: UInt32 = 0
+        _ = reader.array { element in
+            guard let index = element.withString({ index(of: $0) }) ?? nil else { return }
+            properties[index].clear(&owner)
+            fields |= properties[index].field
+        }
+        return fields
+    }
+}

@@ -1,0 +1,231 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+final class BlueZClientTests: XCTestCase {
+    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
+    private var daemon = FakeDaemon()
+    private let observer = RecordingObserver()
+
+    override func setUp() { daemon = FakeDaemon() }
+
+    private func makeClient() -> BlueZClient { .shared(at: daemon.bus.address) }
+
+    private func readyClient() -> (BlueZClient, Observation) {
+        daemon.appear()
+        let client = makeClient()
+        let observation = client.observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.availabilities.last, .ready)
+        observer.forget()
+        daemon.forgetCalls()
+        return (client, observation)
+    }
+
+    // MARK: Sharing
+
+    func testAllManagersOfABusShareOneClientWhileTheyNeedIt() {
+        weak var client: BlueZClient?
+        do {
+            let first = makeClient()
+            client = first
+            XCTAssertTrue(first === makeClient())
+        }
+        XCTAssertNil(client)
+    }
+
+    func testNothingIsDoneBeforeSomebodyObserves() {
+        daemon.appear()
+        let client = makeClient()
+        daemon.loop.run()
+        XCTAssertEqual(daemon.calls, [])
+        XCTAssertEqual(client.availability, .connecting)
+    }
+
+    // MARK: From the bus to the tree
+
+    func testAnObserverHearsOfTheObjectsThenThatAllIsReady() {
+        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.appear()
+        let observation = makeClient().observe(observer)
+        daemon.loop.run()
+
+        XCTAssertEqual(
+            observer.log, ["connecting", "loading", "+/org/bluez/hci0", "+C0:26:DF:12:34:56 heard", "ready"])
+        XCTAssertGreaterThan(observer.batches, 0)
+        observation.cancel()
+    }
+
+    func testALaterObserverHearsTheSame() {
+        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        let (client, first) = readyClient()
+        let newcomer = RecordingObserver()
+        let second = client.observe(newcomer)
+        daemon.loop.run()
+
+        XCTAssertEqual(newcomer.log, ["+/org/bluez/hci0", "+C0:26:DF:12:34:56 heard", "ready"])
+        XCTAssertEqual(newcomer.batches, 1)
+        XCTAssertEqual(observer.log, [])
+        withExtendedLifetime((first, second)) {}
+    }
+
+    func testABusWithoutADaemonSaysSoAndWaitsForOne() {
+        let observation = makeClient().observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["connecting", "noDaemon"])
+
+        daemon.appear()
+        XCTAssertEqual(observer.log, ["connecting", "noDaemon", "loading", "+/org/bluez/hci0", "ready"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testADaemonThatDiesAndReturnsIsLoadedAgain() {
+        let (client, observation) = readyClient()
+        daemon.vanish()
+        XCTAssertEqual(observer.log, ["-/org/bluez/hci0", "noDaemon"])
+        daemon.appear()
+        XCTAssertEqual(observer.log.dropFirst(2), ["loading", "+/org/bluez/hci0", "ready"])
+        withExtendedLifetime((client, observation)) {}
+    }
+
+    func testALostBusIsOpenedAgainByItself() {
+        let (client, observation) = readyClient()
+        daemon.bus.close()
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["-/org/bluez/hci0", "noBus"])
+
+        daemon.loop.advance(by: 5)
+        daemon.bus.reopen()
+        daemon.appear()
+        XCTAssertTrue(daemon.loop.advance(until: { client.availability == .ready }, limit: 30))
+        XCTAssertEqual(observer.log.last, "ready")
+        withExtendedLifetime(observation) {}
+    }
+
+    func testAnAddressWithoutABusSaysSo() {
+        daemon.bus.close()
+        daemon.loop.run()
+        let observation = makeClient().observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["connecting", "noBus"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testAPolicyThatForbidsUsIsARefusal() {
+        daemon.errors["GetManagedObjects"] = [DBusError(name: DBusError.Name.accessDenied, message: "no")]
+        daemon.appear()
+        let observation = makeClient().observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["connecting", "loading", "refused"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testAnAnswerOfAnotherFormIsAskedForAgain() {
+        daemon.errors["GetManagedObjects"] = [DBusError(name: DBusError.Name.failed, message: "starting")]
+        daemon.appear()
+        let observation = makeClient().observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log.last, "loading")
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(observer.log.last, "ready")
+        withExtendedLifetime(observation) {}
+    }
+
+    func testSignalsOfOneBatchEndWithOneCall() {
+        let (client, observation) = readyClient()
+        for path in [devicePath, "/org/bluez/hci0/dev_C0_26_DF_12_34_57"] as [ObjectPath] {
+            daemon.connection?.send(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]))
+        }
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["+C0:26:DF:12:34:56", "+C0:26:DF:12:34:57"])
+        XCTAssertLessThanOrEqual(observer.batches, 2)
+        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0.deviceCount }, 2)
+        withExtendedLifetime(observation) {}
+    }
+
+    func testSignalsOfStrangersAreNotBelieved() {
+        let (client, observation) = readyClient()
+        let stranger = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
+        stranger.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, [])
+        withExtendedLifetime((client, observation)) {}
+    }
+
+    func testTheLastObservationThatEndsLeavesNothingOnTheBus() {
+        let (client, observation) = readyClient()
+        let second = client.observe(RecordingObserver())
+        daemon.loop.run()
+        observation.cancel()
+        daemon.loop.run()
+        XCTAssertNotNil(client.link)
+        second.cancel()
+        daemon.loop.advance(by: 2)
+        XCTAssertNil(client.link)
+        XCTAssertEqual(observer.log, [])
+
+        let third = client.observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log.last, "ready")
+        withExtendedLifetime(third) {}
+    }
+
+    func testAnObserverMayLeaveWhileItIsTold() {
+        let (client, observation) = readyClient()
+        observer.whenTold = { observation.cancel() }
+        daemon.connection?.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))
+        daemon.connection?.send(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]))
+        daemon.loop.advance(by: 2)
+        XCTAssertEqual(observer.log, ["+C0:26:DF:12:34:56"])
+        XCTAssertNil(client.link)
+    }
+
+    // MARK: Calls
+
+    func testPowerIsSetByThePropertyAndRefusalsKeepTheirName() throws {
+        let (client, observation) = readyClient()
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let results = Locked<[String]>([])
+        daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Blocked", message: "Blocked through rfkill")]
+        for _ in 0..<2 {
+            client.setPowered(true, adapter: adapter) { result in
+                results.withLock { list in
+                    switch result {
+                    case .success: list.append("ok")
+                    case .failure(let error): list.append("\(error.cause) \(error)")
+                    }
+                }
+            }
+            daemon.loop.run()
+        }
+        XCTAssertEqual(
+            results.withLock { $0 }, ["blocked org.bluez.Error.Blocked: Blocked through rfkill", "ok"])
+        XCTAssertEqual(daemon.calls, ["Set", "Set"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testACallWithoutABusFailsSoon() throws {
+        let client = makeClient()
+        let results = Locked<[BlueZError.Cause]>([])
+        client.setPowered(true, adapter: try XCTUnwrap(ObjectKey(adapter: 0))) { result in
+            if case .failure(let error) = result { results.withLock { $0.append(error.cause) } }
+        }
+        daemon.loop.run()
+        XCTAssertEqual(results.withLock { $0 }, [.disconnected])
+    }
+}
+
+extension BlueZClient {
+    /// Reads the tree from a test, which drives the loop and is not on it.
+    func withTreeOnLoop<R: Sendable>(
+        _ loop: ManualLoop, _ body: @escaping @Sendable (borrowing ObjectTree) -> R
+    ) -> R? {
+        let result = Locked<R?>(nil)
+        loop.post { self.withTree { tree in result.withLock { $0 = body(tree) } } }
+        loop.run()
+        return result.withLock { $0 }
+    }
+}

@@ -1,0 +1,182 @@
+import DBus
+
+/// A D-Bus value to put into a message of a test.
+indirect enum TestValue {
+    case string(String)
+    case path(ObjectPath)
+    case bool(Bool)
+    case byte(UInt8)
+    case int16(Int16)
+    case uint16(UInt16)
+    case uint32(UInt32)
+    case bytes([UInt8])
+    case strings([String])
+    case manufacturerData([(UInt16, [UInt8])])
+    case serviceData([(String, [UInt8])])
+    case advertisingData([(UInt8, [UInt8])])
+
+    var signature: String {
+        switch self {
+        case .string: "s"
+        case .path: "o"
+        case .bool: "b"
+        case .byte: "y"
+        case .int16: "n"
+        case .uint16: "q"
+        case .uint32: "u"
+        case .bytes: "ay"
+        case .strings: "as"
+        case .manufacturerData: "a{qv}"
+        case .serviceData: "a{sv}"
+        case .advertisingData: "a{yv}"
+        }
+    }
+
+    func write(_ writer: inout MessageWriter) {
+        switch self {
+        case .string(let value): writer.string(value)
+        case .path(let value): writer.objectPath(value)
+        case .bool(let value): writer.bool(value)
+        case .byte(let value): writer.byte(value)
+        case .int16(let value): writer.int16(value)
+        case .uint16(let value): writer.uint16(value)
+        case .uint32(let value): writer.uint32(value)
+        case .bytes(let value): writer.bytes(value)
+        case .strings(let value): writer.strings(value)
+        case .manufacturerData(let entries):
+            writer.dictionary(key: "q", value: "v") { dictionary in
+                for (key, value) in entries {
+                    dictionary.entry { entry in
+                        entry.uint16(key)
+                        entry.variant("ay") { $0.bytes(value) }
+                    }
+                }
+            }
+        case .serviceData(let entries):
+            writer.dictionary(key: "s", value: "v") { dictionary in
+                for (key, value) in entries {
+                    dictionary.entry { entry in
+                        entry.string(key)
+                        entry.variant("ay") { $0.bytes(value) }
+                    }
+                }
+            }
+        case .advertisingData(let entries):
+            writer.dictionary(key: "y", value: "v") { dictionary in
+                for (key, value) in entries {
+                    dictionary.entry { entry in
+                        entry.byte(key)
+                        entry.variant("ay") { $0.bytes(value) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+typealias TestProperties = [(String, TestValue)]
+typealias TestInterfaces = [(String, TestProperties)]
+
+/// The messages of `bluetoothd`, written by hand.
+enum BlueZMessages {
+    static func propertiesChanged(
+        _ path: ObjectPath, _ interface: String, _ properties: TestProperties, invalidated: [String] = []
+    ) -> Message {
+        .signal(path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") { writer in
+            writer.string(interface)
+            write(properties, &writer)
+            writer.strings(invalidated)
+        }
+    }
+
+    static func interfacesAdded(_ path: ObjectPath, _ interfaces: TestInterfaces) -> Message {
+        .signal(path: .root, interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesAdded") { writer in
+            writer.objectPath(path)
+            write(interfaces, &writer)
+        }
+    }
+
+    static func interfacesRemoved(_ path: ObjectPath, _ interfaces: [String]) -> Message {
+        .signal(path: .root, interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") { writer in
+            writer.objectPath(path)
+            writer.strings(interfaces)
+        }
+    }
+
+    /// The body of the answer to `GetManagedObjects`; a signal carries it as well as a reply would.
+    static func managedObjects(_ objects: [(ObjectPath, TestInterfaces)]) -> Message {
+        .signal(path: .root, interface: "org.example.Test", member: "Objects") { write(objects, &$0) }
+    }
+
+    static func write(_ objects: [(ObjectPath, TestInterfaces)], _ writer: inout MessageWriter) {
+        writer.dictionary(key: "o", value: "a{sa{sv}}") { dictionary in
+            for (path, interfaces) in objects {
+                dictionary.entry { entry in
+                    entry.objectPath(path)
+                    write(interfaces, &entry)
+                }
+            }
+        }
+    }
+
+    private static func write(_ interfaces: TestInterfaces, _ writer: inout MessageWriter) {
+        writer.dictionary(key: "s", value: "a{sv}") { dictionary in
+            for (name, properties) in interfaces {
+                dictionary.entry { entry in
+                    entry.string(name)
+                    write(properties, &entry)
+                }
+            }
+        }
+    }
+
+    private static func write(_ properties: TestProperties, _ writer: inout MessageWriter) {
+        writer.dictionary(key: "s", value: "v") { dictionary in
+            for (name, value) in properties {
+                dictionary.entry { entry in
+                    entry.string(name)
+                    entry.variant(value.signature) { value.write(&$0) }
+                }
+            }
+        }
+    }
+
+    // MARK: A small room
+
+    static let adapterPath: ObjectPath = "/org/bluez/hci0"
+
+    static func adapter(powered: Bool = true) -> TestInterfaces {
+        [
+            ("org.freedesktop.DBus.Introspectable", []),
+            (
+                "org.bluez.Adapter1",
+                [
+                    ("Address", .string("00:1A:7D:DA:71:13")), ("AddressType", .string("public")),
+                    ("Name", .string("lab")), ("Alias", .string("lab")), ("Class", .uint32(0x1C_010C)),
+                    ("Powered", .bool(powered)), ("Discoverable", .bool(false)), ("Discovering", .bool(false)),
+                    ("UUIDs", .strings(["00001800-0000-1000-8000-00805f9b34fb"])),
+                    ("Roles", .strings(["central", "peripheral"])),
+                ]
+            ),
+            ("org.bluez.GattManager1", []),
+            ("org.bluez.LEAdvertisingManager1", [("ActiveInstances", .byte(0))]),
+        ]
+    }
+
+    /// All 17 properties that 5.66 gives for a device that is being heard, and the two experimental ones.
+    static let fullDevice: TestProperties = [
+        ("Address", .string("C0:26:DF:12:34:56")), ("AddressType", .string("random")),
+        ("Name", .string("Heart of Gold")), ("Alias", .string("Heart of Gold")), ("Class", .uint32(7)),
+        ("Appearance", .uint16(0x0341)), ("Icon", .string("phone")), ("Paired", .bool(true)),
+        ("Bonded", .bool(true)), ("Trusted", .bool(true)), ("Blocked", .bool(true)),
+        ("LegacyPairing", .bool(true)), ("RSSI", .int16(-61)), ("Connected", .bool(true)),
+        (
+            "UUIDs",
+            .strings(["0000180d-0000-1000-8000-00805f9b34fb", "6e400001-b5a3-f393-e0a9-e50e24dcca9e"])
+        ), ("Modalias", .string("bluetooth:v004CpD001")), ("Adapter", .path("/org/bluez/hci0")),
+        ("ManufacturerData", .manufacturerData([(0x004C, [2, 21, 1]), (0x0499, [])])),
+        ("ServiceData", .serviceData([("0000feaa-0000-1000-8000-00805f9b34fb", [0x10, 0xEE])])),
+        ("TxPower", .int16(4)), ("ServicesResolved", .bool(true)), ("AdvertisingFlags", .bytes([6])),
+        ("AdvertisingData", .advertisingData([(0x2A, [1, 2])])),
+    ]
+}

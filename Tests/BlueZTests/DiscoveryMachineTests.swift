@@ -1,0 +1,513 @@
+import GATT
+import XCTest
+
+@testable import BlueZ
+
+final class DiscoveryMachineTests: XCTestCase {
+    private typealias Machine = DiscoveryMachine
+
+    private let a = ScanID(1)
+    private let b = ScanID(2)
+    private let all = DiscoveryFilter()
+    private let heartRate = DiscoveryFilter(uuids: [CBUUID(string: "180D")])
+    private let battery = DiscoveryFilter(uuids: [CBUUID(string: "180F")])
+    private let inProgress = BlueZError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
+    private let failed = BlueZError(name: "org.bluez.Error.Failed", message: "No discovery started")
+    private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply")
+
+    /// A powered adapter with one running scan.
+    private func runningMachine(_ filter: DiscoveryFilter = DiscoveryFilter(), watchdog: Double? = nil) -> Machine {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(Machine.Scan(a, filter, watchdogSeconds: watchdog))
+        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.startReplied(2, error: nil)
+        XCTAssertEqual(machine.session, .running(filter))
+        return machine
+    }
+
+    private func scan(_ id: ScanID, _ filter: DiscoveryFilter) -> Machine.Scan {
+        Machine.Scan(id, filter, watchdogSeconds: nil)
+    }
+
+    // MARK: Starting and stopping
+
+    func testAScanSetsTheFilterThenStartsDiscovery() {
+        var machine = Machine()
+        XCTAssertEqual(machine.poweredOn(), [])
+
+        XCTAssertEqual(machine.scanAdded(scan(a, heartRate)), [.setFilter(1, heartRate)])
+        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.startDiscovery(2)])
+        XCTAssertEqual(machine.startReplied(2, error: nil), [.scanStarted(a)])
+        XCTAssertEqual(machine.session, .running(heartRate))
+    }
+
+    func testTheLastScanThatEndsStopsDiscoveryAndTakesTheFilterBack() {
+        var machine = runningMachine()
+
+        XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.stopReplied(3, error: nil), [.clearFilter(4)])
+        XCTAssertFalse(machine.isAtRest)
+        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [])
+        XCTAssertTrue(machine.isAtRest)
+    }
+
+    func testAScanThatComesWhileTheFilterIsTakenBackStartsAfterIt() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+        _ = machine.stopReplied(3, error: nil)
+
+        XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
+        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.setFilter(5, all)])
+    }
+
+    func testASecondScanWidensTheFilterWithoutASecondStart() {
+        var machine = runningMachine(heartRate)
+        let union = DiscoveryFilter.union([heartRate, battery])
+
+        XCTAssertEqual(machine.scanAdded(scan(b, battery)), [.setFilter(3, union)])
+        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.scanStarted(b)])
+        XCTAssertEqual(machine.session, .running(union))
+    }
+
+    func testASecondScanThatNeedsNoMoreJoinsAtOnce() {
+        var machine = runningMachine(all)
+        XCTAssertEqual(machine.scanAdded(scan(b, heartRate)), [.scanStarted(b)])
+    }
+
+    func testEndingOneOfTwoScansNarrowsTheFilterAndGoesOn() {
+        var machine = runningMachine(heartRate)
+        _ = machine.scanAdded(scan(b, battery))
+        _ = machine.setFilterReplied(3, error: nil)
+
+        XCTAssertEqual(machine.scanRemoved(a), [.setFilter(4, battery)])
+        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [])
+        XCTAssertEqual(machine.session, .running(battery))
+    }
+
+    func testAScanThatChangesItsFilterChangesTheSessions() {
+        var machine = runningMachine(heartRate)
+        XCTAssertEqual(machine.scanChanged(a, battery), [.setFilter(3, battery)])
+        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [])
+        XCTAssertEqual(machine.session, .running(battery))
+    }
+
+    func testChangesDuringACallAreMadeUpForAfterIt() {
+        var machine = runningMachine(heartRate)
+        _ = machine.scanAdded(scan(b, battery))
+        XCTAssertEqual(machine.scanRemoved(b), [])
+
+        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.setFilter(4, heartRate)])
+    }
+
+    func testAStopDuringAPendingStartWaitsForItsAnswer() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+
+        XCTAssertEqual(machine.scanRemoved(a), [])
+        XCTAssertEqual(machine.startReplied(2, error: nil), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+    }
+
+    func testAScanThatEndsWhileItsFilterIsBeingSetStartsNothing() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        XCTAssertEqual(machine.scanRemoved(a), [])
+        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.clearFilter(2)])
+        XCTAssertEqual(machine.setFilterReplied(2, error: nil), [])
+        XCTAssertTrue(machine.isAtRest)
+    }
+
+    func testAStartDuringAPendingStopWaitsForItsAnswer() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+
+        XCTAssertEqual(machine.scanAdded(scan(b, all)), [])
+        XCTAssertEqual(machine.stopReplied(3, error: nil), [.setFilter(4, all)])
+    }
+
+    func testAStopThatSaysThereWasNothingToStopIsAStop() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+        XCTAssertEqual(machine.stopReplied(3, error: failed), [.clearFilter(4)])
+    }
+
+    func testAStopThatIsRefusedAsBusyIsTriedAgain() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+        XCTAssertEqual(machine.stopReplied(3, error: inProgress), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
+        XCTAssertEqual(machine.stopReplied(4, error: nil), [.clearFilter(5)])
+    }
+
+    func testADaemonWithoutFiltersIsUsedWithoutFilters() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, heartRate))
+        let unknown = BlueZError(name: "org.freedesktop.DBus.Error.UnknownMethod")
+        XCTAssertEqual(machine.setFilterReplied(1, error: unknown), [.startDiscovery(2)])
+    }
+
+    func testAnswersToCallsOfAnEarlierTimeAreIgnored() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.poweredOff()
+        XCTAssertEqual(machine.poweredOn(), [.setFilter(2, all)])
+
+        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [])
+        XCTAssertEqual(machine.startReplied(1, error: nil), [])
+        XCTAssertEqual(machine.session, .settingFilter(2, all))
+    }
+
+    // MARK: Refusals (A3)
+
+    func testABusyAdapterIsClearedOnceThenTriedAgain() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+
+        XCTAssertEqual(machine.startReplied(2, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.stopReplied(3, error: failed), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.timerFired(.retry), [.setFilter(4, all)])
+        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.startDiscovery(5)])
+        XCTAssertEqual(machine.startReplied(5, error: inProgress), [.startTimer(.retry, seconds: 0.25)])
+        _ = machine.timerFired(.retry)
+        _ = machine.setFilterReplied(6, error: nil)
+        XCTAssertEqual(machine.startReplied(7, error: nil), [.scanStarted(a)])
+    }
+
+    func testAnAdapterThatStaysBusyFailsTheScansWithinTwoSecondsWithTheNameOfTheError() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.scanAdded(scan(b, all))
+        var effects = machine.setFilterReplied(1, error: nil)
+        var waited = 0.0
+        var starts = 0
+        var steps = 0
+        while case let effect? = effects.last, steps < 100 {
+            steps += 1
+            switch effect {
+            case .setFilter(let request, _), .clearFilter(let request):
+                effects = machine.setFilterReplied(request, error: nil)
+            case .startDiscovery(let request):
+                starts += 1
+                effects = machine.startReplied(request, error: inProgress)
+            case .stopDiscovery(let request): effects = machine.stopReplied(request, error: failed)
+            case .startTimer(let timer, let seconds):
+                waited += seconds
+                effects = machine.timerFired(timer)
+            case .scanFailed: return XCTFail("A failure is followed by the filter's end: \(effects)")
+            case .cancelTimer, .scanStarted, .scanRestarted:
+                return XCTFail("unexpected \(effect)")
+            }
+        }
+        XCTAssertEqual(starts, 5)
+        XCTAssertLessThan(waited, 2)
+        XCTAssertTrue(machine.isAtRest)
+    }
+
+    func testAnotherScanSucceedsAfterAFailedOne() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+        let refused = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
+        XCTAssertEqual(machine.startReplied(2, error: refused), [.scanFailed(a, refused), .clearFilter(3)])
+        _ = machine.setFilterReplied(3, error: nil)
+
+        XCTAssertEqual(machine.scanAdded(scan(b, all)), [.setFilter(4, all)])
+    }
+
+    func testAStartWithoutAnswerIsClearedLestItSucceedLater() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.scanRemoved(a)
+        XCTAssertEqual(machine.startReplied(2, error: noReply), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+    }
+
+    func testGivingUpDuringTheWaitCancelsIt() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.startReplied(2, error: inProgress)
+        _ = machine.stopReplied(3, error: failed)
+
+        XCTAssertEqual(machine.scanRemoved(a), [.cancelTimer(.retry), .clearFilter(4)])
+        XCTAssertEqual(machine.timerFired(.retry), [])
+    }
+
+    func testAFilterThatTheRunningSessionRefusesIsGivenToANewOne() {
+        var machine = runningMachine(heartRate)
+        _ = machine.scanAdded(scan(b, battery))
+        XCTAssertEqual(machine.setFilterReplied(3, error: inProgress), [.cancelTimer(.watchdog), .stopDiscovery(4)])
+        let union = DiscoveryFilter.union([heartRate, battery])
+        XCTAssertEqual(machine.stopReplied(4, error: nil), [.setFilter(5, union)])
+        _ = machine.setFilterReplied(5, error: nil)
+        XCTAssertEqual(machine.startReplied(6, error: nil), [.scanRestarted(a, .filterRefused), .scanStarted(b)])
+    }
+
+    // MARK: Power, adapter, daemon
+
+    func testAScanBeforeTheAdapterIsOnWaitsForIt() {
+        var machine = Machine()
+        XCTAssertEqual(machine.scanAdded(scan(a, all)), [])
+        XCTAssertEqual(machine.poweredOn(), [.setFilter(1, all)])
+    }
+
+    func testAScanGoesOnWhenTheAdapterReturns() {
+        var machine = runningMachine()
+        XCTAssertEqual(machine.poweredOff(), [.cancelTimer(.retry), .cancelTimer(.watchdog)])
+        XCTAssertEqual(machine.session, .unavailable)
+
+        XCTAssertEqual(machine.poweredOn(), [.setFilter(3, all)])
+        XCTAssertEqual(machine.setFilterReplied(3, error: nil), [.startDiscovery(4)])
+        XCTAssertEqual(machine.startReplied(4, error: nil), [.scanRestarted(a, .adapterReturned)])
+    }
+
+    func testAScanThatRanBearsABusyAdapterUntilTheKernelHasForgottenTheDeadDaemon() {
+        var machine = runningMachine()
+        _ = machine.adapterRemoved()
+        var effects = machine.poweredOn()
+        var request: Machine.RequestID = 3
+        var waited = 0.0
+        while case .setFilter(request, all)? = effects.last {
+            _ = machine.setFilterReplied(request, error: nil)
+            effects = machine.startReplied(request + 1, error: inProgress)
+            request += 2
+            if case .stopDiscovery(request)? = effects.last {
+                effects = machine.stopReplied(request, error: failed)
+                request += 1
+            }
+            guard case .startTimer(.retry, let seconds)? = effects.last else { break }
+            waited += seconds
+            effects = machine.timerFired(.retry)
+        }
+        XCTAssertGreaterThan(waited, 10.24)
+        XCTAssertEqual(effects.first, .scanFailed(a, inProgress))
+    }
+
+    func testAScanThatEndsWhileTheAdapterIsOffNeedsNoCall() {
+        var machine = runningMachine()
+        _ = machine.poweredOff()
+        XCTAssertEqual(machine.scanRemoved(a), [])
+        XCTAssertEqual(machine.poweredOn(), [])
+        XCTAssertTrue(machine.isAtRest)
+    }
+
+    func testAnAdapterThatIsNotReadyYetIsAskedAgain() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        let notReady = BlueZError(name: "org.bluez.Error.NotReady")
+        XCTAssertEqual(machine.setFilterReplied(1, error: notReady), [.startTimer(.retry, seconds: 0.1)])
+        XCTAssertEqual(machine.timerFired(.retry), [.setFilter(2, all)])
+    }
+
+    func testADaemonThatDiesDuringAStartFailsNothing() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+        XCTAssertEqual(machine.startReplied(2, error: BlueZError(name: "org.freedesktop.DBus.Error.NoReply")).count, 2)
+        _ = machine.adapterRemoved()
+        XCTAssertEqual(machine.poweredOn(), [.setFilter(4, all)])
+        _ = machine.setFilterReplied(4, error: nil)
+        XCTAssertEqual(machine.startReplied(5, error: nil), [.scanStarted(a)])
+    }
+
+    // MARK: Sessions that die (A4)
+
+    func testDiscoveringThatEndsByItselfIsStartedAgain() {
+        var machine = runningMachine()
+        XCTAssertEqual(machine.discoveringChanged(true), [])
+        XCTAssertEqual(machine.discoveringChanged(false), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.stopReplied(3, error: failed), [.setFilter(4, all)])
+        _ = machine.setFilterReplied(4, error: nil)
+        XCTAssertEqual(machine.startReplied(5, error: nil), [.scanRestarted(a, .discoveringEnded)])
+    }
+
+    func testTheEchoOfTheLastSessionDoesNotEndTheNext() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+        _ = machine.scanAdded(scan(b, all))
+        _ = machine.stopReplied(3, error: nil)
+        XCTAssertEqual(machine.discoveringChanged(false), [])
+        _ = machine.setFilterReplied(4, error: nil)
+        XCTAssertEqual(machine.discoveringChanged(false), [])
+        XCTAssertEqual(machine.startReplied(5, error: nil), [.scanStarted(b)])
+    }
+
+    func testSessionsThatDieAgainAndAgainAreNotStartedInALoop() {
+        var machine = runningMachine()
+        var request: DiscoveryMachine.RequestID = 3
+        var delays: [Double] = []
+        for _ in 0..<8 {
+            _ = machine.discoveringChanged(false)
+            var effects = machine.stopReplied(request, error: failed)
+            if case .startTimer(.retry, let seconds)? = effects.first {
+                delays.append(seconds)
+                effects = machine.timerFired(.retry)
+            }
+            XCTAssertEqual(effects, [.setFilter(request + 1, all)])
+            _ = machine.setFilterReplied(request + 1, error: nil)
+            _ = machine.startReplied(request + 2, error: nil)
+            request += 3
+        }
+        XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30])
+    }
+
+    func testSilenceStartsTheSessionAnewAfterTheWatchdogsTime() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
+        _ = machine.setFilterReplied(1, error: nil)
+        XCTAssertEqual(machine.startReplied(2, error: nil), [.startTimer(.watchdog, seconds: 30), .scanStarted(a)])
+
+        XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
+        XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
+        XCTAssertEqual(machine.timerFired(.watchdog), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        _ = machine.stopReplied(3, error: nil)
+        _ = machine.setFilterReplied(4, error: nil)
+        XCTAssertEqual(
+            machine.startReplied(5, error: nil),
+            [.startTimer(.watchdog, seconds: 30), .scanRestarted(a, .silence)])
+    }
+
+    func testADeviceThatIsHeardQuietsTheWatchdog() {
+        var machine = runningMachine(watchdog: 90)
+        for _ in 0..<10 {
+            XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
+            XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
+            machine.heard()
+        }
+    }
+
+    func testAQuietRoomIsDisturbedLessAndLess() {
+        var machine = runningMachine(watchdog: 90)
+        var ticksUntilRestart: [Int] = []
+        var request: DiscoveryMachine.RequestID = 3
+        for _ in 0..<5 {
+            var ticks = 1
+            while machine.timerFired(.watchdog) == [.startTimer(.watchdog, seconds: 30)] { ticks += 1 }
+            ticksUntilRestart.append(ticks)
+            if machine.stopReplied(request, error: nil) != [.setFilter(request + 1, all)] {
+                _ = machine.timerFired(.retry)
+            }
+            _ = machine.setFilterReplied(request + 1, error: nil)
+            _ = machine.startReplied(request + 2, error: nil)
+            request += 3
+        }
+        XCTAssertEqual(ticksUntilRestart, [3, 6, 12, 24, 24])
+    }
+
+    func testTheWatchdogCanBeOff() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        _ = machine.setFilterReplied(1, error: nil)
+        XCTAssertEqual(machine.startReplied(2, error: nil), [.scanStarted(a)])
+    }
+
+    func testAScanWithAWatchdogBringsItAlong() {
+        var machine = runningMachine()
+        XCTAssertEqual(
+            machine.scanAdded(Machine.Scan(b, all, watchdogSeconds: 9)),
+            [.scanStarted(b), .startTimer(.watchdog, seconds: 3)])
+    }
+
+    // MARK: A law
+
+    /// Whatever happens in whatever order: one call at a time, and no session is left when nobody scans.
+    func testAnyOrderOfEventsEndsAtRestOnceNobodyScans() {
+        for seed in 1...300 as ClosedRange<UInt64> {
+            var random = Congruential(seed: seed)
+            var daemon = SessionKeeper()
+            var machine = Machine()
+            daemon.perform(machine.poweredOn())
+            for _ in 0..<60 {
+                switch random.next() % 9 {
+                case 0: daemon.perform(machine.scanAdded(Machine.Scan(ScanID(random.next() % 3 + 10), all)))
+                case 1: daemon.perform(machine.scanAdded(scan(ScanID(random.next() % 3), heartRate)))
+                case 2: daemon.perform(machine.scanRemoved(ScanID(random.next() % 3)))
+                case 3: daemon.perform(machine.scanRemoved(ScanID(random.next() % 3 + 10)))
+                case 4: daemon.perform(machine.discoveringChanged(random.next() % 2 == 0))
+                case 5: daemon.perform(machine.timerFired(random.next() % 2 == 0 ? .retry : .watchdog))
+                case 6:
+                    daemon.powerOff()
+                    daemon.perform(machine.poweredOff())
+                    daemon.perform(machine.poweredOn())
+                default: daemon.answerOne(&machine, refuses: random.next() % 4 == 0)
+                }
+            }
+            while let scan = machine.scans.first { daemon.perform(machine.scanRemoved(scan.id)) }
+            for _ in 0..<50 {
+                daemon.answerOne(&machine, refuses: false)
+                daemon.perform(machine.timerFired(.retry))
+            }
+            XCTAssertTrue(machine.isAtRest, "seed \(seed): \(machine.session)")
+            XCTAssertFalse(daemon.isDiscovering, "seed \(seed)")
+            XCTAssertFalse(daemon.hasFilter, "seed \(seed)")
+        }
+    }
+}
+
+/// Answers calls in order and keeps a session as BlueZ does.
+private struct SessionKeeper {
+    private var calls: [DiscoveryMachine.Effect] = []
+    private(set) var isDiscovering = false
+    private(set) var hasFilter = false
+
+    mutating func perform(_ effects: [DiscoveryMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .setFilter, .clearFilter, .startDiscovery, .stopDiscovery: calls.append(effect)
+            case .startTimer, .cancelTimer, .scanStarted, .scanRestarted, .scanFailed: break
+            }
+        }
+    }
+
+    mutating func powerOff() {
+        isDiscovering = false
+        hasFilter = false
+        calls = []
+    }
+
+    mutating func answerOne(_ machine: inout DiscoveryMachine, refuses: Bool) {
+        guard !calls.isEmpty else { return }
+        let busy = BlueZError(name: "org.bluez.Error.InProgress")
+        switch calls.removeFirst() {
+        case .setFilter(let request, _):
+            hasFilter = true
+            perform(machine.setFilterReplied(request, error: nil))
+        case .clearFilter(let request):
+            hasFilter = false
+            perform(machine.setFilterReplied(request, error: nil))
+        case .startDiscovery(let request):
+            let error = refuses || isDiscovering ? busy : nil
+            if error == nil { isDiscovering = true }
+            perform(machine.startReplied(request, error: error))
+        case .stopDiscovery(let request):
+            if !refuses { isDiscovering = false }
+            perform(machine.stopReplied(request, error: refuses ? busy : nil))
+        case .startTimer, .cancelTimer, .scanStarted, .scanRestarted, .scanFailed: break
+        }
+    }
+}
+
+/// Random numbers that are the same on every run.
+struct Congruential {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state >> 33
+    }
+}

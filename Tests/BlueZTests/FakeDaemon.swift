@@ -1,0 +1,123 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// A hand-made `bluetoothd` on a loopback bus: answers what a test tells it to and keeps a list of calls.
+///
+/// On the manual loop's thread only, like the test.
+final class FakeDaemon: @unchecked Sendable {
+    let loop = ManualLoop()
+    let bus: LoopbackBus
+    private(set) var connection: Connection?
+    /// Methods in the order of their calls, with the caller's unique name.
+    private(set) var calls: [String] = []
+    /// The arguments of the last `SetDiscoveryFilter`, by key, with the signatures of their values.
+    private(set) var filter: [String: String] = [:]
+    var objects: [(ObjectPath, TestInterfaces)] = [(BlueZMessages.adapterPath, BlueZMessages.adapter())]
+    /// Errors for the next calls of a method; when used up, calls succeed.
+    var errors: [String: [DBusError]] = [:]
+    /// Methods that get no answer.
+    var silent: Set<String> = []
+
+    init() { bus = LoopbackBus(loop: loop) }
+
+    func appear() {
+        let connection = Connection.open(.custom(bus.address), loop: loop)
+        connection.answerCalls { [weak self] in self?.answer($0) }
+        connection.requestName("org.bluez")
+        self.connection = connection
+        loop.run()
+    }
+
+    func vanish() {
+        connection?.close()
+        connection = nil
+        loop.run()
+    }
+
+    func send(_ signal: Message) {
+        connection?.send(signal)
+        loop.run()
+    }
+
+    func count(_ member: String) -> Int { calls.filter { $0 == member }.count }
+
+    func forgetCalls() { calls = [] }
+
+    func set(_ properties: TestProperties, invalidated: [String] = []) {
+        send(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.adapterPath, "org.bluez.Adapter1", properties, invalidated: invalidated))
+    }
+
+    private func answer(_ call: Message) {
+        guard let member = call.member else { return }
+        calls.append(member)
+        guard !silent.contains(member) else { return }
+        if let error = errors[member]?.first {
+            errors[member]?.removeFirst()
+            connection?.send(.error(to: call, error))
+            return
+        }
+        if member == "SetDiscoveryFilter" { readFilter(call) }
+        connection?.send(
+            .reply(to: call) { writer in
+                if member == "GetManagedObjects" { BlueZMessages.write(self.objects, &writer) }
+            })
+    }
+
+    private func readFilter(_ call: Message) {
+        var reader = call.reader
+        var filter: [String: String] = [:]
+        reader.dictionary { entry in
+            guard let key = entry.string() else { return }
+            filter[key] = entry.variant { $0.signature }
+        }
+        self.filter = filter
+    }
+}
+
+/// Writes down what it is told.
+final class RecordingObserver: BlueZObserver, @unchecked Sendable {
+    private(set) var log: [String] = []
+    private(set) var availabilities: [Availability] = []
+    private(set) var batches = 0
+    var whenTold: () -> Void = {}
+
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
+        availabilities.append(availability)
+        switch availability {
+        case .connecting: log.append("connecting")
+        case .noBus: log.append("noBus")
+        case .refused: log.append("refused")
+        case .noDaemon: log.append("noDaemon")
+        case .loading: log.append("loading")
+        case .ready: log.append("ready")
+        }
+        whenTold()
+    }
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterAdded(let key): log.append("+\(tree.path(of: key) ?? "?")")
+        case .adapterChanged(let key, _): log.append("~\(tree.path(of: key) ?? "?")")
+        case .adapterRemoved(let key): log.append("-\(tree.path(of: key) ?? "?")")
+        case .deviceAdded(let handle, let isHeard):
+            log.append("+\(tree[handle].address)\(isHeard ? " heard" : "")")
+        case .deviceChanged(let handle, _, let isHeard):
+            log.append("~\(tree[handle].address)\(isHeard ? " heard" : "")")
+        case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
+        }
+        whenTold()
+    }
+
+    func batchEnded() { batches += 1 }
+
+    func forget() {
+        log = []
+        batches = 0
+    }
+}

@@ -1,0 +1,391 @@
+import DBus
+import GATT
+import XCTest
+
+@testable import BlueZ
+
+final class ObjectTreeTests: XCTestCase {
+    private let hci0 = ObjectKey(adapter: 0)
+    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
+    private var changes = ChangeBuffer()
+
+    override func setUp() { changes = ChangeBuffer() }
+
+    private func key(_ path: ObjectPath) -> ObjectKey {
+        var text = path.rawValue
+        guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure("\(path) has no key") }
+        return key
+    }
+
+    private func makeTree(_ devices: [(ObjectPath, TestProperties)] = []) -> ObjectTree {
+        var tree = ObjectTree()
+        let objects =
+            [(BlueZMessages.adapterPath, BlueZMessages.adapter())]
+            + devices.map { ($0.0, [("org.bluez.Device1", $0.1)]) }
+        tree.load(BlueZMessages.managedObjects(objects), into: &changes)
+        return tree
+    }
+
+    private func makeTreeWithDevice(_ properties: TestProperties = BlueZMessages.fullDevice) -> ObjectTree {
+        let tree = makeTree([(devicePath, properties)])
+        changes.removeAll()
+        return tree
+    }
+
+    private func handle(in tree: borrowing ObjectTree) throws -> DeviceHandle {
+        try XCTUnwrap(tree.handle(of: key(devicePath)))
+    }
+
+    private func change(_ tree: inout ObjectTree, _ properties: TestProperties, invalidated: [String] = []) {
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.propertiesChanged(
+                devicePath, "org.bluez.Device1", properties, invalidated: invalidated), into: &changes)
+    }
+
+    // MARK: Loading
+
+    func testLoadingTellsAdaptersAndDevices() throws {
+        let tree = makeTree([(devicePath, BlueZMessages.fullDevice)])
+        let hci0 = try XCTUnwrap(hci0)
+
+        XCTAssertEqual(changes.changes, [.adapterAdded(hci0), .deviceAdded(try handle(in: tree), isHeard: true)])
+        XCTAssertEqual(tree.adapterKeys, [hci0])
+        XCTAssertEqual(tree.deviceCount, 1)
+    }
+
+    func testAnAdapterHasItsValues() throws {
+        let tree = makeTree()
+        let adapter = try XCTUnwrap(tree[adapter: try XCTUnwrap(hci0)])
+
+        XCTAssertEqual(adapter.address?.description, "00:1A:7D:DA:71:13")
+        XCTAssertEqual(adapter.name, "lab")
+        XCTAssertTrue(adapter.isPowered)
+        XCTAssertFalse(adapter.isDiscovering)
+        XCTAssertEqual(adapter.uuids, [CBUUID(string: "1800")])
+        XCTAssertEqual(adapter.roles, ["central", "peripheral"])
+        XCTAssertEqual(adapter.interfaces, [.gattManager, .advertisingManager])
+    }
+
+    func testADeviceHasAllItsValues() throws {
+        let tree = makeTreeWithDevice()
+        let device = tree[try handle(in: tree)]
+
+        XCTAssertEqual(device.address.description, "C0:26:DF:12:34:56")
+        XCTAssertEqual(device.addressType, .random)
+        XCTAssertEqual(device.name, "Heart of Gold")
+        XCTAssertEqual(device.alias, "Heart of Gold")
+        XCTAssertEqual(device.deviceClass, 7)
+        XCTAssertEqual(device.appearance, 0x0341)
+        XCTAssertEqual(device.icon, "phone")
+        XCTAssertTrue(device.isPaired && device.isBonded && device.isTrusted && device.isBlocked)
+        XCTAssertTrue(device.usesLegacyPairing && device.isConnected && device.areServicesResolved)
+        XCTAssertEqual(device.rssi, -61)
+        XCTAssertEqual(device.txPower, 4)
+        XCTAssertEqual(
+            device.uuids, [CBUUID(string: "180D"), CBUUID(string: "6E400001-B5A3-F393-E0A9-E50E24DCCA9E")])
+        XCTAssertEqual(device.modalias, "bluetooth:v004CpD001")
+        XCTAssertEqual(device.adapter, hci0)
+        XCTAssertEqual(device.manufacturerData.dictionary, [0x004C: [2, 21, 1], 0x0499: []])
+        XCTAssertEqual(device.serviceData.dictionary, [CBUUID(string: "FEAA"): [0x10, 0xEE]])
+        XCTAssertEqual(device.advertisingFlags, 6)
+        XCTAssertEqual(device.advertisingData.dictionary, [0x2A: [1, 2]])
+    }
+
+    func testEachDeclaredPropertyHasAValueInThatTest() {
+        let names = Set(BlueZMessages.fullDevice.map(\.0))
+        XCTAssertEqual(Set(Device1.table.properties.map { "\($0.name)" }), names)
+        for (name, value) in BlueZMessages.fullDevice {
+            let property = Device1.table.properties.first { "\($0.name)" == name }
+            XCTAssertEqual(property.map { "\($0.signature)" }, value.signature, name)
+        }
+    }
+
+    func testADeviceThatIsMerelyRememberedIsNotHeard() throws {
+        let tree = makeTree([(devicePath, [("Address", .string("C0:26:DF:12:34:56")), ("Paired", .bool(true))])])
+        XCTAssertEqual(changes.changes.last, .deviceAdded(try handle(in: tree), isHeard: false))
+        XCTAssertNil(tree[try handle(in: tree)].rssi)
+    }
+
+    func testSignalsBeforeTheAnswerAreSupersededByIt() {
+        var tree = ObjectTree()
+        tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
+        XCTAssertEqual(changes.changes, [])
+        XCTAssertEqual(tree.deviceCount, 0)
+    }
+
+    func testLoadingAgainRemovesWhatIsNotNamedAnyMore() throws {
+        var tree = makeTreeWithDevice()
+        let handle = try handle(in: tree)
+        let hci0 = try XCTUnwrap(hci0)
+
+        tree.load(BlueZMessages.managedObjects([(BlueZMessages.adapterPath, BlueZMessages.adapter())]), into: &changes)
+
+        XCTAssertEqual(changes.changes.last, .deviceRemoved(handle))
+        XCTAssertEqual(tree.adapterKeys, [hci0])
+        XCTAssertEqual(tree.deviceCount, 0)
+    }
+
+    func testClearingRemovesEverythingDevicesFirst() throws {
+        var tree = makeTreeWithDevice()
+        let handle = try handle(in: tree)
+        tree.clear(into: &changes)
+        XCTAssertEqual(changes.changes, [.deviceRemoved(handle), .adapterRemoved(try XCTUnwrap(hci0))])
+        XCTAssertFalse(tree.isLoaded)
+    }
+
+    // MARK: Changes
+
+    func testOnlyTheNamedFieldsChange() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("RSSI", .int16(-40)), ("ManufacturerData", .manufacturerData([(0x0059, [9])]))])
+
+        let handle = try handle(in: tree)
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .manufacturerData], isHeard: true)])
+        XCTAssertEqual(tree[handle].rssi, -40)
+        XCTAssertEqual(tree[handle].manufacturerData.dictionary, [0x0059: [9]])
+        XCTAssertEqual(tree[handle].name, "Heart of Gold")
+    }
+
+    func testAChangeThatIsNoAdvertisementIsNotHeard() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("Connected", .bool(false)), ("ServicesResolved", .bool(false))])
+        XCTAssertEqual(
+            changes.changes,
+            [.deviceChanged(try handle(in: tree), [.isConnected, .areServicesResolved], isHeard: false)])
+        XCTAssertFalse(tree[try handle(in: tree)].isConnected)
+    }
+
+    func testWhatDiscoveryLeavesBehindIsInvalidatedAndNotHeard() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [], invalidated: ["RSSI", "TxPower"])
+        let handle = try handle(in: tree)
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, [.rssi, .txPower], isHeard: false)])
+        XCTAssertNil(tree[handle].rssi)
+        XCTAssertNil(tree[handle].txPower)
+        XCTAssertFalse(tree[handle].fields.contains(.rssi))
+    }
+
+    func testAnRSSIOf127IsASightingWithoutAStrength() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("RSSI", .int16(127))])
+        XCTAssertEqual(changes.changes, [.deviceChanged(try handle(in: tree), .rssi, isHeard: true)])
+        XCTAssertNil(tree[try handle(in: tree)].rssi)
+    }
+
+    func testEveryOptionalPropertyCanGo() throws {
+        var tree = makeTreeWithDevice()
+        let optional = Device1.table.properties.filter(\.isOptional)
+        change(&tree, [], invalidated: optional.map { "\($0.name)" })
+        let device = tree[try handle(in: tree)]
+        XCTAssertEqual(device.fields.rawValue & optional.reduce(0) { $0 | $1.field }, 0)
+        XCTAssertNil(device.name)
+        XCTAssertNil(device.icon)
+        XCTAssertNil(device.appearance)
+        XCTAssertNil(device.advertisingFlags)
+        XCTAssertTrue(device.manufacturerData.isEmpty && device.serviceData.isEmpty && device.advertisingData.isEmpty)
+        XCTAssertEqual(device.alias, "Heart of Gold")
+    }
+
+    func testPropertiesOfAnUnexpectedTypeAreIgnoredOneByOne() throws {
+        for (name, _) in BlueZMessages.fullDevice {
+            var tree = makeTreeWithDevice()
+            let wrong: TestValue =
+                ["Appearance", "Class"].contains(name) || name == "RSSI" ? .string("x") : .uint16(7)
+            let target: (String, TestValue) = name == "TxPower" ? ("RSSI", .int16(-33)) : ("TxPower", .int16(-33))
+            change(&tree, [(name, wrong), target])
+
+            XCTAssertEqual(tree.ignoredProperties, 1, name)
+            let device = tree[try handle(in: tree)]
+            XCTAssertEqual(name == "TxPower" ? device.rssi : device.txPower, -33, name)
+            XCTAssertEqual(device.name, "Heart of Gold")
+            XCTAssertEqual(device.manufacturerData.dictionary.count, 2)
+        }
+    }
+
+    func testUnknownPropertiesAndInterfacesChangeNothing() {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("WakeAllowed", .bool(true)), ("", .bool(true))])
+        XCTAssertEqual(changes.changes, [])
+        XCTAssertEqual(tree.ignoredProperties, 0)
+
+        tree.apply(
+            BlueZMessages.propertiesChanged(devicePath, "org.bluez.Battery1", [("Percentage", .byte(9))]),
+            into: &changes)
+        XCTAssertEqual(changes.changes, [])
+    }
+
+    func testUUIDsThatAreNoneAreLeftOut() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("UUIDs", .strings(["180f", "nonsense", "0000180d-0000-1000-8000-00805f9b34fb"]))])
+        XCTAssertEqual(tree[try handle(in: tree)].uuids, [CBUUID(string: "180F"), CBUUID(string: "180D")])
+    }
+
+    func testASignalOfAnUnknownDeviceIsPassedOver() {
+        var tree = makeTree()
+        changes.removeAll()
+        change(&tree, [("RSSI", .int16(-40))])
+        XCTAssertEqual(changes.changes, [])
+    }
+
+    func testAMessageOfAnotherFormIsPassedOver() {
+        var tree = makeTreeWithDevice()
+        for member in ["PropertiesChanged", "InterfacesAdded", "InterfacesRemoved"] {
+            for interface in ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.ObjectManager"] {
+                tree.apply(.signal(path: devicePath, interface: interface, member: member), into: &changes)
+                tree.apply(
+                    .signal(path: devicePath, interface: interface, member: member) { $0.uint32(7) }, into: &changes)
+                tree.apply(
+                    .signal(path: devicePath, interface: interface, member: member) {
+                        $0.string("org.bluez.Device1")
+                        $0.string("and no dictionary")
+                    }, into: &changes)
+            }
+        }
+        XCTAssertEqual(changes.changes, [])
+    }
+
+    func testAnAdapterThatIsSwitchedOffSaysSo() throws {
+        var tree = makeTree()
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.adapterPath, "org.bluez.Adapter1",
+                [("Powered", .bool(false)), ("Discovering", .bool(false)), ("PowerState", .string("off-blocked"))]),
+            into: &changes)
+        let hci0 = try XCTUnwrap(hci0)
+        XCTAssertEqual(changes.changes, [.adapterChanged(hci0, [.isPowered, .isDiscovering, .powerState])])
+        XCTAssertEqual(tree[adapter: hci0]?.isPowered, false)
+        XCTAssertEqual(tree[adapter: hci0]?.powerState, .blocked)
+    }
+
+    // MARK: Names
+
+    func testAnAliasOfItsOwnStaysWhenTheNameChanges() throws {
+        var tree = makeTreeWithDevice()
+        change(&tree, [("Name", .string("BlueZ 5.66"))])
+        XCTAssertEqual(tree[try handle(in: tree)].alias, "Heart of Gold")
+        change(&tree, [("Alias", .string("BlueZ 5.66"))])
+        XCTAssertEqual(tree[try handle(in: tree)].shortAlias, .sameAsName)
+        XCTAssertEqual(tree[try handle(in: tree)].alias, "BlueZ 5.66")
+    }
+
+    func testTheAliasOfADeviceWithoutANameIsItsAddress() throws {
+        let tree = makeTreeWithDevice([
+            ("Alias", .string("C0-26-DF-12-34-56")), ("Address", .string("C0:26:DF:12:34:56")),
+        ])
+        let device = tree[try handle(in: tree)]
+        XCTAssertEqual(device.shortAlias, .addressWithHyphens)
+        XCTAssertEqual(device.alias, "C0-26-DF-12-34-56")
+        XCTAssertNil(device.name)
+    }
+
+    func testADeviceWithoutAnAddressHasThatOfItsPath() throws {
+        let tree = makeTreeWithDevice([("Address", .uint16(7)), ("RSSI", .int16(-50))])
+        XCTAssertEqual(tree[try handle(in: tree)].address.description, "C0:26:DF:12:34:56")
+        XCTAssertEqual(tree[try handle(in: tree)].adapter, hci0)
+        XCTAssertEqual(tree[try handle(in: tree)].rssi, -50)
+    }
+
+    // MARK: Coming and going
+
+    func testADeviceComesWithItsFirstAdvertisement() throws {
+        var tree = makeTree()
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.interfacesAdded(
+                devicePath,
+                [
+                    ("org.freedesktop.DBus.Introspectable", []), ("org.bluez.Device1", BlueZMessages.fullDevice),
+                    ("org.freedesktop.DBus.Properties", []),
+                ]), into: &changes)
+        XCTAssertEqual(changes.changes, [.deviceAdded(try handle(in: tree), isHeard: true)])
+    }
+
+    func testARemovedDeviceCanBeReadUntilTheSweepAndItsPlaceIsUsedAgain() throws {
+        var tree = makeTreeWithDevice()
+        let old = try handle(in: tree)
+        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), into: &changes)
+
+        XCTAssertEqual(changes.changes, [.deviceRemoved(old)])
+        XCTAssertEqual(tree[old].name, "Heart of Gold")
+        XCTAssertNil(tree.handle(of: key(devicePath)))
+        tree.sweep()
+        XCTAssertFalse(tree.contains(old))
+
+        tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
+        let new = try handle(in: tree)
+        XCTAssertEqual(new.slot, old.slot)
+        XCTAssertNotEqual(new, old)
+        XCTAssertNil(tree[new].name)
+    }
+
+    func testLosingAnotherInterfaceIsNotLosingTheDevice() {
+        var tree = makeTreeWithDevice()
+        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Battery1"]), into: &changes)
+        XCTAssertEqual(changes.changes, [])
+        XCTAssertEqual(tree.deviceCount, 1)
+    }
+
+    func testAnAdapterTakesItsDevicesAlong() throws {
+        let other: ObjectPath = "/org/bluez/hci1/dev_C0_26_DF_12_34_56"
+        var tree = makeTree([(devicePath, BlueZMessages.fullDevice), (other, [])])
+        tree.apply(BlueZMessages.interfacesAdded("/org/bluez/hci1", BlueZMessages.adapter()), into: &changes)
+        let handle = try handle(in: tree)
+        changes.removeAll()
+
+        tree.apply(BlueZMessages.interfacesRemoved("/org/bluez/hci0", ["org.bluez.Adapter1"]), into: &changes)
+
+        XCTAssertEqual(changes.changes, [.deviceRemoved(handle), .adapterRemoved(try XCTUnwrap(hci0))])
+        XCTAssertNotNil(tree.handle(of: key(other)))
+    }
+
+    func testPathsOfAnotherFormWorkToo() throws {
+        var tree = ObjectTree()
+        tree.load(
+            BlueZMessages.managedObjects([
+                ("/test/radio", BlueZMessages.adapter()),
+                ("/test/radio/thing", [("org.bluez.Device1", [("Address", .string("C0:26:DF:12:34:56"))])]),
+            ]), into: &changes)
+        let adapter = try XCTUnwrap(tree.adapterKeys.first)
+        XCTAssertEqual(tree.path(of: adapter), "/test/radio")
+        guard case .deviceAdded(let handle, _)? = changes.changes.last else { return XCTFail("no device") }
+        XCTAssertEqual(tree[handle].adapter, adapter)
+
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.propertiesChanged("/test/radio/thing", "org.bluez.Device1", [("RSSI", .int16(-1))]),
+            into: &changes)
+        XCTAssertEqual(changes.changes, [.deviceChanged(handle, .rssi, isHeard: true)])
+        tree.apply(BlueZMessages.interfacesRemoved("/test/radio", ["org.bluez.Adapter1"]), into: &changes)
+        tree.sweep()
+        XCTAssertEqual(tree.deviceCount, 0)
+    }
+
+    // MARK: Size
+
+    func testDevicesThatOfferTheSameServicesShareTheirList() {
+        var lists = SharedLists()
+        let a = lists.shared([CBUUID(string: "180D"), CBUUID(string: "180F")])
+        let b = lists.shared([CBUUID(string: "180D"), CBUUID(string: "180F")])
+        XCTAssertEqual(a.withUnsafeBufferPointer { $0.baseAddress }, b.withUnsafeBufferPointer { $0.baseAddress })
+    }
+
+    func testADeviceIsSmall() {
+        XCTAssertLessThanOrEqual(MemoryLayout<ObjectTree.DeviceEntry>.stride, 176)
+    }
+
+    func testDevicesThatComeAndGoForWeeksTakeNoMorePlaces() {
+        var tree = makeTree()
+        for index in 0..<20_000 as Range<Int> {
+            let address = String(format: "%02X_%02X_%02X", index >> 16 & 255, index >> 8 & 255, index & 255)
+            guard let path = ObjectPath(validating: "/org/bluez/hci0/dev_C0_00_00_\(address)") else { return }
+            tree.apply(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [])]), into: &changes)
+            tree.apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.Device1"]), into: &changes)
+            tree.sweep()
+            changes.removeAll()
+        }
+        XCTAssertEqual(tree.slotCount, 1)
+        XCTAssertEqual(tree.deviceCount, 0)
+    }
+}
