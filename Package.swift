@@ -13,6 +13,7 @@ let package = Package(
     name: "BlueCap",
     products: [
         .library(name: "Futures", targets: ["Futures"]),
+        .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -37,6 +38,7 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "GATT", swiftSettings: strict),
         .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
+        .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(

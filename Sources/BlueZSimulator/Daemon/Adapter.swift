@@ -1,0 +1,112 @@
+import Foundation
+
+/// A Bluetooth controller that exists only in a simulator.
+public struct VirtualAdapter: Hashable, Sendable {
+    /// The number in `hciN`.
+    public var index: Int
+    public var address: VirtualAddress
+    /// The host's name, which BlueZ gives its adapters.
+    public var name: String
+    /// Whether it is on from the start.
+    public var isPowered: Bool
+
+    public init(
+        index: Int = 0, address: VirtualAddress? = nil, name: String = "simulated", isPowered: Bool = true
+    ) {
+        self.index = index
+        self.address = address ?? VirtualAddress(value: 0x00AA_0101_0000 + UInt64(index))
+        self.name = name
+        self.isPowered = isPowered
+    }
+
+    /// The object's path on the bus.
+    public var path: String { "/org/bluez/hci\(index)" }
+}
+
+/// An adapter as `bluetoothd` keeps it: the state behind one `org.bluez.Adapter1`.
+struct Adapter: Sendable {
+    let hardware: VirtualAdapter
+    let path: String
+    var alias: String?
+    var isPowered: Bool
+    var isBlocked = false
+    var isDiscoverable = false
+    /// Discoverable only because a discovery filter asks for it.
+    var isDiscoverableForDiscovery = false
+    var discoverableTimeout: UInt32 = 180
+    /// While a default agent is registered, or when a client says so.
+    var isPairable = false
+    var pairableTimeout: UInt32 = 0
+    /// The property, which is not quite the same as ``kernelScans``.
+    var isDiscovering = false
+    /// Clients that scan, the latest first.
+    var scanning: [DiscoverySession] = []
+    /// Clients that have set a filter and do not scan, the latest first.
+    var waiting: [DiscoverySession] = []
+    /// Nil is the scan without filters.
+    var kernelFilter: KernelFilter?
+    /// Whether the controller is scanning at all.
+    var kernelScans = false
+    /// Whether the scan was begun with a filter, which changes what is reported and how.
+    var scansWithFilter = false
+    /// A fault: scanning, and nothing is heard any more.
+    var isDeaf = false
+
+    init(_ hardware: VirtualAdapter) {
+        self.hardware = hardware
+        path = hardware.path
+        isPowered = hardware.isPowered
+    }
+
+    /// A laptop's, while on; BlueZ forces 0 while off.
+    private var deviceClass: UInt32 { isPowered ? 0x6C_010C : 0 }
+
+    /// The value of a property; every one of these always exists.
+    func value(of property: AdapterProperty) -> PropertyValue {
+        switch property {
+        case .address: .string(hardware.address.description)
+        case .addressType: .string("public")
+        case .name: .string(hardware.name)
+        case .alias: .string(alias ?? hardware.name)
+        case .deviceClass: .uint32(deviceClass)
+        case .powered: .bool(isPowered)
+        case .discoverable: .bool(isDiscoverable)
+        case .discoverableTimeout: .uint32(discoverableTimeout)
+        case .pairable: .bool(isPairable)
+        case .pairableTimeout: .uint32(pairableTimeout)
+        case .discovering: .bool(isDiscovering)
+        case .uuids: .strings(Self.services)
+        case .modalias: .string("usb:v1D6Bp0246d0542")
+        case .roles: .strings(["central", "peripheral"])
+        }
+    }
+
+    /// What a plain 5.66 offers by itself: GATT, GAP, PnP, remote control, device information.
+    private static let services = ["1801", "1800", "1200", "110c", "110e", "180a"].compactMap(ServiceUUID.long)
+}
+
+/// The properties of `org.bluez.Adapter1` at 5.66 without `--experimental`, in the order BlueZ lists them.
+enum AdapterProperty: String, CaseIterable, Sendable {
+    case address = "Address"
+    case addressType = "AddressType"
+    case name = "Name"
+    case alias = "Alias"
+    case deviceClass = "Class"
+    case powered = "Powered"
+    case discoverable = "Discoverable"
+    case discoverableTimeout = "DiscoverableTimeout"
+    case pairable = "Pairable"
+    case pairableTimeout = "PairableTimeout"
+    case discovering = "Discovering"
+    case uuids = "UUIDs"
+    case modalias = "Modalias"
+    case roles = "Roles"
+
+    /// What a client may set.
+    var isWritable: Bool {
+        switch self {
+        case .alias, .powered, .discoverable, .discoverableTimeout, .pairable, .pairableTimeout: true
+        default: false
+        }
+    }
+}

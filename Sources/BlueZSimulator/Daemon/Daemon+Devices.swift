@@ -1,0 +1,89 @@
+/// Devices: what is remembered, forgotten, and asked of one.
+extension Daemon {
+    /// A device from BlueZ's storage: known, not heard, not temporary.
+    mutating func remember(_ peripheral: VirtualPeripheral, on index: Int) {
+        guard let adapter = adapters[index] else { return }
+        let report = AdvertisingReport(peripheral.advertisement)
+        let key = DeviceKey(adapter: index, address: peripheral.address)
+        guard devices[key] == nil else { return }
+        var device = Device(
+            key: key, adapterPath: adapter.path, addressType: peripheral.addressType, sequence: nextSequence())
+        device.name = report.name ?? peripheral.name
+        device.uuids = report.uuids
+        device.appearance = report.appearance
+        device.isTemporary = false
+        device.isConnectable = true
+        device.mistyped = mistyped[key.address] ?? []
+        devices[key] = device
+        outbox.added(.device(key))
+    }
+
+    /// A device goes, and its object with it.
+    mutating func remove(_ key: DeviceKey) {
+        guard let device = devices[key] else { return }
+        sayRemoved(.device(key), path: device.path, interfaces: Self.interfacesOfDevice)
+        devices[key] = nil
+        alarms.remove(.forget(key))
+    }
+
+    mutating func removeTemporaryDevices(of index: Int) {
+        let temporary = devices.values.filter { $0.key.adapter == index && $0.isTemporary }
+        for device in temporary.sorted(by: { $0.sequence < $1.sequence }) { remove(device.key) }
+    }
+
+    mutating func removeDevice(at path: String, of index: Int, call: CallID) throws(DaemonError) {
+        guard case .device(let key)? = key(at: path), key.adapter == index, devices[key] != nil else {
+            throw .doesNotExist
+        }
+        guard adapters[index]?.isPowered == true else { throw .notReady }
+        remove(key)
+        reply(call)
+    }
+
+    /// No link comes up, since virtual peripherals have no services yet: this is the answer that 5.66 gives for every
+    /// failure of its own. As there, the mere attempt makes the device one that is remembered.
+    mutating func connect(_ key: DeviceKey) throws(DaemonError) {
+        guard adapters[key.adapter]?.isPowered == true else { throw .failed("le-connection-adapter-not-powered") }
+        makePermanent(key)
+        throw .failed("le-connection-abort-by-local")
+    }
+
+    mutating func pair(_ key: DeviceKey) throws(DaemonError) {
+        makePermanent(key)
+        throw .bluez("ConnectionAttemptFailed", "Page Timeout")
+    }
+
+    /// Private addresses, which change by themselves, stay temporary whatever is done with them.
+    private mutating func makePermanent(_ key: DeviceKey) {
+        guard let device = devices[key], device.isTemporary else { return }
+        let isStatic = key.address.value >> 46 == 0b11
+        guard device.addressType == .public || isStatic else { return }
+        devices[key]?.isTemporary = false
+        alarms.remove(.forget(key))
+    }
+
+    mutating func setDeviceProperty(
+        _ name: String, to value: PropertyValue?, of key: DeviceKey, call: CallID
+    ) throws(DaemonError) {
+        guard let property = DeviceProperty(rawValue: name), let device = devices[key] else {
+            throw .noSuchProperty(name)
+        }
+        guard property.isWritable else { throw .notWritable(name) }
+        switch (property, value) {
+        case (.alias, .string(let text)?):
+            let alias = text.isEmpty ? nil : text
+            guard device.alias != alias else { return reply(call) }
+            devices[key]?.alias = alias
+        case (.trusted, .bool(let isTrusted)?):
+            guard device.isTrusted != isTrusted else { return reply(call) }
+            devices[key]?.isTrusted = isTrusted
+        case (.blocked, .bool(let isBlocked)?):
+            guard device.isBlocked != isBlocked else { return reply(call) }
+            devices[key]?.isBlocked = isBlocked
+        default:
+            throw .invalidSignature(name)
+        }
+        outbox.changed(.device(property), of: .device(key))
+        reply(call)
+    }
+}

@@ -1,0 +1,57 @@
+/// What clients see who only look.
+extension Daemon {
+    func answer(to look: Look) throws(DaemonError) -> Answer {
+        switch look {
+        case .managedObjects:
+            return .objects(objects)
+        case .introspection(let path):
+            return .values([.string(Introspection.xml(interfaces: interfaces(at: path), children: children(of: path)))])
+        case .properties(let path, let interface):
+            guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+                throw .invalidArgs("No such interface '\(interface)'")
+            }
+            return .properties(state.properties)
+        case .property(let path, let interface, let name):
+            guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+                throw .invalidArgs("No such interface '\(interface)'")
+            }
+            guard let property = state.properties.first(where: { $0.name == name }) else {
+                throw .invalidArgs("No such property '\(name)'")
+            }
+            return .variant(property.value)
+        }
+    }
+
+    /// The interfaces of the object at a path; none where there is no object.
+    func interfaces(at path: String) -> [String] {
+        switch path {
+        case "/": ["org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.ObjectManager"]
+        case "/org": ["org.freedesktop.DBus.Introspectable"]
+        default: object(at: path)?.interfaces.map(\.name) ?? []
+        }
+    }
+
+    /// The last elements of the paths just below.
+    private func children(of path: String) -> [String] {
+        switch path {
+        case "/": ["org"]
+        case "/org": ["bluez"]
+        case Self.root.path: adapters.keys.sorted().map { "hci\($0)" }
+        default:
+            devices.values.filter { $0.adapterPath == path }.sorted { $0.sequence < $1.sequence }
+                .map { String($0.path.dropFirst(path.utf8.count + 1)) }
+        }
+    }
+
+    /// Writes some properties of a device with wrong types from now on, and says that they have changed.
+    mutating func mistype(_ names: Set<String>, of address: VirtualAddress) {
+        mistyped[address] = names.isEmpty ? nil : names
+        for key in devices.keys where key.address == address {
+            let concerned = (devices[key]?.mistyped ?? []).union(names)
+            devices[key]?.mistyped = names
+            for property in DeviceProperty.allCases where concerned.contains(property.rawValue) {
+                outbox.changed(.device(property), of: .device(key))
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+/// The daemon's objects as they are to be read on the bus.
+extension Daemon {
+    /// An object with everything that it shows.
+    struct ObjectState: Hashable, Sendable {
+        var path: String
+        var interfaces: [InterfaceState]
+    }
+
+    /// All objects that `GetManagedObjects` lists, parents first.
+    var objects: [ObjectState] {
+        var objects = [Self.root]
+        for index in adapters.keys.sorted() {
+            if let state = state(of: .adapter(index)) { objects.append(state) }
+        }
+        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) { objects.append(state(of: device)) }
+        return objects
+    }
+
+    /// The object at a path, which is either the root of BlueZ, an adapter, or a device.
+    func object(at path: String) -> ObjectState? {
+        if path == Self.root.path { return Self.root }
+        return key(at: path).flatMap(state(of:))
+    }
+
+    /// Which object a path names, whether it is there or not.
+    func key(at path: String) -> ObjectKey? {
+        let prefix = "/org/bluez/hci"
+        guard path.hasPrefix(prefix) else { return nil }
+        let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard let first = parts.first, let index = Int(first), adapters[index] != nil else { return nil }
+        if parts.count == 1 { return .adapter(index) }
+        guard parts.count == 2, parts[1].hasPrefix("dev_"), let address = VirtualAddress(parts[1].dropFirst(4)) else {
+            return nil
+        }
+        return .device(DeviceKey(adapter: index, address: address))
+    }
+
+    func state(of key: ObjectKey) -> ObjectState? {
+        switch key {
+        case .adapter(let index): adapters[index].map(state(of:))
+        case .device(let key): devices[key].map(state(of:))
+        }
+    }
+
+    /// The signal that tells of an object's changed properties: those that exist with their values, those that do not
+    /// exist any more by name, the last one first (gdbus collects them that way round).
+    func propertiesChanged(_ entry: Outbox.Entry) -> Emission? {
+        var changed: [NamedValue] = []
+        var invalidated: [String] = []
+        changed.reserveCapacity(entry.properties.count)
+        func take(_ name: String, _ value: PropertyValue?) {
+            if let value {
+                changed.append(NamedValue(name: name, value: value))
+            } else {
+                invalidated.insert(name, at: 0)
+            }
+        }
+        let path: String
+        let interface: String
+        switch entry.key {
+        case .adapter(let index):
+            guard let adapter = adapters[index] else { return nil }
+            (path, interface) = (adapter.path, Self.adapterInterface)
+            for case .adapter(let property) in entry.properties { take(property.rawValue, adapter.value(of: property)) }
+        case .device(let key):
+            guard let device = devices[key] else { return nil }
+            (path, interface) = (device.path, Self.deviceInterface)
+            for case .device(let property) in entry.properties { take(property.rawValue, device.value(of: property)) }
+        }
+        guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
+        return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
+    }
+
+    private func state(of adapter: Adapter) -> ObjectState {
+        let properties = AdapterProperty.allCases.map {
+            NamedValue(name: $0.rawValue, value: adapter.value(of: $0))
+        }
+        return ObjectState(
+            path: adapter.path,
+            interfaces: [
+                Self.introspectable,
+                InterfaceState(name: Self.adapterInterface, properties: properties),
+                Self.properties,
+                InterfaceState(name: Self.gattManagerInterface),
+                InterfaceState(name: Self.advertisingManagerInterface, properties: Self.advertisingProperties),
+            ])
+    }
+
+    private func state(of device: Device) -> ObjectState {
+        var properties: [NamedValue] = []
+        properties.reserveCapacity(DeviceProperty.allCases.count)
+        for property in DeviceProperty.allCases {
+            guard let value = device.value(of: property) else { continue }
+            properties.append(NamedValue(name: property.rawValue, value: value))
+        }
+        return ObjectState(
+            path: device.path,
+            interfaces: [
+                Self.introspectable, InterfaceState(name: Self.deviceInterface, properties: properties),
+                Self.properties,
+            ])
+    }
+
+    static let root = ObjectState(
+        path: "/org/bluez",
+        interfaces: [
+            introspectable, InterfaceState(name: agentManagerInterface), InterfaceState(name: profileManagerInterface),
+        ])
+
+    static let agentManagerInterface = "org.bluez.AgentManager1"
+    static let profileManagerInterface = "org.bluez.ProfileManager1"
+    static let adapterInterface = "org.bluez.Adapter1"
+    static let deviceInterface = "org.bluez.Device1"
+    static let gattManagerInterface = "org.bluez.GattManager1"
+    static let advertisingManagerInterface = "org.bluez.LEAdvertisingManager1"
+
+    /// The interfaces that an object loses when it goes, the latest first.
+    static let interfacesOfDevice = [
+        "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", deviceInterface,
+    ]
+    static let interfacesOfAdapter = [
+        "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", adapterInterface,
+        advertisingManagerInterface, gattManagerInterface,
+    ]
+
+    private static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
+    private static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")
+    private static let advertisingProperties = [
+        NamedValue(name: "ActiveInstances", value: .byte(0)),
+        NamedValue(name: "SupportedInstances", value: .byte(3)),
+        NamedValue(name: "SupportedIncludes", value: .strings(["tx-power", "appearance", "local-name"])),
+        NamedValue(name: "SupportedSecondaryChannels", value: .strings(["1M", "2M", "Coded"])),
+    ]
+}

@@ -1,0 +1,199 @@
+import Foundation
+
+/// `bluetoothd` 5.66 as a pure value: calls, sightings and faults go in, effects come out. It knows no bus, no thread
+/// and no clock; times are given to it.
+///
+/// The order of effects is that of gdbus: a reply comes after the signals of what happened before it, signals of what
+/// it sets off come after it, and what changes several times before the daemon rests is said once.
+struct Daemon: Sendable {
+    var adapters: [Int: Adapter] = [:]
+    var devices: [DeviceKey: Device] = [:]
+    /// By adapter, what was heard in this discovery; may hold devices that are gone.
+    var found: [Int: [DeviceKey]] = [:]
+    var agents: [String: Agent] = [:]
+    /// Clients whose agents asked to be the default one, the latest first.
+    var defaultAgents: [String] = []
+    var profiles: [Profile] = []
+    var outbox = Outbox()
+    /// Deadlines that the daemon sets itself.
+    var alarms = DeadlineQueue<Alarm>()
+    /// How the next attempts to start a discovery fail.
+    var startFailures: [DaemonError] = []
+    /// When set, nobody may call anything.
+    var refusal: DaemonError?
+    /// By device, the properties that are written with a wrong type.
+    var mistyped: [VirtualAddress: Set<String>] = [:]
+
+    private var effects: [Effect] = []
+    private var watched: Set<String> = []
+    private var sequence = 0
+
+    enum Alarm: Hashable, Sendable {
+        /// Not heard for long enough.
+        case forget(DeviceKey)
+        case endDiscoverable(Int)
+    }
+
+    /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
+    static let temporaryTimeout: TimeInterval = 30
+
+    // MARK: Calls
+
+    /// Answers a call by a client.
+    mutating func handle(_ request: Request, from client: String, call: CallID, now: TimeInterval) {
+        do throws(DaemonError) {
+            if let refusal { throw refusal }
+            try answer(request, from: client, call: call, now: now)
+        } catch {
+            fail(call, error)
+        }
+        refreshWatches()
+    }
+
+    /// Answers a client that only looks.
+    mutating func show(_ look: Look, call: CallID) {
+        do throws(DaemonError) {
+            if let refusal { throw refusal }
+            reply(call, try answer(to: look))
+        } catch {
+            fail(call, error)
+        }
+    }
+
+    private mutating func answer(
+        _ request: Request, from client: String, call: CallID, now: TimeInterval
+    ) throws(DaemonError) {
+        switch request {
+        case .startDiscovery(let index): try startDiscovery(on: index, by: client, call: call)
+        case .stopDiscovery(let index): try stopDiscovery(on: index, by: client, call: call)
+        case .setDiscoveryFilter(let index, let entries):
+            try setDiscoveryFilter(entries, on: index, by: client, call: call)
+        case .getDiscoveryFilters: reply(call, .values([.strings(DiscoveryFilter.keys)]))
+        case .removeDevice(let index, let path): try removeDevice(at: path, of: index, call: call)
+        case .setAdapterProperty(let index, let name, let value):
+            try setAdapterProperty(name, to: value, of: index, call: call, now: now)
+
+        case .connect(let key): try connect(key)
+        case .disconnect: reply(call)
+        case .connectProfile: throw .bluez("NotAvailable", "br-connection-profile-unavailable")
+        case .disconnectProfile: throw .invalidArguments
+        case .pair(let key): try pair(key)
+        case .cancelPairing: throw .doesNotExist
+        case .setDeviceProperty(let key, let name, let value):
+            try setDeviceProperty(name, to: value, of: key, call: call)
+
+        case .registerAgent(let path, let capability):
+            try registerAgent(at: path, capability: capability, by: client, call: call)
+        case .unregisterAgent(let path): try unregisterAgent(at: path, by: client, call: call)
+        case .requestDefaultAgent(let path): try requestDefaultAgent(at: path, by: client, call: call)
+        case .registerProfile(let path, let uuid): try registerProfile(at: path, uuid: uuid, by: client, call: call)
+        case .unregisterProfile(let path): try unregisterProfile(at: path, by: client, call: call)
+
+        // The peripheral side is not simulated: these say so in BlueZ's own words.
+        case .registerApplication: throw .notSupported
+        case .registerAdvertisement: throw .failed("Failed to register advertisement")
+        case .unregisterApplication, .unregisterAdvertisement: throw .doesNotExist
+        }
+    }
+
+    /// A client's connection to the bus has ended, and with it all that it had here.
+    mutating func clientLeft(_ client: String) {
+        for index in adapters.keys.sorted() { endSession(of: client, on: index) }
+        removeAgent(of: client)
+        profiles.removeAll { $0.owner == client }
+        watched.remove(client)
+        refreshWatches()
+    }
+
+    // MARK: Time
+
+    /// When the daemon wants to be asked again.
+    mutating func nextAlarm() -> TimeInterval? { alarms.next() }
+
+    /// Does what has fallen due.
+    mutating func timePassed(to now: TimeInterval) {
+        while let due = alarms.popDue(at: now) {
+            switch due.key {
+            case .forget(let key): remove(key)
+            case .endDiscoverable(let index): setDiscoverable(false, of: index)
+            }
+        }
+    }
+
+    // MARK: Effects
+
+    /// What is to be done now. Changes that were not said yet stay back until the daemon rests.
+    mutating func takeEffects() -> [Effect] {
+        defer { effects.removeAll(keepingCapacity: true) }
+        return effects
+    }
+
+    /// The loop has come round: says what has changed since.
+    mutating func rest() {
+        guard !outbox.isEmpty else { return }
+        for entry in outbox.drainAtRest() { say(entry) }
+    }
+
+    mutating func reply(_ call: CallID, _ answer: Answer = .values([])) {
+        flush()
+        effects.append(.reply(call, answer))
+    }
+
+    mutating func fail(_ call: CallID, _ error: DaemonError) {
+        flush()
+        effects.append(.fail(call, error))
+    }
+
+    /// Says all that has changed, before something that must not overtake it.
+    mutating func flush() {
+        guard !outbox.isEmpty else { return }
+        for entry in outbox.drainBeforeReply() { say(entry) }
+    }
+
+    private mutating func say(_ entry: Outbox.Entry) {
+        guard let state = state(of: entry.key) else { return }
+        if entry.isNew {
+            effects.append(.emit(.interfacesAdded(path: state.path, interfaces: state.interfaces)))
+        } else if let emission = propertiesChanged(entry) {
+            effects.append(.emit(emission))
+        }
+    }
+
+    /// Says at once that an object is gone, after what was left to say about it; nothing at all when it was not
+    /// announced yet.
+    mutating func sayRemoved(_ key: ObjectKey, path: String, interfaces: [String]) {
+        let left = outbox.take(key)
+        if left?.isNew == true { return }
+        if let left, let emission = propertiesChanged(left) { effects.append(.emit(emission)) }
+        effects.append(.emit(.interfacesRemoved(path: path, interfaces: interfaces)))
+    }
+
+    // MARK: Bookkeeping
+
+    mutating func nextSequence() -> Int {
+        sequence += 1
+        return sequence
+    }
+
+    /// Everything that is there goes without a word, as when the process is killed.
+    mutating func forgetClients() {
+        agents.removeAll()
+        defaultAgents.removeAll()
+        profiles.removeAll()
+        outbox.removeAll()
+        effects.removeAll()
+        watched.removeAll()
+    }
+
+    mutating func refreshWatches() {
+        var owners = Set(agents.keys)
+        for profile in profiles { owners.insert(profile.owner) }
+        for adapter in adapters.values {
+            for session in adapter.scanning + adapter.waiting { owners.insert(session.owner) }
+        }
+        guard owners != watched else { return }
+        for client in owners.subtracting(watched).sorted() { effects.append(.watch(client: client)) }
+        for client in watched.subtracting(owners).sorted() { effects.append(.unwatch(client: client)) }
+        watched = owners
+    }
+}

@@ -1,0 +1,55 @@
+/// An error as `bluetoothd` 5.66 answers it: names and texts are those of its `src/error.c`.
+public struct DaemonError: Error, Hashable, Sendable {
+    /// The D-Bus error name.
+    public var name: String
+    /// The text beside it.
+    public var message: String
+
+    public init(name: String, message: String) {
+        self.name = name
+        self.message = message
+    }
+
+    /// The adapter is off.
+    public static let notReady = bluez("NotReady", "Resource Not Ready")
+    /// Busy, and also what every failure of the kernel to start or stop a scan looks like.
+    public static let inProgress = bluez("InProgress", "Operation already in progress")
+    public static let invalidArguments = bluez("InvalidArguments", "Invalid arguments in method call")
+    public static let doesNotExist = bluez("DoesNotExist", "Does Not Exist")
+    public static let alreadyExists = bluez("AlreadyExists", "Already Exists")
+    public static let notSupported = bluez("NotSupported", "Operation is not supported")
+    public static let noDiscoveryStarted = failed("No discovery started")
+    /// Switching on what rfkill holds off.
+    public static let blocked = bluez("Blocked", "Blocked through rfkill")
+    /// What the bus itself answers to those it keeps out.
+    public static let accessDenied = DaemonError(
+        name: "org.freedesktop.DBus.Error.AccessDenied",
+        message: "Rejected send message, 2 matched rules; type=\"method_call\", destination=\"org.bluez\"")
+
+    /// `org.bluez.Error.Failed` with a text.
+    public static func failed(_ message: String) -> DaemonError { bluez("Failed", message) }
+
+    /// An `org.bluez.Error` of any name.
+    public static func bluez(_ name: String, _ message: String) -> DaemonError {
+        DaemonError(name: "org.bluez.Error." + name, message: message)
+    }
+
+    static func noSuchProperty(_ name: String) -> DaemonError {
+        DaemonError(name: "org.freedesktop.DBus.Error.UnknownProperty", message: "No such property '\(name)'")
+    }
+
+    static func notWritable(_ name: String) -> DaemonError {
+        DaemonError(
+            name: "org.freedesktop.DBus.Error.PropertyReadOnly", message: "Property '\(name)' is not writable")
+    }
+
+    static func invalidSignature(_ name: String) -> DaemonError {
+        DaemonError(
+            name: "org.freedesktop.DBus.Error.InvalidSignature", message: "Invalid signature for '\(name)'")
+    }
+
+    /// What gdbus answers to a look at something that is not there.
+    static func invalidArgs(_ message: String) -> DaemonError {
+        DaemonError(name: "org.freedesktop.DBus.Error.InvalidArgs", message: message)
+    }
+}

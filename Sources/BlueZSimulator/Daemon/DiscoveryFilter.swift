@@ -1,0 +1,119 @@
+/// A value in a `SetDiscoveryFilter` dictionary, as it arrived.
+public enum FilterValue: Hashable, Sendable {
+    case strings([String])
+    case string(String)
+    case int16(Int16)
+    case uint16(UInt16)
+    case bool(Bool)
+    /// Anything else, by its D-Bus signature.
+    case other(signature: String)
+}
+
+/// One client's discovery filter, as BlueZ keeps it.
+struct DiscoveryFilter: Hashable, Sendable {
+    struct Transport: OptionSet, Hashable, Sendable {
+        let rawValue: UInt8
+        static let classic = Transport(rawValue: 1)
+        static let lowEnergy = Transport(rawValue: 2)
+        static let both: Transport = [.classic, .lowEnergy]
+    }
+
+    /// Long form; empty means any.
+    var uuids: [String] = []
+    var rssi: Int16?
+    var pathloss: UInt16?
+    var transport = Transport.both
+    /// The daemon's own default is false, whatever its documentation of that time says.
+    var reportsDuplicateData = false
+    var makesDiscoverable = false
+    var pattern: String?
+    /// The dictionary it came from.
+    var sent: [String: FilterValue] = [:]
+
+    /// The filter that a dictionary describes: nil inside when the dictionary is empty, which takes a filter away.
+    ///
+    /// - Throws: `InvalidArguments` for an unknown key, a wrong type, a number out of range, and for RSSI together
+    ///   with Pathloss.
+    static func parsed(_ entries: [(key: String, value: FilterValue)]) throws(DaemonError) -> DiscoveryFilter? {
+        guard !entries.isEmpty else { return nil }
+        var filter = DiscoveryFilter()
+        for (key, value) in entries { try filter.take(key, value) }
+        guard filter.rssi == nil || filter.pathloss == nil else { throw .invalidArguments }
+        filter.sent = Dictionary(entries.map { ($0.key, $0.value) }) { _, last in last }
+        return filter
+    }
+
+    private mutating func take(_ key: String, _ value: FilterValue) throws(DaemonError) {
+        switch (key, value) {
+        case ("UUIDs", .strings(let list)):
+            for text in list {
+                guard let uuid = ServiceUUID.long(text) else { throw .invalidArguments }
+                uuids.insert(uuid, at: 0)
+            }
+        case ("RSSI", .int16(let rssi)):
+            guard (-127...20).contains(rssi) else { throw .invalidArguments }
+            self.rssi = rssi
+        case ("Pathloss", .uint16(let pathloss)):
+            guard pathloss <= 137 else { throw .invalidArguments }
+            self.pathloss = pathloss
+        case ("Transport", .string("bredr")):
+            transport = .classic
+        case ("Transport", .string("le")):
+            transport = .lowEnergy
+        case ("Transport", .string("auto")):
+            break
+        case ("DuplicateData", .bool(let wanted)):
+            reportsDuplicateData = wanted
+        case ("Discoverable", .bool(let wanted)):
+            makesDiscoverable = wanted
+        case ("Pattern", .string(let pattern)):
+            self.pattern = pattern
+        default:
+            throw .invalidArguments
+        }
+    }
+
+    /// The keys that `GetDiscoveryFilters` lists, in its order.
+    static let keys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
+}
+
+/// What the clients' filters together make of the kernel's: one for the adapter, whoever asked for what.
+struct KernelFilter: Hashable, Sendable {
+    /// Nothing weaker is passed on; nil passes all.
+    var rssi: Int?
+    var transport: DiscoveryFilter.Transport
+    /// Sorted; empty passes all.
+    var uuids: [String]
+
+    /// The merged filter of all sessions (`merge_discovery_filters`); nil when none of them has a filter, which is the
+    /// other kind of scan.
+    ///
+    /// A client with no UUIDs opens the adapter for all UUIDs, one without RSSI (or with Pathloss, which the kernel
+    /// cannot judge) for all strengths, and one with no filter at all for everything. That is why every client must
+    /// look again at what it is given.
+    static func merged(_ sessions: [DiscoverySession]) -> KernelFilter? {
+        let filters = sessions.compactMap(\.filter)
+        guard let first = filters.first else { return nil }
+        guard filters.count == sessions.count else { return KernelFilter(rssi: nil, transport: .both, uuids: []) }
+
+        let transport = filters.dropFirst().reduce(first.transport) { $0.union($1.transport) }
+        let strengths = filters.compactMap(\.rssi)
+        let rssi = strengths.count == filters.count ? strengths.min().map(Int.init) : nil
+        let uuids = filters.contains { $0.uuids.isEmpty } ? [] : Set(filters.flatMap(\.uuids)).sorted()
+        return KernelFilter(rssi: rssi, transport: transport, uuids: uuids)
+    }
+
+    /// Whether the kernel passes a report on to the daemon.
+    func passes(_ sighting: Sighting) -> Bool {
+        guard transport.contains(.lowEnergy) else { return false }
+        if let rssi, sighting.rssi == RSSICourse.notAvailable || sighting.rssi < rssi { return false }
+        return uuids.isEmpty || sighting.report.uuids.contains(where: uuids.contains)
+    }
+}
+
+/// One client's part in an adapter's discovery; it lives no longer than the client's connection.
+struct DiscoverySession: Hashable, Sendable {
+    /// The client's unique name on the bus.
+    var owner: String
+    var filter: DiscoveryFilter?
+}

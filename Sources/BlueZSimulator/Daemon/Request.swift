@@ -1,0 +1,65 @@
+/// A method call on one of the daemon's objects, read and checked for its form.
+enum Request: Sendable {
+    case startDiscovery(adapter: Int)
+    case stopDiscovery(adapter: Int)
+    case setDiscoveryFilter(adapter: Int, entries: [(key: String, value: FilterValue)])
+    case getDiscoveryFilters(adapter: Int)
+    case removeDevice(adapter: Int, path: String)
+    /// `Properties.Set`; the value is nil when it is of a kind that no property has.
+    case setAdapterProperty(adapter: Int, name: String, value: PropertyValue?)
+
+    case connect(DeviceKey)
+    case disconnect(DeviceKey)
+    case connectProfile(DeviceKey)
+    case disconnectProfile(DeviceKey)
+    case pair(DeviceKey)
+    case cancelPairing(DeviceKey)
+    case setDeviceProperty(DeviceKey, name: String, value: PropertyValue?)
+
+    case registerAgent(path: String, capability: String)
+    case unregisterAgent(path: String)
+    case requestDefaultAgent(path: String)
+    case registerProfile(path: String, uuid: String)
+    case unregisterProfile(path: String)
+
+    case registerApplication
+    case unregisterApplication
+    case registerAdvertisement
+    case unregisterAdvertisement
+}
+
+/// A call that waits for its reply.
+struct CallID: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// A look at an object, which changes nothing.
+enum Look: Hashable, Sendable {
+    case managedObjects
+    case property(path: String, interface: String, name: String)
+    case properties(path: String, interface: String)
+    case introspection(path: String)
+}
+
+/// What a reply carries.
+enum Answer: Hashable, Sendable {
+    /// Arguments one after another; none for a plain "done".
+    case values([PropertyValue])
+    /// One value in a variant.
+    case variant(PropertyValue)
+    case properties([NamedValue])
+    case objects([Daemon.ObjectState])
+}
+
+/// What the daemon wants done, in order.
+enum Effect: Hashable, Sendable {
+    case reply(CallID, Answer)
+    case fail(CallID, DaemonError)
+    case emit(Emission)
+    /// A client has something here that must end with it.
+    case watch(client: String)
+    case unwatch(client: String)
+    /// The process starts or ends.
+    case joinBus
+    case leaveBus
+}

@@ -1,0 +1,68 @@
+import DBus
+import Foundation
+import Futures
+import Reactor
+
+/// The daemon's way onto the bus and off it: each life is a connection of its own, as with a process.
+extension Stage {
+    func joinBus() {
+        let connection = Connection.open(.custom(address), loop: loop) { [weak self] state in
+            self?.connectionChanged(state)
+        }
+        connection.answerCalls { [weak self] in self?.received($0) }
+        let previous = wire.withLock { wire in
+            defer { wire.connection = connection }
+            return wire.connection
+        }
+        previous?.close()
+        connection.requestName(Self.busName) { [weak self] result in
+            switch result {
+            case .success(.primaryOwner), .success(.alreadyOwner): self?.tellJoined(.success(()))
+            case .success(.exists), .success(.inQueue): self?.tellJoined(.failure(.nameTaken))
+            case .failure(let error): self?.tellJoined(.failure(.noBus(error.message)))
+            }
+        }
+    }
+
+    func leaveBus() {
+        let (connection, watches) = wire.withLock { wire in
+            defer {
+                wire.connection = nil
+                wire.watches = [:]
+                wire.calls = [:]
+            }
+            return (wire.connection, wire.watches)
+        }
+        withExtendedLifetime(watches) {}
+        connection?.close()
+    }
+
+    private func connectionChanged(_ state: ConnectionState) {
+        guard case .closed(let error) = state else { return }
+        tellJoined(.failure(.noBus(error.message)))
+    }
+
+    private func tellJoined(_ result: Result<Void, SimulatorError>) {
+        let joined = shared.withLock { shared in
+            defer { shared.joined = nil }
+            return shared.joined
+        }
+        joined?(result)
+    }
+
+    static let busName = "org.bluez"
+}
+
+extension Message {
+    /// The reply that carries an answer.
+    static func reply(to call: Message, _ answer: Answer) -> Message {
+        .reply(to: call) { writer in
+            switch answer {
+            case .values(let values): for value in values { writer.value(value) }
+            case .variant(let value): writer.variant(value.signature) { $0.value(value) }
+            case .properties(let properties): writer.properties(properties)
+            case .objects(let objects): writer.objects(objects)
+            }
+        }
+    }
+}

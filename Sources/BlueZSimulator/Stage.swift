@@ -1,0 +1,211 @@
+import DBus
+import Foundation
+import Futures
+import Reactor
+
+/// A simulation on its loop and on its bus: decides under the lock, acts on the loop.
+final class Stage: Sendable {
+    /// What only the loop's thread uses; in a box all the same, so that nothing here needs an unchecked promise.
+    struct Wire {
+        var connection: Connection?
+        var calls: [CallID: Message] = [:]
+        var callNumber: UInt64 = 0
+        var watches: [String: Subscription] = [:]
+        var timer: (id: TimerID, deadline: TimeInterval)?
+    }
+
+    struct Shared {
+        var simulation: Simulation
+        /// Whether the loop has been asked to come round.
+        var isPosted = false
+        var hasEnded = false
+        /// Says once whether the name was got; taken when it is told.
+        var joined: (@Sendable (Result<Void, SimulatorError>) -> Void)?
+    }
+
+    let loop: any EventLoop
+    let address: String
+    private let start: Instant
+    /// Sightings that fall due within this many seconds are heard together, so that a real loop is not woken for each.
+    private let quantum: TimeInterval
+    let shared: Locked<Shared>
+    let wire = Locked(Wire())
+    /// Told whenever something was done, for those who wait for it.
+    private let changes = NSCondition()
+
+    init(
+        _ simulation: Simulation, address: String, loop: any EventLoop, quantum: TimeInterval,
+        joined: (@Sendable (Result<Void, SimulatorError>) -> Void)? = nil
+    ) {
+        self.address = address
+        self.loop = loop
+        self.quantum = quantum
+        start = loop.now
+        shared = Locked(Shared(simulation: simulation, joined: joined))
+    }
+
+    /// Seconds since the simulator began.
+    var seconds: TimeInterval { loop.now.seconds(since: start) }
+
+    /// Looks at or changes the simulation, from any thread; what follows from it happens on the loop, in the order of
+    /// these calls.
+    @discardableResult
+    func decide<R>(_ body: (inout Simulation) -> R) -> R {
+        let now = seconds
+        return shared.withLock { shared in
+            let result = body(&shared.simulation)
+            shared.simulation.settle(now: now)
+            if !shared.isPosted, !shared.hasEnded {
+                shared.isPosted = true
+                loop.post { [weak self] in self?.comeRound() }
+            }
+            return result
+        }
+    }
+
+    /// Looks at the simulation, from any thread.
+    func look<R>(_ body: (Simulation) -> R) -> R {
+        shared.withLock { body($0.simulation) }
+    }
+
+    /// Leaves the bus for good.
+    func end() {
+        shared.withLock { $0.hasEnded = true }
+        let (connection, watches, timer) = wire.withLock { wire in
+            defer { wire = Wire() }
+            return (wire.connection, wire.watches, wire.timer)
+        }
+        if let timer { loop.cancel(timer.id) }
+        withExtendedLifetime(watches) {}
+        connection?.close()
+    }
+
+    // MARK: The loop's turn
+
+    /// Does what was decided, until nothing is left to do, then waits for the next deadline.
+    private func comeRound() {
+        while true {
+            let (effects, delay) = shared.withLock { shared in
+                let effects = shared.hasEnded ? [] : shared.simulation.takeEffects()
+                if effects.isEmpty { shared.isPosted = false }
+                return (effects, shared.simulation.replyDelay)
+            }
+            guard !effects.isEmpty else { break }
+            for effect in effects { perform(effect, replyDelay: delay) }
+        }
+        rearm()
+        changes.withLock { changes.broadcast() }
+    }
+
+    /// Blocks until the condition holds, looking whenever something was done, for at most `limit` seconds.
+    func wait(until condition: () -> Bool, limit: TimeInterval) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: limit)
+        return changes.withLock {
+            while !condition() {
+                guard changes.wait(until: deadline) else { return condition() }
+            }
+            return true
+        }
+    }
+
+    private func rearm() {
+        let deadline = shared.withLock { $0.hasEnded ? nil : $0.simulation.nextDeadline() }
+        let present = wire.withLock { $0.timer }
+        guard present?.deadline != deadline else { return }
+        if let present { loop.cancel(present.id) }
+        let timer = deadline.map { deadline in
+            let id = loop.schedule(after: max(quantum, deadline - seconds)) { [weak self] in
+                self?.deadlineCame(deadline)
+            }
+            return (id: id, deadline: deadline)
+        }
+        wire.withLock { $0.timer = timer }
+    }
+
+    private func deadlineCame(_ deadline: TimeInterval) {
+        wire.withLock { $0.timer = nil }
+        // Seconds are rounded on their way through the loop's clock: what was due must not find itself a bit early.
+        let now = max(seconds, deadline)
+        let utterances = shared.withLock { $0.simulation.radio.utterances(upTo: now) }
+        let sightings = utterances.compactMap { utterance in
+            utterance.sighting().map { (seconds: utterance.seconds, sighting: $0) }
+        }
+        decide { simulation in
+            simulation.hear(sightings)
+            simulation.daemon.timePassed(to: now)
+        }
+    }
+
+    // MARK: The bus
+
+    private func perform(_ effect: Effect, replyDelay: TimeInterval) {
+        switch effect {
+        case .emit(let emission):
+            wire.withLock { $0.connection }?.send(.signal(emission))
+        case .reply(let call, let answer):
+            answerCall(call, after: replyDelay) { Message.reply(to: $0, answer) }
+        case .fail(let call, let error):
+            answerCall(call, after: replyDelay) {
+                Message.error(to: $0, DBusError(name: error.name, message: error.message))
+            }
+        case .watch(let client): watch(client)
+        case .unwatch(let client):
+            let watch = wire.withLock { $0.watches.removeValue(forKey: client) }
+            watch?.cancel()
+        case .joinBus: joinBus()
+        case .leaveBus: leaveBus()
+        }
+    }
+
+    private func answerCall(
+        _ call: CallID, after delay: TimeInterval, _ answer: @escaping @Sendable (Message) -> Message
+    ) {
+        let (connection, message) = wire.withLock { ($0.connection, $0.calls.removeValue(forKey: call)) }
+        guard let connection, let message, !message.expectsNoReply else { return }
+        guard delay > 0 else { return connection.send(answer(message)) }
+        loop.schedule(after: delay) { connection.send(answer(message)) }
+    }
+
+    private func watch(_ client: String) {
+        guard let connection = wire.withLock({ $0.connection }) else { return }
+        let watch = connection.watchName(client) { [weak self] owner in
+            guard owner == nil else { return }
+            self?.decide { $0.daemon.clientLeft(client) }
+        }
+        wire.withLock { $0.watches[client] = watch }
+    }
+
+    /// A call has come for one of our objects.
+    func received(_ message: Message) {
+        let call = wire.withLock { wire in
+            wire.callNumber += 1
+            let call = CallID(number: wire.callNumber)
+            wire.calls[call] = message
+            return call
+        }
+        let path = message.path?.rawValue ?? "/"
+        let sender = message.sender ?? ""
+        let now = seconds
+        decide { simulation in
+            simulation.statistics.record(
+                Statistics.Call(
+                    interface: message.interface ?? "", member: message.member ?? "", path: path, sender: sender,
+                    seconds: now))
+            let object = simulation.daemon.key(at: path)
+            let interfaces = simulation.daemon.interfaces(at: path)
+            do throws(DBusError) {
+                switch try Call.read(message, at: path, object: object, interfaces: interfaces) {
+                case .request(let request):
+                    if case .setDiscoveryFilter(_, let entries) = request {
+                        simulation.statistics.record(filter: entries)
+                    }
+                    simulation.daemon.handle(request, from: sender, call: call, now: now)
+                case .look(let look): simulation.daemon.show(look, call: call)
+                case .ping: simulation.daemon.reply(call)
+                }
+            } catch {
+                simulation.daemon.fail(call, DaemonError(name: error.name, message: error.message))
+            }
+        }
+    }
+}

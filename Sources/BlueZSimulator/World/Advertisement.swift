@@ -1,0 +1,92 @@
+/// What a virtual peripheral sends out: advertisement and scan response together, as a scanning kernel merges them.
+public struct Advertisement: Hashable, Sendable {
+    /// The name it advertises; nil when it gives none.
+    public var localName: String?
+    /// UUIDs of services, short (`180D`) or long, in the order they are sent.
+    public var serviceUUIDs: [String]
+    /// By the company's assigned number.
+    public var manufacturerData: [UInt16: [UInt8]]
+    /// By the service's UUID, short or long.
+    public var serviceData: [String: [UInt8]]
+    /// In dBm; nil when it does not say.
+    public var txPower: Int?
+    /// The flags byte. `0x06`, the default, is "general discoverable, no classic Bluetooth"; with `0` no flags are
+    /// sent, and a scan without any filter does not see the peripheral.
+    public var flags: UInt8
+    /// The assigned number for what it looks like (833 is a heart-rate belt); nil when it does not say.
+    public var appearance: UInt16?
+    /// Whether it takes connections. BlueZ forgets one that does not as soon as the scan ends.
+    public var isConnectable: Bool
+
+    public init(
+        localName: String? = nil, serviceUUIDs: [String] = [], manufacturerData: [UInt16: [UInt8]] = [:],
+        serviceData: [String: [UInt8]] = [:], txPower: Int? = nil, flags: UInt8 = 0x06, appearance: UInt16? = nil,
+        isConnectable: Bool = true
+    ) {
+        self.localName = localName
+        self.serviceUUIDs = serviceUUIDs
+        self.manufacturerData = manufacturerData
+        self.serviceData = serviceData
+        self.txPower = txPower
+        self.flags = flags
+        self.appearance = appearance
+        self.isConnectable = isConnectable
+    }
+}
+
+/// In JSON, every key may be left out; bytes are hexadecimal text, companies are decimal or `0x…` text:
+/// `{"localName": "Tag", "serviceUUIDs": ["180f"], "manufacturerData": {"76": "0215…"}, "txPower": 4}`.
+extension Advertisement: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case localName, serviceUUIDs, manufacturerData, serviceData, txPower, flags, appearance, connectable
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init()
+        localName = try container.decodeIfPresent(String.self, forKey: .localName)
+        serviceUUIDs = try container.decodeIfPresent([String].self, forKey: .serviceUUIDs) ?? []
+        txPower = try container.decodeIfPresent(Int.self, forKey: .txPower)
+        flags = try container.decodeIfPresent(UInt8.self, forKey: .flags) ?? 0x06
+        appearance = try container.decodeIfPresent(UInt16.self, forKey: .appearance)
+        isConnectable = try container.decodeIfPresent(Bool.self, forKey: .connectable) ?? true
+
+        for (company, hex) in try container.decodeIfPresent([String: String].self, forKey: .manufacturerData) ?? [:] {
+            let number = company.hasPrefix("0x") ? UInt16(company.dropFirst(2), radix: 16) : UInt16(company)
+            guard let number, let bytes = Hexadecimal.bytes(hex) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .manufacturerData, in: container,
+                    debugDescription: "\"\(company)\": \"\(hex)\" is not a company's number and hexadecimal bytes")
+            }
+            manufacturerData[number] = bytes
+        }
+        for (uuid, hex) in try container.decodeIfPresent([String: String].self, forKey: .serviceData) ?? [:] {
+            guard let bytes = Hexadecimal.bytes(hex) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .serviceData, in: container, debugDescription: "\"\(hex)\" is not hexadecimal bytes")
+            }
+            serviceData[uuid] = bytes
+        }
+        if let wrong = (serviceUUIDs + serviceData.keys).first(where: { ServiceUUID.long($0) == nil }) {
+            throw DecodingError.dataCorrupted(
+                .init(
+                    codingPath: container.codingPath,
+                    debugDescription: "\"\(wrong)\" is no UUID; write 180d or all 128 bits"))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encodeIfPresent(localName, forKey: .localName)
+        if !serviceUUIDs.isEmpty { try container.encode(serviceUUIDs, forKey: .serviceUUIDs) }
+        if !manufacturerData.isEmpty {
+            let written = manufacturerData.map { (String($0.key), Hexadecimal.text($0.value)) }
+            try container.encode(Dictionary(uniqueKeysWithValues: written), forKey: .manufacturerData)
+        }
+        if !serviceData.isEmpty { try container.encode(serviceData.mapValues(Hexadecimal.text), forKey: .serviceData) }
+        try container.encodeIfPresent(txPower, forKey: .txPower)
+        if flags != 0x06 { try container.encode(flags, forKey: .flags) }
+        try container.encodeIfPresent(appearance, forKey: .appearance)
+        if !isConnectable { try container.encode(isConnectable, forKey: .connectable) }
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+
+/// One advertisement as it reaches an adapter.
+struct Sighting: Sendable, Equatable {
+    var address: VirtualAddress
+    var addressType: AddressType
+    var rssi: Int
+    var report: AdvertisingReport
+}
+
+/// The air of the room: who is in it, and who speaks when. A pure value; it knows neither buses nor clocks.
+struct Radio: Sendable {
+    struct Resident: Sendable {
+        var peripheral: VirtualPeripheral
+        /// What its advertisement says, prepared once: thousands of sightings share it.
+        var report: AdvertisingReport
+        var behavior: (any PeripheralBehavior)?
+    }
+
+    /// Somebody speaks, at a time.
+    struct Utterance: Sendable {
+        var resident: Resident
+        var seconds: TimeInterval
+
+        /// What is heard of it; asks the behaviour, so never under a lock. Nil when nothing is.
+        func sighting() -> Sighting? {
+            let peripheral = resident.peripheral
+            guard let behavior = resident.behavior else {
+                return Sighting(
+                    address: peripheral.address, addressType: peripheral.addressType,
+                    rssi: peripheral.rssi.rssi(at: seconds), report: resident.report)
+            }
+            guard let rssi = behavior.rssi(of: peripheral, at: seconds) else { return nil }
+            let advertisement = behavior.advertisement(of: peripheral, at: seconds)
+            return Sighting(
+                address: peripheral.address, addressType: peripheral.addressType, rssi: rssi,
+                report: advertisement == peripheral.advertisement ? resident.report : AdvertisingReport(advertisement))
+        }
+    }
+
+    private(set) var residents: [VirtualAddress: Resident] = [:]
+    private var order: [VirtualAddress] = []
+    private var schedule = DeadlineQueue<VirtualAddress>()
+    /// Whether anybody listens; nobody's advertisements are worked out while none does.
+    private(set) var isListening = false
+
+    /// In the order they came in.
+    var peripherals: [VirtualPeripheral] { order.compactMap { residents[$0]?.peripheral } }
+
+    /// Takes a peripheral in, or changes the one with its address.
+    mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?, now: TimeInterval) {
+        if residents[peripheral.address] == nil { order.append(peripheral.address) }
+        residents[peripheral.address] = Resident(
+            peripheral: peripheral, report: AdvertisingReport(peripheral.advertisement), behavior: behavior)
+        schedule.remove(peripheral.address)
+        plan(peripheral.address, atOrAfter: now)
+    }
+
+    /// Takes a peripheral out; it is not heard again.
+    @discardableResult
+    mutating func remove(_ address: VirtualAddress) -> Bool {
+        guard residents.removeValue(forKey: address) != nil else { return false }
+        order.removeAll { $0 == address }
+        schedule.remove(address)
+        return true
+    }
+
+    /// From now on, somebody listens.
+    mutating func beginListening(now: TimeInterval) {
+        guard !isListening else { return }
+        isListening = true
+        for address in order { plan(address, atOrAfter: now) }
+    }
+
+    /// Nobody listens any more.
+    mutating func endListening() {
+        isListening = false
+        schedule.removeAll()
+    }
+
+    /// When somebody speaks next; nil when nobody does or nobody listens.
+    mutating func nextUtterance() -> TimeInterval? { schedule.next() }
+
+    /// Who has spoken up to `now`, in order of time. At most `limit` at once, so that a loop that fell behind still
+    /// gets to its other work; the rest is there when asked again.
+    mutating func utterances(upTo now: TimeInterval, limit: Int = 512) -> [Utterance] {
+        var heard: [Utterance] = []
+        while heard.count < limit, let due = schedule.popDue(at: now) {
+            guard let resident = residents[due.key] else { continue }
+            heard.append(Utterance(resident: resident, seconds: due.deadline))
+            // The smallest step later finds the next place on this peripheral's own grid.
+            plan(due.key, atOrAfter: due.deadline + VirtualPeripheral.shortestInterval / 2)
+        }
+        return heard
+    }
+
+    /// What `address` sends at `now`, asked for out of turn.
+    func utterance(of address: VirtualAddress, now: TimeInterval) -> Utterance? {
+        residents[address].map { Utterance(resident: $0, seconds: now) }
+    }
+
+    private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
+        guard isListening, let next = residents[address]?.peripheral.advertises(atOrAfter: seconds) else { return }
+        schedule.set(address, to: next)
+    }
+}

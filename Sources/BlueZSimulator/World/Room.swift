@@ -1,0 +1,135 @@
+public import Foundation
+
+/// The virtual peripherals that a simulator's adapters hear: a value, from a program, a JSON file or a built-in name.
+///
+/// ```json
+/// { "name": "desk", "peripherals": [ { "address": "C0:FF:EE:00:18:0D", "rssi": -58,
+///     "advertisement": { "localName": "Heart Strap", "serviceUUIDs": ["180d"] } } ] }
+/// ```
+public struct Room: Hashable, Sendable {
+    /// What the room is called.
+    public var name: String
+    /// Who is in it; no address twice.
+    public var peripherals: [VirtualPeripheral]
+
+    public init(name: String = "room", peripherals: [VirtualPeripheral]) {
+        self.name = name
+        self.peripherals = peripherals
+    }
+
+    /// A room with nobody in it.
+    public static let empty = Room(name: "empty", peripherals: [])
+
+    /// The room of that name: `room`, `empty`, or `crowd:N` with N generated peripherals; else the JSON file at that
+    /// path.
+    ///
+    /// - Throws: ``RoomError``, whose text says what is wrong and where.
+    public static func named(_ name: String) throws(RoomError) -> Room {
+        switch name {
+        case "room":
+            return .furnished
+        case "empty":
+            return .empty
+        default:
+            guard name.hasPrefix("crowd:") else { return try contents(ofFile: name) }
+            guard let count = Int(name.dropFirst("crowd:".count)), (0...crowdLimit).contains(count) else {
+                throw .noSuchCrowd(name)
+            }
+            return .crowd(count)
+        }
+    }
+
+    /// The room that a JSON file describes.
+    ///
+    /// - Throws: ``RoomError``.
+    public static func contents(ofFile path: String) throws(RoomError) -> Room {
+        guard let data = FileManager.default.contents(atPath: path) else { throw .noSuchRoom(path) }
+        return try decoded(from: data, source: path)
+    }
+
+    /// The room that JSON describes; `source` is what the errors call it.
+    ///
+    /// - Throws: ``RoomError``.
+    public static func decoded(from data: Data, source: String = "room") throws(RoomError) -> Room {
+        let room: Room
+        do {
+            room = try JSONDecoder().decode(Room.self, from: data)
+        } catch let error as DecodingError {
+            throw .unreadable(source: source, reason: RoomError.sentence(for: error))
+        } catch {
+            throw .unreadable(source: source, reason: error.localizedDescription)
+        }
+        var seen: Set<VirtualAddress> = []
+        for peripheral in room.peripherals where !seen.insert(peripheral.address).inserted {
+            throw .unreadable(source: source, reason: "the address \(peripheral.address) is there twice")
+        }
+        return room
+    }
+
+    /// More than this in one adapter's hearing is beyond any radio, and beyond a bus daemon's patience.
+    static let crowdLimit = 1_000_000
+}
+
+extension Room: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case name, peripherals }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        name = try container.decodeIfPresent(String.self, forKey: .name) ?? "room"
+        peripherals = try container.decode([VirtualPeripheral].self, forKey: .peripherals)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(peripherals, forKey: .peripherals)
+    }
+}
+
+/// Why there is no such room.
+public enum RoomError: Error, Hashable, Sendable {
+    /// Neither a built-in name nor a file that can be read.
+    case noSuchRoom(String)
+    /// `crowd:` without a usable number.
+    case noSuchCrowd(String)
+    /// The file is no room; the reason names the place in it.
+    case unreadable(source: String, reason: String)
+
+    static func sentence(for error: DecodingError) -> String {
+        switch error {
+        case .keyNotFound(let key, let context):
+            return "\(place(context.codingPath)) lacks \"\(key.stringValue)\""
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            return "\(place(context.codingPath)): \(context.debugDescription)"
+        @unknown default:
+            return String(describing: error)
+        }
+    }
+
+    /// `peripherals[2].advertisement`.
+    private static func place(_ path: [any CodingKey]) -> String {
+        guard !path.isEmpty else { return "the file" }
+        return path.reduce(into: "") { text, key in
+            if let index = key.intValue {
+                text += "[\(index)]"
+            } else {
+                text += (text.isEmpty ? "" : ".") + key.stringValue
+            }
+        }
+    }
+}
+
+extension RoomError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .noSuchRoom(let name):
+            "There is no room \"\(name)\": it is neither a file that can be read nor one of room, empty, crowd:N."
+        case .noSuchCrowd(let name):
+            "\"\(name)\" is no crowd; write crowd: and a number from 0 to \(Room.crowdLimit), such as crowd:1000."
+        case .unreadable(let source, let reason):
+            "\(source) does not describe a room: \(reason)."
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/// Six bytes that name a radio, written `AA:BB:CC:DD:EE:FF`.
+public struct VirtualAddress: Hashable, Sendable {
+    /// The six bytes in the low 48 bits, the first written byte highest.
+    public let value: UInt64
+
+    /// An address from its low 48 bits.
+    public init(value: UInt64) {
+        self.value = value & 0xFFFF_FFFF_FFFF
+    }
+
+    /// An address from its written form; colons, dashes and underscores are taken, either case. Nil for anything else.
+    public init?(_ text: some StringProtocol) {
+        let parts = text.split(omittingEmptySubsequences: false) { $0 == ":" || $0 == "-" || $0 == "_" }
+        guard parts.count == 6 else { return nil }
+        var value: UInt64 = 0
+        for part in parts {
+            guard part.utf8.count == 2, part.allSatisfy(\.isHexDigit), let byte = UInt64(part, radix: 16) else {
+                return nil
+            }
+            value = value << 8 | byte
+        }
+        self.value = value
+    }
+
+    /// The written form with `separator` between the bytes, upper case as BlueZ writes it.
+    func written(separator: UInt8) -> String {
+        String(unsafeUninitializedCapacity: 17) { buffer in
+            for index in 0..<6 {
+                let byte = UInt8(truncatingIfNeeded: value >> UInt64(8 * (5 - index)))
+                buffer[index * 3] = Self.digit(byte >> 4)
+                buffer[index * 3 + 1] = Self.digit(byte & 0xF)
+                if index < 5 { buffer[index * 3 + 2] = separator }
+            }
+            return 17
+        }
+    }
+
+    private static func digit(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
+    }
+}
+
+extension VirtualAddress: CustomStringConvertible {
+    public var description: String { written(separator: UInt8(ascii: ":")) }
+}
+
+extension VirtualAddress: ExpressibleByStringLiteral {
+    /// For addresses written in a program; a literal that is none traps and says so.
+    public init(stringLiteral text: String) {
+        guard let address = VirtualAddress(text) else {
+            preconditionFailure("\"\(text)\" is no Bluetooth address; write six bytes, such as \"C0:FF:EE:00:00:01\".")
+        }
+        self = address
+    }
+}
+
+extension VirtualAddress: Comparable {
+    public static func < (left: Self, right: Self) -> Bool { left.value < right.value }
+}
+
+extension VirtualAddress: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let address = VirtualAddress(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "\"\(text)\" is no Bluetooth address; write six bytes, such as C0:FF:EE:00:00:01")
+        }
+        self = address
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
+/// Whether an address was assigned to the maker or made up by the device.
+public enum AddressType: String, Hashable, Sendable, Codable {
+    case `public`, random
+}

@@ -1,0 +1,100 @@
+public import Foundation
+
+/// A Bluetooth LE device that exists only in a simulator's room: a value that says who it is and what it sends out.
+///
+/// ```swift
+/// let strap = VirtualPeripheral(
+///     "C0:FF:EE:00:18:0D", addressType: .random, rssi: .walk(around: -58, spread: 6, seed: 1),
+///     advertisement: Advertisement(localName: "Heart Strap", serviceUUIDs: ["180D"], appearance: 833))
+/// ```
+///
+/// What cannot be said by a value, such as an advertisement that counts, is said by a ``PeripheralBehavior``.
+public struct VirtualPeripheral: Hashable, Sendable {
+    /// Its address, unique in the room.
+    public var address: VirtualAddress
+    /// Whether the address was assigned or made up.
+    public var addressType: AddressType
+    /// What to call it in the room; the name that others see is the advertisement's.
+    public var name: String?
+    /// How strongly it is heard.
+    public var rssi: RSSICourse
+    /// What it sends out.
+    public var advertisement: Advertisement
+    /// Seconds between two advertisements, at least 0.02 as in the specification.
+    public var interval: TimeInterval
+    /// Seconds since the simulator began until it is switched on.
+    public var appearsAfter: TimeInterval
+    /// Seconds since the simulator began until it is switched off; nil when it stays.
+    public var disappearsAfter: TimeInterval?
+    /// Known to BlueZ from an earlier day and not advertising: it has an object on the bus and no RSSI.
+    public var isRemembered: Bool
+
+    public init(
+        _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
+        rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
+        interval: TimeInterval = 0.5, appearsAfter: TimeInterval = 0, disappearsAfter: TimeInterval? = nil,
+        isRemembered: Bool = false
+    ) {
+        self.address = address
+        self.addressType = addressType
+        self.name = name ?? advertisement.localName
+        self.rssi = rssi
+        self.advertisement = advertisement
+        self.interval = max(Self.shortestInterval, interval)
+        self.appearsAfter = appearsAfter
+        self.disappearsAfter = disappearsAfter
+        self.isRemembered = isRemembered
+    }
+
+    /// Core specification 5.3, volume 6, part B, 4.4.2.2: advertising intervals begin at 20 ms.
+    static let shortestInterval: TimeInterval = 0.02
+
+    /// When it advertises next, at or after `seconds`; nil when it never will again.
+    ///
+    /// Each peripheral begins at a place within its interval that follows from its address, so that a crowd does not
+    /// speak all at once.
+    func advertises(atOrAfter seconds: TimeInterval) -> TimeInterval? {
+        guard !isRemembered else { return nil }
+        let first = appearsAfter + SeededGenerator.fraction(of: address.value) * interval
+        let steps = max(0, ((seconds - first) / interval).rounded(.up))
+        let next = first + steps * interval
+        if let disappearsAfter, next >= disappearsAfter { return nil }
+        return next
+    }
+}
+
+/// In JSON only `address` must be there:
+/// `{"address": "C0:FF:EE:00:18:0D", "addressType": "random", "rssi": -58, "advertisement": {…}, "interval": 0.5,`
+/// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false}`.
+extension VirtualPeripheral: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case address, addressType, name, rssi, advertisement, interval, appearsAfter, disappearsAfter, isRemembered
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            try container.decode(VirtualAddress.self, forKey: .address),
+            addressType: try container.decodeIfPresent(AddressType.self, forKey: .addressType) ?? .public,
+            name: try container.decodeIfPresent(String.self, forKey: .name),
+            rssi: try container.decodeIfPresent(RSSICourse.self, forKey: .rssi) ?? .constant(-60),
+            advertisement: try container.decodeIfPresent(Advertisement.self, forKey: .advertisement) ?? Advertisement(),
+            interval: try container.decodeIfPresent(TimeInterval.self, forKey: .interval) ?? 0.5,
+            appearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .appearsAfter) ?? 0,
+            disappearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .disappearsAfter),
+            isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(address, forKey: .address)
+        try container.encode(addressType, forKey: .addressType)
+        if name != advertisement.localName { try container.encodeIfPresent(name, forKey: .name) }
+        try container.encode(rssi, forKey: .rssi)
+        try container.encode(advertisement, forKey: .advertisement)
+        try container.encode(interval, forKey: .interval)
+        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
+        try container.encodeIfPresent(disappearsAfter, forKey: .disappearsAfter)
+        if isRemembered { try container.encode(isRemembered, forKey: .isRemembered) }
+    }
+}
