@@ -13,6 +13,7 @@ let package = Package(
     name: "BlueCap",
     products: [
         .library(name: "Futures", targets: ["Futures"]),
+        .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
     ],
     dependencies: [
@@ -38,16 +39,38 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "GATT", swiftSettings: strict),
         .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
+        .target(
+            name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
+            swiftSettings: strict),
         .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
+        .target(
+            name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
             name: "FuturesSwift5Tests", dependencies: ["Futures"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "ReactorTests", dependencies: ["Reactor", "Futures"], swiftSettings: strict),
+        .testTarget(
+            name: "DBusTests", dependencies: ["DBus", "Reactor", "Futures", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "GATTTests", dependencies: ["GATT"], swiftSettings: strict),
         .testTarget(
             name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures"], swiftSettings: strict),
+        .testTarget(
+            name: "SimulatorTests", dependencies: ["BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "BlueCapKitTests",
+            dependencies: ["BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "GATT", "Reactor", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WireTests",
+            dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RegressionTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Futures", "TestSupport"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,66 @@
+public import Foundation
+public import Futures
+public import GATT
+
+extension CentralManager {
+    /// Whether this manager wants to scan: true from `startScanning` until `stopScanning`, a time-out or a failure,
+    /// also while the adapter is off or `bluetoothd` away, since the scan goes on when they return.
+    public var isScanning: Bool { session.isScanning }
+
+    /// Scans for everybody who advertises.
+    ///
+    /// - Parameters:
+    ///   - capacity: how many peripherals the stream keeps for handlers that are added later. `Int.max` keeps as many
+    ///     as the manager remembers, or the newest 1 024 sightings where duplicates are allowed; 0 keeps none.
+    ///   - timeout: seconds after which the scan stops and the stream fails with
+    ///     `CentralManagerError.peripheralScanTimeout`.
+    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and of ours
+    ///     `CentralManagerScanOptionRSSIThresholdKey`, `CentralManagerScanOptionPatternKey`,
+    ///     `CentralManagerScanOptionWatchdogKey`.
+    /// - Returns: a stream of the discovered peripherals: each once, or at every sighting where duplicates are allowed.
+    ///   It fails with `isPoweredOff`, `unsupported` or `unauthorized` where the state is not `poweredOn`, with
+    ///   `isScanning` where this manager scans already, with `invalidOption`, and with `scanFailed` when BlueZ refuses
+    ///   also after the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure and with `stopScanning`.
+    public func startScanning(
+        capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
+    ) -> FutureStream<Peripheral> {
+        session.startScanning(services: nil, capacity: capacity, timeout: timeout, options: options)
+    }
+
+    /// Scans for those who advertise one of these services; `nil` and an empty list ask for everybody.
+    ///
+    /// The rest is as with `startScanning(capacity:timeout:options:)`.
+    public func startScanning(
+        forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
+        options: [String: Any]? = nil
+    ) -> FutureStream<Peripheral> {
+        session.startScanning(services: uuids, capacity: capacity, timeout: timeout, options: options)
+    }
+
+    /// The earliest revision's form: `duration` is the `timeout`.
+    public func startScanning(
+        capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
+    ) -> FutureStream<Peripheral> {
+        startScanning(capacity: capacity, timeout: duration, options: options)
+    }
+
+    /// The earliest revision's form: `duration` is the `timeout`.
+    public func startScanning(
+        forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
+    ) -> FutureStream<Peripheral> {
+        startScanning(forServiceUUIDs: uuids, capacity: capacity, timeout: duration, options: options)
+    }
+
+    /// Ends the scan: its stream ends, and BlueZ stops its discovery when no other manager of this process scans.
+    ///
+    /// Without a scan it does nothing.
+    public func stopScanning() { session.stopScanning() }
+
+    /// Tells each time that BlueZ's discovery had to be started anew under a scan of this manager, and why: there was a
+    /// gap. Every call answers the same stream, which keeps nothing.
+    public func whenScanningRestarts() -> FutureStream<ScanRestart> { session.restartStream }
+
+    /// Completes when BlueZ has confirmed that this manager takes part in no discovery: at once where it does not scan
+    /// and nothing is under way, otherwise after `stopScanning`. For programs that want to leave nothing behind.
+    public func whenScanningStopped() -> Future<Void> { session.whenScanningStopped() }
+}

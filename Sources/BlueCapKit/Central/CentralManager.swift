@@ -1,0 +1,91 @@
+public import Dispatch
+public import Futures
+public import GATT
+
+/// The central role: finds peripherals, and is where their connections live.
+///
+/// ```swift
+/// let manager = CentralManager()
+/// manager.whenStateChanges().flatMap { state -> FutureStream<Peripheral> in
+///     guard state == .poweredOn else { throw CentralManagerError.isPoweredOff }
+///     return manager.startScanning()
+/// }.onSuccess { peripheral in
+///     print(peripheral.name, peripheral.RSSI)
+/// }
+/// ```
+///
+/// A manager is safe to use from any thread. Its getters answer at once from what is known. Managers of one process
+/// that use one bus share its connection and one discovery session per adapter. When the manager is deallocated its
+/// scan ends, and BlueZ is left as it was found.
+///
+/// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the thread that talks
+/// to the bus (or on `queue`, where one was given): be brief there, and never wait.
+public final class CentralManager: Sendable {
+    let session: CentralSession
+
+    /// A manager whose promises are completed on the thread that talks to the bus.
+    ///
+    /// - Parameters:
+    ///   - profileManager: the profiles that give services and characteristics their names.
+    ///   - options: `CentralManagerOptionBusAddressKey`, `CentralManagerOptionAdapterKey`,
+    ///     `CentralManagerOptionMaximumPeripheralsKey`. A wrong value makes each `startScanning` fail with
+    ///     `CentralManagerError.invalidOption`; `stateExplanation` names it too.
+    public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
+        self.init(on: nil, profileManager: profileManager, options: options)
+    }
+
+    /// A manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one after the other, in
+    /// their order, also where the queue is concurrent.
+    public convenience init(
+        queue: DispatchQueue, profileManager: ProfileManager? = nil, options: [String: Any]? = nil
+    ) {
+        self.init(on: queue, profileManager: profileManager, options: options)
+    }
+
+    private init(on queue: DispatchQueue?, profileManager: ProfileManager?, options: [String: Any]?) {
+        session = CentralSession(queue: queue, profileManager: profileManager, options: ManagerOptions(options))
+        session.open()
+    }
+
+    deinit { session.close() }
+
+    // MARK: State
+
+    /// Whether Bluetooth can be used now.
+    public var state: ManagerState { session.managerState }
+
+    /// Whether the adapter is on.
+    public var poweredOn: Bool { state == .poweredOn }
+
+    /// Whether the adapter is there and off.
+    public var poweredOff: Bool { state == .poweredOff }
+
+    /// Why the state is what it is, and what can be done about it, in one sentence.
+    public var stateExplanation: String { session.stateExplanation }
+
+    /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
+    ///
+    /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.
+    /// It never fails, and it ends with the manager.
+    public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
+
+    // MARK: Peripherals
+
+    /// The discovered peripherals that are still about, in the order of their discovery.
+    public var peripherals: [Peripheral] { session.peripherals }
+
+    /// The profiles that give services and characteristics their names.
+    public var profileManager: ProfileManager? { session.profileManager }
+
+    /// Peripherals that fell silent while this manager scanned.
+    ///
+    /// A peripheral expires when it has not been heard for 30 seconds or, where that is longer, four times the interval
+    /// between its sightings; or when BlueZ drops it. It leaves `peripherals`, and is discovered anew when it is heard
+    /// again. Every call answers the same stream, which keeps nothing: it is for those who watch.
+    public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.expiryStream }
+
+    /// Starts over: ends the scan and asks `bluetoothd` anew for everything.
+    ///
+    /// Nothing needs this for coming back after `resetting`, which happens by itself.
+    public func reset() { session.reset() }
+}

@@ -1,0 +1,52 @@
+public import Foundation
+
+/// Why a request to a ``CentralManager`` failed.
+public enum CentralManagerError: Swift.Error, Hashable, Sendable {
+    /// A scan is running already; a manager runs one at a time.
+    case isScanning
+    /// The adapter is off, or nobody has said yet that it is on.
+    case isPoweredOff
+    /// The kept state could not be restored.
+    case restoreFailed
+    /// The scan's time-out has passed; the scan has stopped.
+    case peripheralScanTimeout
+    /// There is no bus, no `bluetoothd` on it, or no adapter.
+    case unsupported
+    /// The bus does not let this process talk to `bluetoothd`.
+    case unauthorized
+    /// An option has a value of the wrong type or range; the text says which, and what it takes.
+    case invalidOption(String)
+    /// `bluetoothd` refused to scan, also after the documented retries.
+    case scanFailed(BusFailure)
+
+    /// The latest revision's name for ``peripheralScanTimeout``.
+    public static var serviceScanTimeout: CentralManagerError { .peripheralScanTimeout }
+}
+
+extension CentralManagerError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .isScanning:
+            "This manager is scanning already: call stopScanning() first, or use a second CentralManager."
+        case .isPoweredOff:
+            "The Bluetooth adapter is not powered on: wait for whenStateChanges() to yield poweredOn, "
+                + "or switch it on with `bluetoothctl power on`."
+        case .restoreFailed:
+            "The kept state could not be restored; the manager starts afresh."
+        case .peripheralScanTimeout:
+            "The scan's time-out has passed and scanning has stopped."
+        case .unsupported:
+            "There is no Bluetooth here: no system bus, no bluetoothd on it, or no adapter. "
+                + "Check `systemctl status bluetooth` and `bluetoothctl list`."
+        case .unauthorized:
+            "The system bus does not let this process talk to bluetoothd: check the D-Bus policy for org.bluez."
+        case .invalidOption(let text):
+            text
+        case .scanFailed(let failure):
+            "bluetoothd refused to scan (\(failure)): another program may hold the adapter; "
+                + "try again, or restart the bluetooth service."
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// Options of ours, beside the ones that GATT takes over from Core Bluetooth. All are keys of the `options`
+// dictionaries; a value of the wrong type or range is answered with `CentralManagerError.invalidOption`.
+
+/// `CentralManager(options:)`: the D-Bus address of the bus to use, a `String`.
+///
+/// Without it the system bus is used (`DBUS_SYSTEM_BUS_ADDRESS` is honoured). The address of a simulator goes here.
+public let CentralManagerOptionBusAddressKey = "CentralManagerOptionBusAddressKey"
+
+/// `CentralManager(options:)`: which adapter to use, a `String`: a name such as `hci0`, or an address such as
+/// `00:1A:7D:DA:71:13`.
+///
+/// Without it the adapter with the lowest number is used, and kept, by its address, while it is there.
+public let CentralManagerOptionAdapterKey = "CentralManagerOptionAdapterKey"
+
+/// `CentralManager(options:)`: how many peripherals the manager remembers at most, an `Int` from 1; 16 384 without it.
+///
+/// Where more are heard, those silent for the longest are forgotten first.
+public let CentralManagerOptionMaximumPeripheralsKey = "CentralManagerOptionMaximumPeripheralsKey"
+
+/// `startScanning(options:)`: the weakest signal to report, an `Int` in dBm from -127 to 20.
+///
+/// A sighting whose strength is not known is never stronger than the threshold.
+public let CentralManagerScanOptionRSSIThresholdKey = "CentralManagerScanOptionRSSIThresholdKey"
+
+/// `startScanning(options:)`: a prefix of the name or of the address that a peripheral must have, a `String`.
+///
+/// Names are compared case by case, addresses without regard to case.
+public let CentralManagerScanOptionPatternKey = "CentralManagerScanOptionPatternKey"
+
+/// `startScanning(options:)`: after how many seconds without any report the discovery is restarted, a number;
+/// 90 without it, 0 for never.
+public let CentralManagerScanOptionWatchdogKey = "CentralManagerScanOptionWatchdogKey"

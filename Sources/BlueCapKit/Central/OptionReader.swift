@@ -1,0 +1,41 @@
+import Foundation
+
+/// Reads an `options` dictionary: a missing key is `nil`, a wrong value an error that says what the key takes.
+struct OptionReader {
+    private let options: [String: Any]
+
+    init(_ options: [String: Any]?) { self.options = options ?? [:] }
+
+    func string(_ key: String) throws -> String? {
+        try value(key, takes: "a String") { $0 as? String }
+    }
+
+    func bool(_ key: String) throws -> Bool? {
+        try value(key, takes: "a Bool") { ($0 as? Bool) ?? ($0 as? NSNumber)?.boolValue }
+    }
+
+    func integer(_ key: String, in range: ClosedRange<Int>, unit: String) throws -> Int? {
+        try value(key, takes: "an Int from \(range.lowerBound) to \(range.upperBound) \(unit)") { any in
+            guard let number = (any as? Int) ?? (any as? NSNumber)?.intValue, range.contains(number) else { return nil }
+            return number
+        }
+    }
+
+    /// Zero or more seconds, finite.
+    func seconds(_ key: String) throws -> TimeInterval? {
+        try value(key, takes: "a number of seconds, zero or more") { any in
+            guard let number = (any as? Double) ?? (any as? Int).map(Double.init) ?? (any as? NSNumber)?.doubleValue,
+                number.isFinite, number >= 0
+            else { return nil }
+            return number
+        }
+    }
+
+    private func value<T>(_ key: String, takes form: String, _ read: (Any) -> T?) throws -> T? {
+        guard let any = options[key] else { return nil }
+        guard let value = read(any) else {
+            throw CentralManagerError.invalidOption("The option \(key) takes \(form), not \(any).")
+        }
+        return value
+    }
+}

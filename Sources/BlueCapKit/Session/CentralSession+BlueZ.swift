@@ -1,0 +1,220 @@
+import BlueZ
+import DBus
+import Futures
+import Reactor
+
+/// Where BlueZ's changes come in. Everything here runs on the loop, except where it says otherwise.
+extension CentralSession: BlueZObserver {
+    // MARK: Beginning and end
+
+    /// Any thread.
+    func open() {
+        let observation = client.observe(self)
+        core.withLock { $0.link.observation = observation }
+    }
+
+    /// Any thread. Ends the scan and all streams, lets go of everything, and leaves the client last, when that is done.
+    func close() {
+        decide { $0.state.stopScan() }
+        loop.post {
+            self.drain()
+            let (observation, handles) = self.core.withLock { core in
+                core.state.forgetAll()
+                defer { core.link.observation = nil }
+                return (core.link.observation, core.handles.letGoOfAll())
+            }
+            self.finishStreams()
+            observation?.cancel()
+            withExtendedLifetime(handles) {}
+        }
+    }
+
+    /// Any thread.
+    func reset() {
+        decide { $0.state.reset() }
+        loop.post {
+            self.drain()
+            self.core.withLock { core in
+                defer { core.link.observation = nil }
+                core.link.adapter = nil
+                return core.link.observation
+            }?.cancel()
+            self.open()
+        }
+    }
+
+    // MARK: BlueZObserver
+
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
+        if availability == .ready { adaptersChanged() }
+        decide { core in
+            core.explanation = Explanation.of(availability) ?? core.explanation
+            return core.state.event(.reached(.init(availability)))
+        }
+    }
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .deviceChanged(let handle, let fields, let isHeard):
+            tree.read(handle) { deviceChanged($0, fields: fields, isHeard: isHeard) }
+        case .deviceAdded(let handle, let isHeard):
+            tree.read(handle) { deviceChanged($0, fields: $0.fields, isHeard: isHeard) }
+        case .deviceRemoved(let handle):
+            // A daemon that goes takes all its devices along; that says nothing of who is about.
+            guard client.availability == .ready else { return }
+            let key = PeripheralKey(tree[handle])
+            core.withLock { $0.state.deviceRemoved(key, into: &$0.pending) }
+        case .adapterRemoved:
+            // Likewise: an adapter that goes with its daemon has not been pulled out.
+            guard client.availability == .ready else { return }
+            adaptersChanged(in: tree)
+        case .adapterAdded:
+            adaptersChanged(in: tree)
+        case .adapterChanged(_, let fields):
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
+        }
+    }
+
+    func batchEnded() {
+        let mustDrain = core.withLock { core in
+            core.batchTime = nil
+            guard !core.pending.isEmpty, !core.isDraining else { return false }
+            core.isDraining = true
+            return true
+        }
+        if mustDrain { drain() }
+    }
+
+    private func deviceChanged(_ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool) {
+        let key = PeripheralKey(device)
+        core.withLock { core in
+            guard device.adapter == core.link.adapter else { return }
+            // One look at the clock for all that came together.
+            let now = core.batchTime ?? loop.now
+            core.batchTime = now
+            core.state.deviceChanged(
+                key, device, fields: fields, wasHeard: isHeard, at: now, date: loop.date, into: &core.pending)
+        }
+    }
+
+    // MARK: Adapters
+
+    private func adaptersChanged() { client.withTree { adaptersChanged(in: $0) } }
+
+    private func adaptersChanged(in tree: borrowing ObjectTree) {
+        var keys: [AdapterChoice.Candidate: ObjectKey] = [:]
+        for key in tree.adapterKeys {
+            guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { continue }
+            let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
+            keys[AdapterChoice.Candidate(name: name, address: address.description)] = key
+        }
+        decide { core in
+            let choice = core.link.choice.choose(from: Array(keys.keys))
+            let adapter = choice.flatMap { keys[$0] }
+            let isPowered = adapter.flatMap { tree[adapter: $0]?.isPowered }
+            core.link.adapter = adapter
+            core.explanation = Explanation.of(
+                choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
+            return core.state.event(.adapterPower(isPowered))
+        }
+        syncDiscovery()
+    }
+
+    // MARK: Discovery
+
+    /// From now on the shared discovery works for this scan, or for none.
+    func discover(_ wish: Link.Wish?) {
+        core.withLock { $0.link.wish = wish }
+        syncDiscovery()
+    }
+
+    /// Makes what the client discovers for us what is wished for, on the adapter in use.
+    private func syncDiscovery() {
+        let link = core.withLock { $0.link }
+        if let discovery = link.discovery, discovery.scan != link.wish?.scan || discovery.adapter != link.adapter {
+            // Without an adapter the scan stays with the one it had: it may come back.
+            guard link.wish == nil || link.adapter != nil else { return }
+            core.withLock { $0.link.discovery = nil }
+            stop(discovery)
+        }
+        guard let wish = link.wish, let adapter = link.adapter, core.withLock({ $0.link.discovery == nil }) else {
+            return
+        }
+        let id = client.startScan(
+            on: adapter, filter: wish.request.filter, watchdogSeconds: wish.request.watchdog
+        ) { [weak self] event in
+            self?.scanTold(event, of: wish.scan)
+        }
+        core.withLock { $0.link.discovery = Link.Discovery(scan: wish.scan, adapter: adapter, id: id) }
+        reportWhoIsHeard()
+    }
+
+    private func stop(_ discovery: Link.Discovery) {
+        core.withLock { $0.link.stopping += 1 }
+        client.stopScan(discovery.id) { [self] in
+            core.withLock { $0.link.stopping -= 1 }
+            tellWhoWaitsForRest()
+        }
+    }
+
+    /// Whoever waits for the end of our part in every discovery is told when nothing is being ended any more.
+    private func tellWhoWaitsForRest() {
+        let waiting = core.withLock { core -> [Promise<Void>] in
+            guard core.link.stopping == 0 else { return [] }
+            defer { core.link.waiting = [] }
+            return core.link.waiting
+        }
+        if !waiting.isEmpty { complete { for promise in waiting { promise.success(()) } } }
+    }
+
+    /// A device that has an RSSI when the scan starts is being heard now, for another scan or another program.
+    private func reportWhoIsHeard() {
+        client.withTree { tree in
+            tree.forEachDevice { handle in
+                tree.read(handle) { device in
+                    if device.fields.contains(.rssi) { deviceChanged(device, fields: [], isHeard: true) }
+                }
+            }
+        }
+        batchEnded()
+    }
+
+    private func scanTold(_ event: ScanEvent, of scan: ScanNumber) {
+        switch event {
+        case .started:
+            break
+        case .restarted(let reason):
+            complete { self.restartPromise.success(ScanRestart(reason)) }
+        case .failed(let error):
+            core.withLock { $0.link.discovery = nil }
+            decide { $0.state.scanFailed(scan, CentralManagerError(error)) }
+            tellWhoWaitsForRest()
+        }
+    }
+}
+
+extension ManagerStateMachine.Reach {
+    init(_ availability: Availability) {
+        self =
+            switch availability {
+            case .connecting: .connecting
+            case .noBus: .noBus
+            case .refused: .refused
+            case .noDaemon: .noDaemon
+            case .loading: .loading
+            case .ready: .ready
+            }
+    }
+}
+
+extension CentralManagerError {
+    /// What a refusal to discover means to the user of a manager.
+    init(_ error: BlueZError) {
+        self =
+            switch error.cause {
+            case .notReady, .blocked: .isPoweredOff
+            case .accessDenied: .unauthorized
+            default: .scanFailed(BusFailure(name: error.name, message: error.message))
+            }
+    }
+}

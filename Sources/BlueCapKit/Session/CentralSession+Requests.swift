@@ -1,0 +1,123 @@
+import BlueZ
+import Foundation
+import Futures
+import GATT
+import Reactor
+
+/// What users ask for, on any thread.
+extension CentralSession {
+    var managerState: ManagerState { core.withLock { $0.state.managerState } }
+    var isScanning: Bool { core.withLock { $0.state.scan != nil } }
+
+    var peripherals: [Peripheral] {
+        core.withLock { core in
+            core.state.peripherals.listed { $0.discoveredAt }.sorted { $0.part < $1.part }
+                .compactMap { core.handles[$0.key] }
+        }
+    }
+
+    // MARK: Scanning
+
+    func startScanning(
+        services: [CBUUID]?, capacity: Int, timeout: TimeInterval, options: [String: Any]?
+    ) -> FutureStream<Peripheral> {
+        let request: ScanRequest
+        do {
+            if let problem = self.options.problem { throw problem }
+            guard timeout >= 0 else {
+                throw CentralManagerError.invalidOption("A scan's timeout is zero or more seconds, not \(timeout).")
+            }
+            guard capacity >= 0 else {
+                throw CentralManagerError.invalidOption(
+                    "A stream's capacity is zero or more elements, not \(capacity).")
+            }
+            request = try ScanRequest(services: services, options: options)
+        } catch {
+            return .failed(error)
+        }
+        let promise = StreamPromise<Peripheral>(capacity: bounded(capacity, for: request))
+        var refusal: CentralManagerError?
+        decide { core in
+            switch core.state.startScan(request, timeout: timeout) {
+            case .failure(let error):
+                refusal = error
+                return []
+            case .success(let (scan, effects)):
+                core.scans[scan] = promise
+                return effects
+            }
+        }
+        return refusal.map { .failed($0) } ?? promise.stream
+    }
+
+    /// A stream that kept everything would grow for as long as somebody advertises.
+    private func bounded(_ capacity: Int, for request: ScanRequest) -> Int {
+        guard capacity == .max else { return capacity }
+        return request.allowsDuplicates ? 1_024 : options.maximumPeripherals
+    }
+
+    func stopScanning() { decide { $0.state.stopScan() } }
+
+    func whenScanningStopped() -> Future<Void> {
+        let promise = Promise<Void>()
+        // What was decided before is done before: the discovery's end is under way when this comes to its turn.
+        loop.post { [self] in
+            drain()
+            let isAtRest = core.withLock { core in
+                if core.link.stopping > 0 || core.link.discovery != nil {
+                    core.link.waiting.append(promise)
+                    return false
+                }
+                return true
+            }
+            if isAtRest { complete { promise.success(()) } }
+        }
+        return promise.future
+    }
+
+    var stateExplanation: String {
+        options.problem?.description ?? core.withLock { $0.explanation }
+    }
+
+    // MARK: Peripherals
+
+    /// Reads from what is known of a peripheral.
+    func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
+        core.withLock { $0.state.read(key) { body($0.values) } }
+    }
+
+    func discoveredAt(_ key: PeripheralKey) -> Date {
+        core.withLock { $0.state.read(key) { $0.discoveredAt } } ?? .distantPast
+    }
+
+    func lastHeardAt(_ key: PeripheralKey) -> Date {
+        let now = (instant: loop.now, date: loop.date)
+        let heard = core.withLock { $0.state.read(key) { $0.lastHeard } } ?? nil
+        return heard.map { now.date.addingTimeInterval(-now.instant.seconds(since: $0)) } ?? .distantPast
+    }
+
+    func interval(of key: PeripheralKey) -> TimeInterval? {
+        let interval = core.withLock { $0.state.read(key) { $0.interval } } ?? 0
+        return interval > 0 ? interval : nil
+    }
+
+    /// A handle has died.
+    func released(_ key: PeripheralKey) {
+        let successor = core.withLock { core -> Peripheral? in
+            let successor = core.handles.forget(key)
+            if successor == nil { core.state.release(key) }
+            return successor
+        }
+        withExtendedLifetime(successor) {}
+    }
+}
+
+extension FutureStream {
+    /// A stream with one failure, finished.
+    static func failed(_ error: any Error) -> FutureStream<T> {
+        let promise = StreamPromise<T>(capacity: 1)
+        promise.failure(error)
+        promise.finish()
+        return promise.stream
+    }
+}

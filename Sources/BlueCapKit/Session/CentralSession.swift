@@ -1,0 +1,174 @@
+import BlueZ
+import DBus
+import Dispatch
+import Foundation
+import Futures
+import GATT
+import Reactor
+
+/// What stands behind a `CentralManager` and its `Peripheral`s: one lock around `CentralState`, and the hands that do
+/// what it decides.
+///
+/// Whoever asks for something, on any thread, has it decided under the lock; what follows is queued there, in order,
+/// and done on the loop, where the bus is. The lock is a leaf: under it nobody else's code runs and nothing is waited
+/// for.
+final class CentralSession: Sendable {
+    struct Core {
+        var state: CentralState
+        /// How this manager hangs on to BlueZ; changed on the loop alone.
+        var link: Link
+        var handles = HandleTable()
+        /// The streams of scans, until they end.
+        var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
+        /// Decided and not yet done.
+        var pending: [CentralState.Effect] = []
+        /// Somebody is about to do what is pending.
+        var isDraining = false
+        /// The time at which the present batch of messages is heard, once it was asked for.
+        var batchTime: Instant?
+        var timers: [CentralState.Timer: TimerID] = [:]
+        /// One sentence for people on how things stand.
+        var explanation = "Nobody has answered yet."
+    }
+
+    let profileManager: ProfileManager?
+    let options: ManagerOptions
+    let client: BlueZClient
+    let core: Locked<Core>
+    /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
+    /// concurrent and would deliver in any order.
+    private let queue: DispatchQueue?
+    private let statePromise = StreamPromise<ManagerState>(capacity: 1)
+    private let expiryPromise = StreamPromise<Peripheral>(capacity: 0)
+    let restartPromise = StreamPromise<ScanRestart>(capacity: 0)
+
+    init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions) {
+        self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
+        self.profileManager = profileManager
+        self.options = options
+        client = BlueZClient.shared(at: options.busAddress)
+        core = Locked(
+            Core(
+                state: CentralState(maximumPeripherals: options.maximumPeripherals),
+                link: Link(choice: AdapterChoice(wanted: options.adapter))))
+    }
+
+    var loop: any EventLoop { client.loop }
+    var stateStream: FutureStream<ManagerState> { statePromise.stream }
+    var expiryStream: FutureStream<Peripheral> { expiryPromise.stream }
+    var restartStream: FutureStream<ScanRestart> { restartPromise.stream }
+
+    // MARK: Deciding
+
+    /// Has `decision` made under the lock, and what follows from it done on the loop.
+    func decide(_ decision: (inout Core) -> [CentralState.Effect]) {
+        let mustWake = core.withLock { core in
+            core.pending += decision(&core)
+            guard !core.pending.isEmpty, !core.isDraining else { return false }
+            core.isDraining = true
+            return true
+        }
+        if mustWake { loop.post { self.drain() } }
+    }
+
+    /// On the loop: does what is pending, and what comes to be pending meanwhile.
+    func drain() {
+        var effects: [CentralState.Effect] = []
+        while true {
+            effects.removeAll(keepingCapacity: true)
+            core.withLock { core in
+                swap(&effects, &core.pending)
+                core.isDraining = !effects.isEmpty
+            }
+            guard !effects.isEmpty else { return }
+            perform(effects)
+        }
+    }
+
+    // MARK: Doing
+
+    private func perform(_ effects: [CentralState.Effect]) {
+        var index = effects.startIndex
+        while index < effects.endIndex {
+            if case .discovered(_, let scan) = effects[index] {
+                index = report(effects, from: index, of: scan)
+            } else {
+                perform(effects[index])
+                index += 1
+            }
+        }
+    }
+
+    /// Hands a run of sightings of one scan over at once, so that whoever listens is woken once. Answers where the run
+    /// ends.
+    private func report(_ effects: [CentralState.Effect], from start: Int, of scan: ScanNumber) -> Int {
+        var end = start
+        var sighted: [Peripheral] = []
+        sighted.reserveCapacity(effects.count - start)
+        let promise = core.withLock { core -> StreamPromise<Peripheral>? in
+            while end < effects.endIndex, case .discovered(let key, scan) = effects[end] {
+                sighted.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
+                end += 1
+            }
+            return core.scans[scan]
+        }
+        // The scan may have been stopped since; then nobody wants to hear of it.
+        if let promise { complete { [sighted] in promise.success(contentsOf: sighted) } }
+        return end
+    }
+
+    private func perform(_ effect: CentralState.Effect) {
+        switch effect {
+        case .announce(let state): complete { self.statePromise.success(state) }
+        case .startScan(let scan, let request): discover(Link.Wish(scan: scan, request: request))
+        case .stopScan: discover(nil)
+        case .startTimer(let timer, let seconds): start(timer, after: seconds)
+        case .cancelTimer(let timer): cancel(timer)
+        case .discovered: break
+        case .finish(let scan, let error): finish(scan, error)
+        case .expired(let key):
+            guard let peripheral = core.withLock({ $0.handles[key] }) else { return }
+            complete { self.expiryPromise.success(peripheral) }
+        case .drop(let key):
+            let handle = core.withLock { $0.handles.letGo(key) }
+            withExtendedLifetime(handle) {}
+        }
+    }
+
+    private func finish(_ scan: ScanNumber, _ error: CentralManagerError?) {
+        guard let promise = core.withLock({ $0.scans.removeValue(forKey: scan) }) else { return }
+        complete {
+            if let error { promise.failure(error) }
+            promise.finish()
+        }
+    }
+
+    /// Nothing comes any more to those who watch the manager.
+    func finishStreams() {
+        complete { [self] in
+            statePromise.finish()
+            expiryPromise.finish()
+            restartPromise.finish()
+        }
+    }
+
+    /// Completes promises where this manager's user wants it.
+    func complete(_ work: @escaping @Sendable () -> Void) {
+        if let queue { queue.async(execute: work) } else { work() }
+    }
+
+    // MARK: Timers
+
+    private func start(_ timer: CentralState.Timer, after seconds: TimeInterval) {
+        let id = loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            core.withLock { $0.timers[timer] = nil }
+            decide { $0.state.fired(timer, at: self.loop.now) }
+        }
+        if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
+    }
+
+    private func cancel(_ timer: CentralState.Timer) {
+        if let id = core.withLock({ $0.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
+    }
+}

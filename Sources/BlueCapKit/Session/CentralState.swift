@@ -1,0 +1,183 @@
+import BlueZ
+import Foundation
+import GATT
+import Reactor
+
+/// Names a scan of a manager.
+struct ScanNumber: Hashable {
+    let rawValue: UInt32
+}
+
+/// All that a `CentralManager` knows, as a value: what happened goes in, what is to be done comes out.
+///
+/// It speaks of scans and peripherals by their ids; promises, clocks and the bus are the session's.
+struct CentralState {
+    enum Timer: Hashable {
+        case scanTimeout(ScanNumber)
+        case adapterGrace, expirySweep
+    }
+
+    enum Effect: Equatable {
+        case announce(ManagerState)
+        /// Asks the daemon's shared discovery for this scan, and reports who is being heard already.
+        // Indirect: a sighting is an effect too, and is to stay small.
+        indirect case startScan(ScanNumber, ScanRequest)
+        case stopScan(ScanNumber)
+        case startTimer(Timer, TimeInterval)
+        case cancelTimer(Timer)
+        case discovered(PeripheralKey, ScanNumber)
+        /// Ends a scan's stream, with this failure as its last element where there is one.
+        indirect case finish(ScanNumber, CentralManagerError?)
+        case expired(PeripheralKey)
+        /// The list lets go of this peripheral.
+        case drop(PeripheralKey)
+    }
+
+    struct Scan: Equatable {
+        let id: ScanNumber
+        let request: ScanRequest
+        let hasTimeout: Bool
+    }
+
+    /// How often a scanning manager looks for peripherals that fell silent, in seconds.
+    static let sweepInterval: TimeInterval = 5
+    /// How long a returning daemon has to find its adapters, in seconds.
+    static let adapterGrace: TimeInterval = 5
+
+    private var machine = ManagerStateMachine()
+    private(set) var scan: Scan?
+    private(set) var peripherals: PeripheralTable<Device1>
+    private var lastScan: UInt32 = 0
+
+    init(maximumPeripherals: Int) { peripherals = PeripheralTable(capacity: maximumPeripherals) }
+
+    var managerState: ManagerState { machine.state }
+
+    // MARK: Daemon and adapter
+
+    /// Forgets how things stood, so that every state is announced anew.
+    mutating func reset() -> [Effect] {
+        machine = ManagerStateMachine()
+        return stopScan() + [.cancelTimer(.adapterGrace)]
+    }
+
+    mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
+        machine.event(event).map { effect in
+            switch effect {
+            case .announce(let state): .announce(state)
+            case .startGrace: .startTimer(.adapterGrace, Self.adapterGrace)
+            case .cancelGrace: .cancelTimer(.adapterGrace)
+            }
+        }
+    }
+
+    // MARK: Scans
+
+    /// Begins a scan: its number and what follows, or the reason why there is none.
+    mutating func startScan(
+        _ request: ScanRequest, timeout: TimeInterval
+    ) -> Result<(ScanNumber, [Effect]), CentralManagerError> {
+        guard scan == nil else { return .failure(.isScanning) }
+        switch managerState {
+        case .unknown, .resetting, .poweredOff: return .failure(.isPoweredOff)
+        case .unsupported: return .failure(.unsupported)
+        case .unauthorized: return .failure(.unauthorized)
+        case .poweredOn: break
+        }
+        lastScan += 1
+        let id = ScanNumber(rawValue: lastScan)
+        scan = Scan(id: id, request: request, hasTimeout: timeout.isFinite)
+        var effects: [Effect] = [.startScan(id, request), .startTimer(.expirySweep, Self.sweepInterval)]
+        if timeout.isFinite { effects.append(.startTimer(.scanTimeout(id), timeout)) }
+        return .success((id, effects))
+    }
+
+    mutating func stopScan() -> [Effect] { endScan(nil) }
+
+    /// The daemon's discovery gave up on this scan.
+    mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError) -> [Effect] {
+        scan?.id == id ? endScan(error) : []
+    }
+
+    private mutating func endScan(_ error: CentralManagerError?) -> [Effect] {
+        guard let ended = scan else { return [] }
+        scan = nil
+        var effects: [Effect] = [.stopScan(ended.id), .cancelTimer(.expirySweep)]
+        if ended.hasTimeout { effects.append(.cancelTimer(.scanTimeout(ended.id))) }
+        effects.append(.finish(ended.id, error))
+        return effects
+    }
+
+    mutating func fired(_ timer: Timer, at now: Instant) -> [Effect] {
+        switch timer {
+        case .adapterGrace:
+            return event(.graceEnded)
+        case .scanTimeout(let id):
+            return scanFailed(id, .peripheralScanTimeout)
+        case .expirySweep:
+            guard scan != nil else { return [] }
+            var effects: [Effect] = []
+            for key in peripherals.silent(at: now) { expire(key, into: &effects) }
+            effects.append(.startTimer(.expirySweep, Self.sweepInterval))
+            return effects
+        }
+    }
+
+    // MARK: Peripherals
+
+    /// Reads what is known of a peripheral, where it lies; `nil` where nothing is.
+    mutating func read<R>(
+        _ key: PeripheralKey, _ body: (borrowing PeripheralTable<Device1>.Record) -> R?
+    ) -> R? {
+        peripherals.read(key, body)
+    }
+
+    /// BlueZ has told something of a device: `fields` have new values; `wasHeard` where that came from its radio.
+    mutating func deviceChanged(
+        _ key: PeripheralKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool, at now: Instant,
+        date: @autoclosure () -> Date, into effects: inout [Effect]
+    ) {
+        let scan = scan
+        // A name or a service may come by itself, after the sighting that it belongs to.
+        let isSighting =
+            wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
+        let isKnown = peripherals.update(key) { record -> Bool in
+            record.values.take(fields, from: device)
+            if wasHeard { record.hear(at: now) }
+            guard record.isListed else { return false }
+            guard let scan, isSighting, scan.request.allowsDuplicates || record.reportedBy != scan.id,
+                scan.request.accepts(device)
+            else { return true }
+            record.reportedBy = scan.id
+            effects.append(.discovered(key, scan.id))
+            return true
+        }
+        guard isKnown != true, let scan, isSighting, scan.request.accepts(device) else { return }
+        let evicted = peripherals.list(key, reportedBy: scan.id, values: copy device, at: now, date: date())
+        for key in evicted { effects.append(.drop(key)) }
+        effects.append(.discovered(key, scan.id))
+    }
+
+    /// BlueZ has dropped a device.
+    ///
+    /// While we scan that means it has fallen silent. In every other situation BlueZ removes devices for reasons of its
+    /// own (the scan's end, a restart), and who was found a moment ago stays on the list.
+    mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
+        guard scan != nil, managerState == .poweredOn else { return }
+        expire(key, into: &effects)
+    }
+
+    private mutating func expire(_ key: PeripheralKey, into effects: inout [Effect]) {
+        guard peripherals.unlist(key) else { return }
+        effects.append(.expired(key))
+        effects.append(.drop(key))
+    }
+
+    /// The manager ends: the list is emptied, and only who is held elsewhere stays readable.
+    mutating func forgetAll() {
+        for (key, _) in peripherals.listed({ _ in }) { _ = peripherals.unlist(key) }
+    }
+
+    /// Nobody holds this peripheral's handle any more.
+    mutating func release(_ key: PeripheralKey) { peripherals.release(key) }
+}

@@ -1,0 +1,43 @@
+import BlueZ
+import DBus
+
+/// How things stand, in one sentence that says what to do about it.
+enum Explanation {
+    /// `nil` for ready, where the adapter decides.
+    static func of(_ availability: Availability) -> String? {
+        switch availability {
+        case .connecting:
+            "The system bus does not answer: if that lasts, see `systemctl status dbus`."
+        case .noBus(let error):
+            "There is no D-Bus system bus (\(error.message)): check that dbus runs (`systemctl status dbus`), "
+                + "or set DBUS_SYSTEM_BUS_ADDRESS to the bus to use."
+        case .refused(let error):
+            "The bus does not let this process talk to bluetoothd (\(error.message)): "
+                + "check the D-Bus policy for org.bluez, or run as a user whom it admits."
+        case .noDaemon:
+            "bluetoothd is not running: start it with `systemctl start bluetooth` (Debian's package bluez)."
+        case .loading:
+            "bluetoothd does not answer: if that lasts, restart it with `systemctl restart bluetooth`."
+        case .ready:
+            nil
+        }
+    }
+
+    static func of(
+        _ adapter: AdapterChoice.Candidate?, isPowered: Bool?, wanted: String?, present: [String]
+    ) -> String {
+        switch (adapter, isPowered) {
+        case (let adapter?, true?):
+            "The adapter \(adapter.name) (\(adapter.address)) is on."
+        case (let adapter?, _):
+            "The adapter \(adapter.name) (\(adapter.address)) is off: switch it on with `bluetoothctl power on`; "
+                + "if it is blocked, `rfkill unblock bluetooth` first."
+        case (nil, _):
+            if let wanted, !present.isEmpty {
+                "There is no adapter \(wanted) here: choose among \(present.joined(separator: ", "))."
+            } else {
+                "bluetoothd knows no Bluetooth adapter: plug one in, or see `rfkill list` and `bluetoothctl list`."
+            }
+        }
+    }
+}

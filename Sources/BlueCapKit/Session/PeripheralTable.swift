@@ -1,0 +1,114 @@
+import Foundation
+import Reactor
+
+/// The peripherals of a manager, bounded: who was heard, when, and how regularly.
+///
+/// A peripheral is *listed* from the moment it is reported until it expires or has to make room. A record that is no
+/// longer listed stays until the session says that nobody holds its `Peripheral` any more (`release`).
+struct PeripheralTable<Values> {
+    struct Record {
+        var values: Values
+        /// When it was first reported.
+        let discoveredAt: Date
+        var lastHeard: Instant
+        /// Smoothed seconds between sightings; 0 until there were two.
+        private(set) var interval: TimeInterval = 0
+        /// The scan that reported it last.
+        var reportedBy: ScanNumber?
+        fileprivate(set) var isListed = true
+
+        init(values: Values, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
+            self.values = values
+            self.discoveredAt = discoveredAt
+            self.lastHeard = lastHeard
+            self.reportedBy = reportedBy
+        }
+
+        /// A peripheral is silent for too long after four of its own intervals, and never before half a minute: that
+        /// is also when BlueZ 5.66 drops a device it has not heard (TemporaryTimeout).
+        var patience: TimeInterval { max(30, 4 * interval) }
+
+        /// Takes note that it was heard now.
+        mutating func hear(at now: Instant) {
+            let gap = now.seconds(since: lastHeard)
+            lastHeard = now
+            // A pause (another scan, a walk to the shop) is no interval.
+            guard gap > 0, gap < 4 * patience else { return }
+            interval = interval == 0 ? gap : interval * 0.75 + gap * 0.25
+        }
+    }
+
+    private var records = KeyedTable<Record>()
+    private(set) var listedCount = 0
+    /// How many are listed at most.
+    let capacity: Int
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    subscript(key: PeripheralKey) -> Record? { records[key] }
+
+    /// Reads from a record where it lies; `nil` where there is none.
+    mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Record) -> R?) -> R? {
+        records.read(key, body) ?? nil
+    }
+
+    /// What `part` reads from each record on the list.
+    func listed<Part>(_ part: (borrowing Record) -> Part) -> [(key: PeripheralKey, part: Part)] {
+        var listed: [(key: PeripheralKey, part: Part)] = []
+        listed.reserveCapacity(listedCount)
+        records.forEach { key, record in
+            if record.isListed { listed.append((key, part(record))) }
+        }
+        return listed
+    }
+
+    /// Changes a record in place; `nil` where there is none.
+    mutating func update<R>(_ key: PeripheralKey, _ change: (inout Record) -> R) -> R? {
+        records.update(key, change)
+    }
+
+    /// Puts a peripheral on the list; answers those that have to make room, the longest silent first.
+    mutating func list(
+        _ key: PeripheralKey, reportedBy scan: ScanNumber, values: Values, at now: Instant, date: Date
+    ) -> [PeripheralKey] {
+        let wasListed = records.update(key) { record in
+            defer { record.isListed = true }
+            record.reportedBy = scan
+            return record.isListed
+        }
+        guard wasListed != true else { return [] }
+        if wasListed == nil {
+            records[key] = Record(values: values, discoveredAt: date, lastHeard: now, reportedBy: scan)
+        }
+        listedCount += 1
+        guard listedCount > capacity else { return [] }
+        // An eighth at once: finding the longest silent costs a look at all of them, so it must not happen each time.
+        return listed { $0.lastHeard }.filter { $0.key != key }
+            .sorted { $0.part < $1.part }
+            .prefix(max(1, capacity / 8))
+            .map(\.key)
+            .filter { unlist($0) }
+    }
+
+    /// Takes a peripheral off the list. False where it was not on it.
+    mutating func unlist(_ key: PeripheralKey) -> Bool {
+        let wasListed = records.update(key) { record in
+            defer { record.isListed = false }
+            record.reportedBy = nil
+            return record.isListed
+        }
+        guard wasListed == true else { return false }
+        listedCount -= 1
+        return true
+    }
+
+    /// Those on the list that have been silent for too long.
+    func silent(at now: Instant) -> [PeripheralKey] {
+        listed { now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
+    }
+
+    /// Nobody holds its `Peripheral` any more.
+    mutating func release(_ key: PeripheralKey) {
+        if records.read(key, { $0.isListed }) == false { records[key] = nil }
+    }
+}

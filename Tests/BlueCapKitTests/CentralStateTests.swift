@@ -1,0 +1,226 @@
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueCapKit
+@testable import BlueZ
+
+final class CentralStateTests: XCTestCase {
+    private var state = CentralState(maximumPeripherals: 4)
+    private let date = Date(timeIntervalSince1970: 1_000)
+
+    private func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
+
+    private func turnOn() {
+        _ = state.event(.reached(.ready))
+        _ = state.event(.adapterPower(true))
+    }
+
+    /// Begins a scan and gives its number.
+    private func scan(_ change: (inout ScanRequest) -> Void = { _ in }) throws -> ScanNumber {
+        var request = ScanRequest()
+        change(&request)
+        return try state.startScan(request, timeout: .infinity).get().0
+    }
+
+    private func device(_ number: UInt64, rssi: Int16? = -50, _ change: (inout Device1) -> Void = { _ in }) -> Device1 {
+        var device = Device1(
+            address: BluetoothAddress(rawValue: number), adapter: ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0))
+        if let rssi {
+            device.rawRSSI = rssi
+            device.fields.insert(.rssi)
+        }
+        change(&device)
+        return device
+    }
+
+    private func hear(
+        _ device: Device1, fields: Device1.Fields = [.rssi], wasHeard: Bool = true, at seconds: Double = 0
+    ) -> [CentralState.Effect] {
+        var effects: [CentralState.Effect] = []
+        state.deviceChanged(
+            PeripheralKey(device), device, fields: fields, wasHeard: wasHeard, at: time(seconds), date: date,
+            into: &effects)
+        return effects
+    }
+
+    private func key(_ number: UInt64) -> PeripheralKey { PeripheralKey(rawValue: number) }
+
+    // MARK: Beginning and end of a scan
+
+    func testAScanNeedsPower() {
+        func refusal() -> CentralManagerError? {
+            switch state.startScan(ScanRequest(), timeout: .infinity) {
+            case .success: nil
+            case .failure(let error): error
+            }
+        }
+        XCTAssertEqual(refusal(), .isPoweredOff)
+        _ = state.event(.reached(.noDaemon))
+        XCTAssertEqual(refusal(), .unsupported)
+        _ = state.event(.reached(.refused))
+        XCTAssertEqual(refusal(), .unauthorized)
+        _ = state.event(.reached(.ready))
+        _ = state.event(.adapterPower(false))
+        XCTAssertEqual(refusal(), .isPoweredOff)
+        _ = state.event(.adapterPower(true))
+        XCTAssertNil(refusal())
+        XCTAssertEqual(refusal(), .isScanning)
+    }
+
+    func testATimeOutEndsItsScanWithTheDocumentedError() throws {
+        turnOn()
+        let (scan, effects) = try state.startScan(ScanRequest(), timeout: 2).get()
+        XCTAssertTrue(effects.contains(.startTimer(.scanTimeout(scan), 2)))
+        XCTAssertEqual(
+            state.fired(.scanTimeout(scan), at: time(2)),
+            [
+                .stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)),
+                .finish(scan, .peripheralScanTimeout),
+            ])
+        XCTAssertNil(state.scan)
+    }
+
+    func testAStaleTimerDoesNotEndALaterScan() throws {
+        turnOn()
+        let first = try state.startScan(ScanRequest(), timeout: 2).get().0
+        _ = state.stopScan()
+        let second = try scan()
+        XCTAssertEqual(state.fired(.scanTimeout(first), at: time(2)), [])
+        XCTAssertEqual(state.scan?.id, second)
+    }
+
+    func testAScanOutlivesPowerAndDaemon() throws {
+        turnOn()
+        let scan = try scan()
+        _ = state.event(.adapterPower(false))
+        _ = state.event(.reached(.noDaemon))
+        XCTAssertEqual(state.scan?.id, scan)
+    }
+
+    // MARK: Sightings
+
+    func testEachPeripheralIsReportedOnce() throws {
+        turnOn()
+        let scan = try scan()
+        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(hear(device(1, rssi: -51)), [])
+        XCTAssertEqual(hear(device(2)), [.discovered(key(2), scan)])
+    }
+
+    func testWithDuplicatesEachSightingIsReported() throws {
+        turnOn()
+        let scan = try scan { $0.allowsDuplicates = true }
+        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+    }
+
+    func testARememberedDeviceIsNotReportedUntilItIsHeard() throws {
+        turnOn()
+        let scan = try scan()
+        XCTAssertEqual(hear(device(1, rssi: nil), fields: [.name], wasHeard: false), [])
+        XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
+    }
+
+    func testANewScanReportsEverybodyAnew() throws {
+        turnOn()
+        _ = try scan()
+        _ = hear(device(1))
+        _ = state.stopScan()
+        let second = try scan()
+        XCTAssertEqual(hear(device(1)), [.discovered(key(1), second)])
+        XCTAssertEqual(state.peripherals.listedCount, 1)
+    }
+
+    func testWithoutAScanNobodyIsReported() {
+        turnOn()
+        XCTAssertEqual(hear(device(1)), [])
+        XCTAssertEqual(state.peripherals.listedCount, 0)
+    }
+
+    func testAServiceThatComesLaterMakesItsDeviceMatch() throws {
+        turnOn()
+        let service = CBUUID(string: "180D")
+        let scan = try scan { $0.services = [service] }
+        XCTAssertEqual(hear(device(1)), [])
+        let complete = device(1) { $0.uuids = [service] }
+        XCTAssertEqual(hear(complete, fields: [.uuids], wasHeard: false), [.discovered(key(1), scan)])
+    }
+
+    func testASignalThatGrowsStrongEnoughIsReportedThen() throws {
+        turnOn()
+        let scan = try scan { $0.rssiThreshold = -70 }
+        XCTAssertEqual(hear(device(1, rssi: -90)), [])
+        XCTAssertEqual(hear(device(1, rssi: 127)), [])
+        XCTAssertEqual(hear(device(1, rssi: -65)), [.discovered(key(1), scan)])
+    }
+
+    func testTheSameAddressOfTheOtherTypeIsAnotherPeripheral() throws {
+        turnOn()
+        _ = try scan()
+        _ = hear(device(1))
+        XCTAssertEqual(hear(device(1) { $0.addressType = .random }).count, 1)
+    }
+
+    func testValuesFollowBlueZAlsoWithoutAScan() throws {
+        turnOn()
+        _ = try scan()
+        _ = hear(device(1))
+        _ = state.stopScan()
+        let gone = device(1, rssi: nil)
+        XCTAssertEqual(hear(gone, fields: [.rssi], wasHeard: false), [])
+        XCTAssertNil(state.peripherals[key(1)]?.values.rssi)
+    }
+
+    // MARK: Leaving
+
+    func testWhoFallsSilentExpiresOnceAndIsDiscoveredAnew() throws {
+        turnOn()
+        let scan = try scan()
+        _ = hear(device(1), at: 0)
+        XCTAssertEqual(state.fired(.expirySweep, at: time(29)), [.startTimer(.expirySweep, 5)])
+        XCTAssertEqual(
+            state.fired(.expirySweep, at: time(30)), [.expired(key(1)), .drop(key(1)), .startTimer(.expirySweep, 5)])
+        XCTAssertEqual(state.fired(.expirySweep, at: time(60)), [.startTimer(.expirySweep, 5)])
+        XCTAssertEqual(hear(device(1), at: 61), [.discovered(key(1), scan)])
+    }
+
+    func testWhomBlueZDropsDuringAScanExpires() throws {
+        turnOn()
+        _ = try scan()
+        _ = hear(device(1))
+        var effects: [CentralState.Effect] = []
+        state.deviceRemoved(key(1), into: &effects)
+        XCTAssertEqual(effects, [.expired(key(1)), .drop(key(1))])
+        effects = []
+        state.deviceRemoved(key(1), into: &effects)
+        XCTAssertEqual(effects, [])
+    }
+
+    func testWhomBlueZDropsAfterTheScanStaysOnTheList() throws {
+        turnOn()
+        _ = try scan()
+        _ = hear(device(1))
+        _ = state.stopScan()
+        var effects: [CentralState.Effect] = []
+        state.deviceRemoved(key(1), into: &effects)
+        XCTAssertEqual(effects, [])
+        XCTAssertEqual(state.peripherals.listedCount, 1)
+    }
+
+    func testACrowdMakesTheLongestSilentLeave() throws {
+        turnOn()
+        let scan = try scan()
+        for number in 1...4 as ClosedRange<UInt64> { _ = hear(device(number), at: Double(number)) }
+        XCTAssertEqual(hear(device(5), at: 5), [.drop(key(1)), .discovered(key(5), scan)])
+    }
+
+    func testResetEndsTheScanAndAnnouncesEverythingAnew() throws {
+        turnOn()
+        let scan = try scan()
+        XCTAssertTrue(state.reset().contains(.finish(scan, nil)))
+        XCTAssertEqual(state.managerState, .unknown)
+        _ = state.event(.reached(.ready))
+        XCTAssertEqual(state.event(.adapterPower(true)), [.announce(.poweredOn)])
+    }
+}

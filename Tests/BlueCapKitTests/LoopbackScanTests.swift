@@ -1,0 +1,15 @@
+import TestSupport
+import XCTest
+
+/// Ring 2: the scan tests on the loopback bus, in virtual time.
+final class LoopbackScanTests: XCTestCase {
+    private func bodies() throws -> ScanBodies { ScanBodies(on: SimulatedStage.inProcess()) }
+
+    func testReportsWhatIsAdvertised() throws { try bodies().reportsWhatIsAdvertised() }
+    func testReportsOnlyWhoAdvertisesTheService() throws { try bodies().reportsOnlyWhoAdvertisesTheService() }
+    func testAScanThatTimesOutStops() throws { try bodies().aScanThatTimesOutStops() }
+    func testASecondScanOfOneManagerIsRefused() throws { try bodies().aSecondScanOfOneManagerIsRefused() }
+    func testStoppingLeavesNoDiscoveryBehind() throws { try bodies().stoppingLeavesNoDiscoveryBehind() }
+    func testTheStateFollowsThePower() throws { try bodies().theStateFollowsThePower() }
+    func testAScanGoesOnAfterTheDaemonsRestart() throws { try bodies().aScanGoesOnAfterTheDaemonsRestart() }
+}

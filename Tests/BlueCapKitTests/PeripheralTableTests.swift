@@ -1,0 +1,79 @@
+import Reactor
+import XCTest
+
+@testable import BlueCapKit
+
+final class PeripheralTableTests: XCTestCase {
+    private let scan = ScanNumber(rawValue: 1)
+    private let date = Date(timeIntervalSince1970: 0)
+
+    private func key(_ number: Int) -> PeripheralKey { PeripheralKey(rawValue: UInt64(number)) }
+    private func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
+
+    private func table(capacity: Int, listing count: Int) -> PeripheralTable<Int> {
+        var table = PeripheralTable<Int>(capacity: capacity)
+        for number in 0..<count {
+            _ = table.list(key(number), reportedBy: scan, values: number, at: time(Double(number)), date: date)
+        }
+        return table
+    }
+
+    func testTheLongestSilentMakeRoomForTheNew() {
+        var table = table(capacity: 8, listing: 8)
+        _ = table.update(key(0)) { $0.hear(at: time(100)) }
+        XCTAssertEqual(table.list(key(8), reportedBy: scan, values: 8, at: time(101), date: date), [key(1)])
+        XCTAssertEqual(table.listedCount, 8)
+    }
+
+    func testAnyNumberOfStrangersNeverExceedsTheCapacity() {
+        var table = PeripheralTable<Int>(capacity: 500)
+        for number in 0..<20_000 {
+            for evicted in table.list(
+                key(number), reportedBy: scan, values: 0, at: time(Double(number)), date: date)
+            {
+                table.release(evicted)
+            }
+            XCTAssertLessThanOrEqual(table.listedCount, 500)
+        }
+    }
+
+    func testOnePutsUpWithFourIntervalsOfSilenceAndAtLeastThirtySeconds() {
+        var table = table(capacity: 8, listing: 1)
+        XCTAssertEqual(table.silent(at: time(29)), [])
+        XCTAssertEqual(table.silent(at: time(30)), [key(0)])
+        for second in stride(from: 20.0, through: 100, by: 20) {
+            _ = table.update(key(0)) { $0.hear(at: time(second)) }
+        }
+        XCTAssertEqual(table.silent(at: time(179)), [])
+        XCTAssertEqual(table.silent(at: time(180)), [key(0)])
+    }
+
+    func testAPauseIsNoInterval() {
+        var table = table(capacity: 8, listing: 1)
+        for second in [1.0, 2, 3, 4_000] { _ = table.update(key(0)) { $0.hear(at: time(second)) } }
+        XCTAssertEqual(table[key(0)]?.interval, 1)
+    }
+
+    func testWhatIsOffTheListStaysUntilItsHandleIsReleased() {
+        var table = table(capacity: 8, listing: 1)
+        XCTAssertTrue(table.unlist(key(0)))
+        XCTAssertFalse(table.unlist(key(0)))
+        XCTAssertEqual(table[key(0)]?.values, 0)
+        table.release(key(0))
+        XCTAssertNil(table[key(0)])
+    }
+
+    func testReleasingAListedOneChangesNothing() {
+        var table = table(capacity: 8, listing: 1)
+        table.release(key(0))
+        XCTAssertEqual(table[key(0)]?.isListed, true)
+    }
+
+    func testOneThatComesBackKeepsTheDateOfItsDiscovery() {
+        var table = table(capacity: 8, listing: 1)
+        _ = table.unlist(key(0))
+        _ = table.list(key(0), reportedBy: scan, values: 1, at: time(50), date: date.addingTimeInterval(50))
+        XCTAssertEqual(table[key(0)]?.discoveredAt, date)
+        XCTAssertEqual(table.listedCount, 1)
+    }
+}

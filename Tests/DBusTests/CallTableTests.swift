@@ -1,0 +1,118 @@
+import Reactor
+import XCTest
+
+@testable import DBus
+
+final class CallTableTests: XCTestCase {
+    private typealias Table = CallTable<String, String>
+
+    private func at(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
+
+    /// Sends what may be sent, with serials from 1 on in the order of sending.
+    private func sendAll(_ table: inout Table, serial: inout UInt32) -> [String] {
+        var sent: [String] = []
+        while let (number, request) = table.next() {
+            serial += 1
+            table.sent(number, serial: serial)
+            sent.append(request)
+        }
+        return sent
+    }
+
+    func testAnAnswerFindsItsCallOnce() {
+        var table = Table(limit: 10)
+        var serial: UInt32 = 0
+        table.add("a?", completion: "a", deadline: at(1))
+        table.add("b?", completion: "b", deadline: at(1))
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["a?", "b?"])
+
+        XCTAssertEqual(table.answered(serial: 2), "b")
+        XCTAssertNil(table.answered(serial: 2))
+        XCTAssertNil(table.answered(serial: 99))
+        XCTAssertEqual(table.answered(serial: 1), "a")
+        XCTAssertEqual(table.count, 0)
+        XCTAssertNil(table.nextDeadline)
+    }
+
+    func testTheLateAnswerOfACallThatTimedOutFindsNothing() {
+        var table = Table(limit: 10)
+        var serial: UInt32 = 0
+        table.add("slow?", completion: "slow", deadline: at(1))
+        _ = sendAll(&table, serial: &serial)
+
+        XCTAssertEqual(table.expire(at: at(0.9)), [])
+        XCTAssertEqual(table.expire(at: at(1)), ["slow"])
+        table.add("next?", completion: "next", deadline: at(3))
+        _ = sendAll(&table, serial: &serial)
+        XCTAssertNil(table.answered(serial: 1))
+        XCTAssertEqual(table.answered(serial: 2), "next")
+    }
+
+    func testNoMoreThanTheLimitAreInFlightAndTheRestKeepTheirOrder() {
+        var table = Table(limit: 2)
+        var serial: UInt32 = 0
+        for name in ["a", "b", "c", "d"] { table.add(name, completion: name, deadline: at(1)) }
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["a", "b"])
+        XCTAssertEqual(table.inFlight, 2)
+
+        XCTAssertEqual(table.answered(serial: 2), "b")
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["c"])
+        XCTAssertEqual(table.answered(serial: 1), "a")
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["d"])
+        XCTAssertEqual(table.count, 2)
+    }
+
+    func testACallThatTimesOutWhileItWaitsIsNeverSent() {
+        var table = Table(limit: 1)
+        var serial: UInt32 = 0
+        table.add("first", completion: "first", deadline: at(9))
+        table.add("impatient", completion: "impatient", deadline: at(1))
+        table.add("patient", completion: "patient", deadline: at(9))
+        _ = sendAll(&table, serial: &serial)
+
+        XCTAssertEqual(table.expire(at: at(2)), ["impatient"])
+        XCTAssertEqual(table.answered(serial: 1), "first")
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["patient"])
+    }
+
+    func testTheOneThatTimesOutMakesRoomForTheNext() {
+        var table = Table(limit: 1)
+        var serial: UInt32 = 0
+        table.add("a", completion: "a", deadline: at(1))
+        table.add("b", completion: "b", deadline: at(5))
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["a"])
+        XCTAssertEqual(table.expire(at: at(1)), ["a"])
+        XCTAssertEqual(sendAll(&table, serial: &serial), ["b"])
+    }
+
+    func testACallThatCannotBeSentIsOver() throws {
+        var table = Table(limit: 1)
+        table.add("a", completion: "a", deadline: at(1))
+        let (number, _) = try XCTUnwrap(table.next())
+        XCTAssertEqual(table.refused(number), "a")
+        XCTAssertEqual(table.inFlight, 0)
+        XCTAssertEqual(table.expire(at: at(9)), [])
+    }
+
+    func testAllThatIsLeftComesOutInTheOrderOfTheCalls() {
+        var table = Table(limit: 1)
+        var serial: UInt32 = 0
+        for name in ["a", "b", "c"] { table.add(name, completion: name, deadline: at(1)) }
+        _ = sendAll(&table, serial: &serial)
+        XCTAssertEqual(table.removeAll(), ["a", "b", "c"])
+        XCTAssertEqual(table.count, 0)
+        XCTAssertNil(table.next())
+        XCTAssertNil(table.answered(serial: 1))
+    }
+
+    func testAHundredThousandAnsweredCallsLeaveNothingBehind() {
+        var table = Table(limit: 100)
+        for serial in UInt32(1)...100_000 {
+            table.add("", completion: "", deadline: at(25 + Double(serial)))
+            if let (number, _) = table.next() { table.sent(number, serial: serial) }
+            XCTAssertNotNil(table.answered(serial: serial))
+        }
+        XCTAssertEqual(table.count, 0)
+        XCTAssertNil(table.nextDeadline)
+    }
+}

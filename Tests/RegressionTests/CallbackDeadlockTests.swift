@@ -1,0 +1,48 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// In the library's ancestors callbacks ran while a lock was held, and a getter hopped to its own queue and waited: what
+/// a callback asked of its manager never came back.
+final class CallbackDeadlockTests: XCTestCase {
+    func testACallbackMayAskAndCommandItsManager() {
+        let simulator = Simulator.inProcess(room: .furnished)
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let journal = Journal()
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] state in
+            guard let manager, state == .poweredOn else { return }
+            XCTAssertTrue(manager.poweredOn)
+            manager.startScanning().onSuccess(context: ImmediateContext()) { [weak manager] peripheral in
+                guard let manager else { return }
+                XCTAssertTrue(manager.peripherals.contains(peripheral))
+                XCTAssertFalse(peripheral.address.isEmpty)
+                manager.stopScanning()
+                journal.write { $0.sightings.append(peripheral) }
+            }
+        }
+
+        XCTAssertTrue(simulator.advance(until: { !journal.sightings.isEmpty }, limit: 10))
+        simulator.advance(by: 5)
+
+        XCTAssertFalse(manager.isScanning)
+        XCTAssertEqual(simulator.discoverySessions, [])
+    }
+
+    func testAQueueOfTheUsersOwnMayAskWhileItIsCalled() {
+        let simulator = Simulator.inProcess(room: .furnished)
+        let queue = DispatchQueue(label: "user")
+        let manager = CentralManager(
+            queue: queue, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let journal = Journal()
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] state in
+            dispatchPrecondition(condition: .onQueue(queue))
+            journal.write { $0.states.append(manager?.state ?? state) }
+        }
+
+        simulator.run()
+        queue.sync {}
+
+        XCTAssertEqual(journal.states, [.poweredOn])
+    }
+}

@@ -1,0 +1,32 @@
+import BlueCapKit
+import BlueZSimulator
+import Dispatch
+import TestSupport
+import XCTest
+
+/// A manager on a concurrent queue, such as `DispatchQueue.global()`, told its states in any order.
+final class ConcurrentQueueTests: XCTestCase {
+    func testAManagerOnAConcurrentQueueTellsItsStatesInTheirOrder() {
+        let simulator = Simulator.inProcess(room: .empty)
+        let queue = DispatchQueue(label: "user", attributes: .concurrent)
+        let manager = CentralManager(
+            queue: queue, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let journal = Journal()
+        journal.watchStates(of: manager)
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        var states: [ManagerState] = [.poweredOn]
+        // All of it is waiting when the queue goes on, on as many threads as it likes.
+        queue.suspend()
+        for _ in 0..<1_000 {
+            simulator.simulatePowerOff()
+            simulator.run()
+            simulator.simulatePowerOn()
+            simulator.run()
+            states += [.poweredOff, .poweredOn]
+        }
+        queue.resume()
+
+        XCTAssertTrue(journal.wait(limit: 10) { $0.states.count == states.count })
+        XCTAssertEqual(journal.states, states)
+    }
+}

@@ -1,0 +1,18 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// In the library's ancestors a stream kept every element for ever, so a long scan was a leak.
+final class EndlessStreamTests: XCTestCase {
+    func testAScanOfUnlimitedCapacityKeepsABoundedNumberOfSightings() {
+        let simulator = Simulator.inProcess(room: .crowd(100, interval: 0.1))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+
+        let stream = manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+        simulator.advance(by: 3)
+
+        XCTAssertEqual(stream.count, 1_024)
+    }
+}

@@ -1,0 +1,32 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import XCTest
+
+/// A loop over a manager's streams never ended when the manager had gone.
+final class GoneManagerTests: XCTestCase {
+    func testLoopsOverAManagersStreamsEndWithTheManager() {
+        let simulator = Simulator.inProcess(room: .empty)
+        var manager: CentralManager? = CentralManager(options: [
+            CentralManagerOptionBusAddressKey: simulator.address
+        ])
+        let ended = expectation(description: "ended")
+        ended.expectedFulfillmentCount = 3
+        watch(manager?.whenStateChanges(), ended)
+        watch(manager?.whenPeripheralsExpire(), ended)
+        watch(manager?.whenScanningRestarts(), ended)
+        simulator.run()
+
+        manager = nil
+        simulator.run()
+
+        wait(for: [ended], timeout: 10)
+    }
+
+    private func watch(_ stream: FutureStream<some Sendable>?, _ ended: XCTestExpectation) {
+        Task {
+            if let stream { for await _ in stream.outcomes {} }
+            ended.fulfill()
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// A sender that paced itself by `whenDrained` waited for ever when libdbus wrote what had waited along with the next
+/// message: the simulator's flood stood still after some hundred sightings.
+final class PacedSenderTests: XCTestCase {
+    func testAFloodOnARealBusComesToItsEnd() throws {
+        let stage = try SimulatedStage.onPrivateBus(room: .crowd(200, interval: 20))
+        let manager = CentralManager(options: stage.managerOptions)
+        let journal = Journal()
+        journal.watchStates(of: manager)
+        XCTAssertTrue(journal.wait(limit: 20) { $0.states.contains(.poweredOn) })
+        journal.watch(manager.startScanning(capacity: 0))
+        XCTAssertTrue(
+            stage.simulator.wait(until: { stage.simulator.adapters.contains(where: \.isDiscovering) }, limit: 20))
+
+        let finished = expectation(description: "the bus has taken them all")
+        stage.simulator.simulateFlood(updates: 3_000) { finished.fulfill() }
+
+        wait(for: [finished], timeout: 60)
+    }
+}

@@ -1,0 +1,19 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// In the library's ancestors a scan without services dropped its options.
+final class ScanOptionsTests: XCTestCase {
+    func testAScanWithoutServicesKeepsItsOptions() {
+        let simulator = Simulator.inProcess(room: .furnished)
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let journal = Journal()
+
+        journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        simulator.advance(by: 5)
+
+        XCTAssertGreaterThan(journal.sightings.count, Set(journal.sightings).count, "Each was reported again.")
+    }
+}

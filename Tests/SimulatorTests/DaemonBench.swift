@@ -1,0 +1,152 @@
+import XCTest
+
+@testable import BlueZSimulator
+
+/// A daemon on a test's bench: calls go in by hand, and everything that it wants done is kept.
+struct DaemonBench {
+    var daemon = Daemon()
+    var now = 0.0
+    private var calls: UInt64 = 0
+
+    init(adapters: [VirtualAdapter] = [VirtualAdapter()], remembering peripherals: [VirtualPeripheral] = []) {
+        daemon.restart(adapters, remembering: peripherals)
+    }
+
+    /// What one call leads to: its effects before the daemon rests, then those of its rest, watches left out.
+    mutating func ask(_ request: Request, as client: String = ":1.7") -> [Effect] {
+        calls += 1
+        daemon.handle(request, from: client, call: CallID(number: calls), now: now)
+        return settle()
+    }
+
+    /// The answer alone.
+    mutating func answer(_ request: Request, as client: String = ":1.7") -> Result<Answer, DaemonError>? {
+        ask(request, as: client).compactMap { effect -> Result<Answer, DaemonError>? in
+            switch effect {
+            case .reply(_, let answer): .success(answer)
+            case .fail(_, let error): .failure(error)
+            case .emit, .watch, .unwatch, .joinBus, .leaveBus: nil
+            }
+        }.first
+    }
+
+    /// The error of a call that fails.
+    mutating func error(of request: Request, as client: String = ":1.7") -> DaemonError? {
+        guard case .failure(let error)? = answer(request, as: client) else { return nil }
+        return error
+    }
+
+    /// What the daemon does now, and when it rests.
+    mutating func settle() -> [Effect] {
+        var effects = daemon.takeEffects()
+        daemon.rest()
+        effects += daemon.takeEffects()
+        return effects.filter { effect in
+            switch effect {
+            case .watch, .unwatch: false
+            case .reply, .fail, .emit, .joinBus, .leaveBus: true
+            }
+        }
+    }
+
+    /// The signals of something that is done to the daemon.
+    mutating func signals(_ body: (inout Daemon) -> Void) -> [Emission] {
+        body(&daemon)
+        return settle().emissions
+    }
+
+    /// The signals of an advertisement.
+    mutating func hear(_ peripheral: VirtualPeripheral, rssi: Int? = nil) -> [Emission] {
+        hear(peripheral.address, peripheral.advertisement, type: peripheral.addressType, rssi: rssi ?? -60)
+    }
+
+    mutating func hear(
+        _ address: VirtualAddress, _ advertisement: Advertisement, type: AddressType = .public, rssi: Int = -60
+    ) -> [Emission] {
+        let sighting = Sighting(
+            address: address, addressType: type, rssi: rssi, report: AdvertisingReport(advertisement))
+        let now = now
+        return signals { $0.hear(sighting, now: now) }
+    }
+
+    /// Lets time pass, and gives the signals of what fell due.
+    mutating func advance(by seconds: Double) -> [Emission] {
+        now += seconds
+        let now = now
+        return signals { $0.timePassed(to: now) }
+    }
+}
+
+extension [Effect] {
+    var emissions: [Emission] {
+        compactMap { effect in
+            if case .emit(let emission) = effect { emission } else { nil }
+        }
+    }
+
+    /// Each effect as one word, to compare orders: `reply`, `fail`, or what the signal says of whom.
+    var outline: [String] {
+        map { effect in
+            switch effect {
+            case .reply: "reply"
+            case .fail(_, let error): error.name
+            case .emit(let emission): emission.outline
+            case .watch(let client): "watch \(client)"
+            case .unwatch(let client): "unwatch \(client)"
+            case .joinBus: "join"
+            case .leaveBus: "leave"
+            }
+        }
+    }
+}
+
+extension Emission {
+    var outline: String {
+        switch self {
+        case .interfacesAdded(let path, _): "+ \(path.suffix(6))"
+        case .interfacesRemoved(let path, _): "- \(path.suffix(6))"
+        case .propertiesChanged(let path, _, let changed, let invalidated):
+            "\(path.suffix(5)) " + (changed.map(\.name) + invalidated.map { "-" + $0 }).joined(separator: " ")
+        }
+    }
+
+    /// The value of a property that this signal tells.
+    func value(of name: String) -> PropertyValue? {
+        switch self {
+        case .propertiesChanged(_, _, let changed, _):
+            changed.first { $0.name == name }?.value
+        case .interfacesAdded(_, let interfaces):
+            interfaces.flatMap(\.properties).first { $0.name == name }?.value
+        case .interfacesRemoved:
+            nil
+        }
+    }
+}
+
+/// Peripherals that the tests speak of.
+enum Cast {
+    static let strap = VirtualPeripheral(
+        "C0:00:00:00:00:01", addressType: .random,
+        advertisement: Advertisement(localName: "Strap", serviceUUIDs: ["180D"], txPower: 4, appearance: 0x0341))
+    static let tag = VirtualPeripheral(
+        "C0:00:00:00:00:02", addressType: .random,
+        advertisement: Advertisement(localName: "Tag", manufacturerData: [0x004C: [1, 2, 3]]))
+    static let beacon = VirtualPeripheral(
+        "C0:00:00:00:00:03", addressType: .random,
+        advertisement: Advertisement(manufacturerData: [0x004C: [2, 0x15]], isConnectable: false))
+    static let hidden = VirtualPeripheral(
+        "C0:00:00:00:00:04", addressType: .random, advertisement: Advertisement(localName: "Hidden", flags: 0))
+}
+
+extension Request {
+    static let start = Request.startDiscovery(adapter: 0)
+    static let stop = Request.stopDiscovery(adapter: 0)
+
+    static func filter(_ entries: (String, FilterValue)...) -> Request {
+        .setDiscoveryFilter(adapter: 0, entries: entries.map { (key: $0.0, value: $0.1) })
+    }
+
+    static func power(_ isOn: Bool) -> Request {
+        .setAdapterProperty(adapter: 0, name: "Powered", value: .bool(isOn))
+    }
+}

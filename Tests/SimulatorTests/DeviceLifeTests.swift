@@ -1,0 +1,155 @@
+import XCTest
+
+@testable import BlueZSimulator
+
+final class DeviceLifeTests: XCTestCase {
+    private func scanning() -> DaemonBench {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Transport", .string("le"))))
+        _ = bench.ask(.start)
+        return bench
+    }
+
+    func testANewDeviceIsAnnouncedWithAllItsPropertiesInBlueZsOrder() throws {
+        var bench = scanning()
+        guard case .interfacesAdded(let path, let interfaces)? = bench.hear(Cast.strap, rssi: -51).first else {
+            return XCTFail("no InterfacesAdded")
+        }
+        XCTAssertEqual(path, "/org/bluez/hci0/dev_C0_00_00_00_00_01")
+        XCTAssertEqual(
+            interfaces.map(\.name),
+            ["org.freedesktop.DBus.Introspectable", "org.bluez.Device1", "org.freedesktop.DBus.Properties"])
+        XCTAssertEqual(
+            interfaces[1].properties.map(\.name),
+            [
+                "Address", "AddressType", "Name", "Alias", "Appearance", "Paired", "Bonded", "Trusted", "Blocked",
+                "LegacyPairing", "RSSI", "Connected", "UUIDs", "Adapter", "TxPower", "ServicesResolved",
+            ])
+        let added = try XCTUnwrap(bench.daemon.object(at: path))
+        XCTAssertEqual(added.interfaces, interfaces)
+    }
+
+    func testANamelessDeviceHasNoNameAndItsAddressAsAlias() {
+        var bench = scanning()
+        let added = bench.hear(Cast.beacon).first
+        XCTAssertNil(added?.value(of: "Name"))
+        XCTAssertEqual(added?.value(of: "Alias"), .string("C0-00-00-00-00-03"))
+    }
+
+    func testSeveralChangesOfOneTurnAreOneSignalInTheOrderTheyCame() {
+        var bench = scanning()
+        _ = bench.hear(Cast.tag)
+        var changed = Cast.tag.advertisement
+        changed.localName = "Tag II"
+        changed.manufacturerData[0x004C] = [9]
+        changed.txPower = 3
+        XCTAssertEqual(
+            bench.hear(Cast.tag.address, changed).map(\.outline), ["00_02 RSSI TxPower Name Alias ManufacturerData"])
+    }
+
+    func testSignalsOfWhatCameBeforeAReplyComeBeforeIt() {
+        var bench = scanning()
+        bench.daemon.hear(
+            Sighting(
+                address: Cast.tag.address, addressType: .random, rssi: -60,
+                report: AdvertisingReport(Cast.tag.advertisement)), now: 0)
+        XCTAssertEqual(bench.ask(.getDiscoveryFilters(adapter: 0)).outline, ["+ _00_02", "reply"])
+    }
+
+    func testAfterTheScanStrengthsAreInvalidAndWhatTakesNoConnectionIsForgotten() {
+        var bench = scanning()
+        _ = bench.hear(Cast.strap)
+        _ = bench.hear(Cast.beacon)
+        XCTAssertEqual(
+            bench.ask(.stop).outline,
+            // The beacon's RSSI goes invalid just before the beacon itself goes.
+            ["reply", "00_03 -RSSI", "- _00_03", "00_01 -TxPower -RSSI", "/hci0 Discovering"])
+    }
+
+    func testATemporaryDeviceGoesThirtySecondsAfterItWasLastHeard() {
+        var bench = scanning()
+        _ = bench.hear(Cast.tag)
+        XCTAssertEqual(bench.advance(by: 20), [])
+        _ = bench.hear(Cast.tag)
+        XCTAssertEqual(bench.advance(by: 29.9), [])
+        XCTAssertEqual(
+            bench.advance(by: 0.1),
+            [
+                .interfacesRemoved(
+                    path: "/org/bluez/hci0/dev_C0_00_00_00_00_02",
+                    interfaces: [
+                        "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", "org.bluez.Device1",
+                    ])
+            ])
+    }
+
+    func testARememberedDeviceStaysAndHasNoStrengthUntilItIsHeard() {
+        var old = Cast.tag
+        old.isRemembered = true
+        var bench = DaemonBench(remembering: [old])
+        XCTAssertEqual(bench.daemon.objects.count, 3)
+        XCTAssertNil(bench.daemon.devices.values.first?.value(of: .rssi))
+        _ = bench.advance(by: 1000)
+        XCTAssertEqual(bench.daemon.objects.count, 3)
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(old).map(\.outline), ["00_02 RSSI ManufacturerData"])
+    }
+
+    func testADeviceThatComesAndGoesWithinOneTurnIsNeverSpokenOf() {
+        var bench = scanning()
+        let sighting = Sighting(
+            address: Cast.tag.address, addressType: .random, rssi: -60,
+            report: AdvertisingReport(Cast.tag.advertisement))
+        XCTAssertEqual(
+            bench.signals { daemon in
+                daemon.hear(sighting, now: 0)
+                daemon.remove(DeviceKey(adapter: 0, address: sighting.address))
+            }, [])
+    }
+
+    func testRemoveDeviceRemovesAndAnswersForStrangersDoesNotExist() {
+        var bench = scanning()
+        _ = bench.hear(Cast.tag)
+        let path = "/org/bluez/hci0/dev_C0_00_00_00_00_02"
+        XCTAssertEqual(bench.ask(.removeDevice(adapter: 0, path: path)).outline, ["- _00_02", "reply"])
+        XCTAssertEqual(bench.error(of: .removeDevice(adapter: 0, path: path)), .doesNotExist)
+    }
+
+    func testAnAttemptToConnectFailsAndMakesTheDevicePermanentUnlessItsAddressIsPrivate() {
+        var bench = scanning()
+        let phone = VirtualPeripheral("5F:00:00:00:00:05", addressType: .random)
+        for peripheral in [Cast.tag, phone] {
+            _ = bench.hear(peripheral)
+            let key = DeviceKey(adapter: 0, address: peripheral.address)
+            XCTAssertEqual(bench.error(of: .connect(key)), .failed("le-connection-abort-by-local"))
+        }
+        XCTAssertEqual(bench.advance(by: 31).map(\.outline), ["- _00_05"])
+    }
+
+    func testAStrengthOf127IsPassedOnAsItCame() {
+        var bench = scanning()
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: 127).first?.value(of: "RSSI"), .int16(127))
+    }
+
+    func testMistypedPropertiesAreWrittenWithAnotherType() {
+        var bench = scanning()
+        _ = bench.hear(Cast.tag)
+        bench.daemon.devices[DeviceKey(adapter: 0, address: Cast.tag.address)]?.mistyped = ["RSSI"]
+        XCTAssertEqual(bench.hear(Cast.tag).first?.value(of: "RSSI")?.signature, "s")
+    }
+
+    func testPropertiesCanBeSetOnlyWhereAndAsBlueZTakesThem() {
+        var bench = scanning()
+        _ = bench.hear(Cast.tag)
+        let key = DeviceKey(adapter: 0, address: Cast.tag.address)
+        func set(_ name: String, _ value: PropertyValue) -> Request {
+            .setDeviceProperty(key, name: name, value: value)
+        }
+        XCTAssertEqual(bench.ask(set("Alias", .string("Mine"))).outline, ["00_02 Alias", "reply"])
+        XCTAssertEqual(bench.ask(set("Trusted", .bool(true))).outline, ["00_02 Trusted", "reply"])
+        XCTAssertEqual(bench.error(of: set("RSSI", .int16(1)))?.name, "org.freedesktop.DBus.Error.PropertyReadOnly")
+        XCTAssertEqual(bench.error(of: set("Hue", .int16(1)))?.name, "org.freedesktop.DBus.Error.UnknownProperty")
+        XCTAssertEqual(
+            bench.error(of: set("Alias", .int16(1)))?.name, "org.freedesktop.DBus.Error.InvalidSignature")
+    }
+}

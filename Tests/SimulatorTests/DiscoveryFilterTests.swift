@@ -1,0 +1,142 @@
+import XCTest
+
+@testable import BlueZSimulator
+
+final class DiscoveryFilterTests: XCTestCase {
+    private func parsed(_ entries: [(key: String, value: FilterValue)]) -> Result<DiscoveryFilter?, DaemonError> {
+        do throws(DaemonError) {
+            return .success(try DiscoveryFilter.parsed(entries))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func testAnEmptyDictionaryIsNoFilter() {
+        XCTAssertEqual(parsed([]), .success(nil))
+    }
+
+    func testWhatBlueZRefuses() {
+        let wrong: [[(key: String, value: FilterValue)]] = [
+            [("Sparkle", .bool(true))],
+            [("RSSI", .uint16(3))],
+            [("RSSI", .int16(21))],
+            [("RSSI", .int16(-128))],
+            [("RSSI", .int16(-60)), ("Pathloss", .uint16(40))],
+            [("Pathloss", .uint16(138))],
+            [("Transport", .string("pigeon"))],
+            [("UUIDs", .strings(["heart"]))],
+            [("UUIDs", .string("180d"))],
+            [("DuplicateData", .other(signature: "i"))],
+        ]
+        for entries in wrong {
+            XCTAssertEqual(parsed(entries), .failure(.invalidArguments), "\(entries)")
+        }
+    }
+
+    func testUUIDsAreTakenInTheirLongForm() throws {
+        let filter = try DiscoveryFilter.parsed([("UUIDs", .strings(["180D", "0000180f-0000-1000-8000-00805F9B34FB"]))])
+        XCTAssertEqual(
+            filter.map { Set($0.uuids) },
+            ["0000180d-0000-1000-8000-00805f9b34fb", "0000180f-0000-1000-8000-00805f9b34fb"])
+    }
+
+    func testAllClientsTogetherMakeTheKernelsFilter() {
+        func session(_ filter: DiscoveryFilter?) -> DiscoverySession { DiscoverySession(owner: ":1.1", filter: filter) }
+        let heart = DiscoveryFilter(uuids: ["h"], rssi: -70, transport: .lowEnergy)
+        let battery = DiscoveryFilter(uuids: ["b"], rssi: -80, transport: .lowEnergy)
+        let anything = DiscoveryFilter(transport: .lowEnergy)
+
+        XCTAssertNil(KernelFilter.merged([session(nil)]))
+        XCTAssertEqual(
+            KernelFilter.merged([session(heart), session(battery)]),
+            KernelFilter(rssi: -80, transport: .lowEnergy, uuids: ["b", "h"]), "the wider of each")
+        XCTAssertEqual(
+            KernelFilter.merged([session(heart), session(anything)]),
+            KernelFilter(rssi: nil, transport: .lowEnergy, uuids: []), "who names nothing gets all")
+        XCTAssertEqual(
+            KernelFilter.merged([session(heart), session(nil)]),
+            KernelFilter(rssi: nil, transport: .both, uuids: []), "who has no filter opens everything")
+    }
+
+    func testWithoutAFilterOnlyDiscoverableDevicesAreReportedAndSmallChangesAreNot() {
+        var bench = DaemonBench()
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(Cast.hidden), [])
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: -60).map(\.outline), ["+ _00_02"])
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: -67), [], "7 dB is not worth a word")
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: -68).map(\.outline), ["00_02 RSSI"])
+    }
+
+    func testWithAnyFilterEverythingIsReportedAndEveryReport() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Transport", .string("le"))))
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(Cast.hidden).map(\.outline), ["+ _00_04"])
+        XCTAssertEqual(bench.hear(Cast.hidden).map(\.outline), ["00_04 RSSI"], "even the same strength")
+    }
+
+    func testAFilterOfUUIDsMatchesWhatIsAdvertised() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("UUIDs", .strings(["180d"])), ("Transport", .string("le"))))
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(Cast.strap).map(\.outline), ["+ _00_01"])
+        XCTAssertEqual(bench.hear(Cast.tag), [])
+    }
+
+    func testAnotherClientsWiderFilterLetsThroughWhatThisOneDidNotAskFor() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("RSSI", .int16(-70))), as: ":1.7")
+        _ = bench.ask(.start, as: ":1.7")
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: -90), [])
+        _ = bench.ask(.filter(("RSSI", .int16(-100))), as: ":1.8")
+        _ = bench.ask(.start, as: ":1.8")
+        XCTAssertEqual(bench.hear(Cast.tag, rssi: -90).map(\.outline), ["+ _00_02"])
+    }
+
+    func testAPatternIsAPrefixOfNameOrAddressAndHidesTheRestFromAllClients() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Pattern", .string("Str"))), as: ":1.7")
+        _ = bench.ask(.start, as: ":1.7")
+        _ = bench.ask(.start, as: ":1.8")
+        XCTAssertEqual(bench.hear(Cast.strap).map(\.outline), ["+ _00_01"])
+        XCTAssertEqual(bench.hear(Cast.tag), [], "although client 1.8 asked for everything")
+        _ = bench.ask(.filter(("Pattern", .string("C0:00:00:00:00:02"))), as: ":1.7")
+        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["+ _00_02"])
+        _ = bench.ask(.filter(("Pattern", .string("str"))), as: ":1.7")
+        XCTAssertEqual(bench.hear(Cast.strap), [], "case counts")
+    }
+
+    func testAPathLossIsJudgedByTheDaemonAndNeedsTheTransmitPower() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Pathloss", .uint16(70))))
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(Cast.strap, rssi: -60).first?.value(of: "RSSI"), .int16(-60))
+        // The object comes all the same: BlueZ makes it before it looks at the filter.
+        XCTAssertNil(bench.hear(Cast.tag, rssi: -30).first?.value(of: "RSSI"))
+    }
+
+    func testUnchangedBytesAreToldAgainOnlyWhenDuplicatesAreAskedFor() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Transport", .string("le"))))
+        _ = bench.ask(.start)
+        _ = bench.hear(Cast.tag)
+        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["00_02 RSSI"])
+        _ = bench.ask(.filter(("Transport", .string("le")), ("DuplicateData", .bool(true))))
+        XCTAssertEqual(bench.hear(Cast.tag).map(\.outline), ["00_02 RSSI ManufacturerData"])
+    }
+
+    func testAClassicTransportHearsNoLowEnergy() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Transport", .string("bredr"))))
+        _ = bench.ask(.start)
+        XCTAssertEqual(bench.hear(Cast.tag), [])
+    }
+
+    func testAFilterThatAsksForItMakesTheAdapterDiscoverableWhileItScans() {
+        var bench = DaemonBench()
+        _ = bench.ask(.filter(("Discoverable", .bool(true))))
+        XCTAssertEqual(bench.ask(.start).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
+        XCTAssertEqual(bench.ask(.stop).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
+        XCTAssertEqual(bench.daemon.adapters[0]?.isDiscoverable, false)
+    }
+}

@@ -1,0 +1,88 @@
+package import DBus
+package import Foundation
+import Futures
+package import Reactor
+
+/// A bus for a test and the loop that everything on it runs on, driven by the test: in-process, or a real daemon.
+///
+/// On both kinds time is virtual, so that time-outs take no time; waiting for the daemon takes as long as it takes.
+package final class BusFixture {
+    package let loop = ManualLoop()
+    package let address: String
+    private var loopback: LoopbackBus?
+    private var daemon: PrivateBus?
+
+    private init(makeLoopback: Bool) throws {
+        if makeLoopback {
+            let bus = LoopbackBus(loop: loop)
+            loopback = bus
+            address = bus.address
+        } else {
+            let bus = try PrivateBus()
+            daemon = bus
+            address = bus.address
+        }
+    }
+
+    package static func loopback() throws -> BusFixture { try BusFixture(makeLoopback: true) }
+    package static func daemon() throws -> BusFixture { try BusFixture(makeLoopback: false) }
+
+    /// Ends the bus as a daemon's death would.
+    package func end() {
+        loopback?.close()
+        daemon?.stop()
+    }
+
+    /// Runs everything until the condition holds; false where it does not after some seconds.
+    package func wait(limit: TimeInterval = 10, until condition: () -> Bool) -> Bool {
+        loop.wait(until: condition, limit: limit)
+    }
+
+    /// The same, for what needs virtual time to pass: `step` is done again and again until the condition holds.
+    package func wait(limit: TimeInterval = 10, until condition: () -> Bool, step: () -> Void) -> Bool {
+        let end = Date(timeIntervalSinceNow: limit)
+        while !condition() {
+            guard Date() < end else { return false }
+            step()
+            _ = loop.wait(until: condition, limit: 0.001)
+        }
+        return true
+    }
+
+    /// A connection that the bus has let in.
+    package func connect(
+        stateChanged: @escaping @Sendable (ConnectionState) -> Void = { _ in }
+    ) throws -> Connection {
+        let connection = Connection.open(.custom(address), loop: loop, stateChanged: stateChanged)
+        guard wait(until: { connection.uniqueName != nil }) else { throw NotInTime() }
+        return connection
+    }
+
+    /// Calls and waits for the answer.
+    package func call(
+        _ connection: Connection, _ message: Message, timeout: TimeInterval = Connection.defaultTimeout
+    ) throws -> Message {
+        let result = Locked<Result<Message, DBusError>?>(nil)
+        connection.call(message, timeout: timeout) { answer in result.withLock { $0 = answer } }
+        guard wait(until: { result.withLock { $0 != nil } }), let answer = result.withLock({ $0 }) else {
+            throw NotInTime()
+        }
+        return try answer.get()
+    }
+
+    /// Waits until the bus has handled everything that was sent before, and its answers and signals have come.
+    package func settle(_ connections: Connection...) throws {
+        for connection in connections {
+            _ = try call(
+                connection,
+                .call(
+                    destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus",
+                    interface: "org.freedesktop.DBus", member: "GetId"))
+        }
+    }
+}
+
+/// Something that a test waited for did not come.
+package struct NotInTime: Error {
+    package init() {}
+}

@@ -1,0 +1,82 @@
+public import BlueCapKit
+public import Foundation
+
+/// What a manager told during a test, written from any thread; a test waits for entries, never for time.
+public final class Journal: @unchecked Sendable {
+    // Unchecked because `entries` is touched under `condition`'s lock alone.
+    private let condition = NSCondition()
+    private var entries = Entries()
+
+    public struct Entries {
+        public var states: [ManagerState] = []
+        public var sightings: [Peripheral] = []
+        public var failures: [any Error] = []
+        public var expired: [Peripheral] = []
+        public var completions = 0
+
+        public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
+        public func sightings(named name: String) -> [Peripheral] { sightings.filter { $0.name == name } }
+        public var centralErrors: [CentralManagerError] { failures.compactMap { $0 as? CentralManagerError } }
+    }
+
+    public init() {}
+
+    /// Writes an entry and wakes who waits.
+    public func write(_ change: (inout Entries) -> Void) {
+        condition.withLock {
+            change(&entries)
+            condition.broadcast()
+        }
+    }
+
+    public func read<R>(_ body: (Entries) -> R) -> R { condition.withLock { body(entries) } }
+
+    public var states: [ManagerState] { read(\.states) }
+    public var sightings: [Peripheral] { read(\.sightings) }
+    public var failures: [CentralManagerError] { read(\.centralErrors) }
+    public var expired: [Peripheral] { read(\.expired) }
+
+    /// Waits for an entry that makes `condition` true; false when `limit` seconds brought none.
+    public func wait(limit: TimeInterval, until isReached: (Entries) -> Bool) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: limit)
+        return condition.withLock {
+            while !isReached(entries) {
+                guard condition.wait(until: deadline) else { return isReached(entries) }
+            }
+            return true
+        }
+    }
+
+    // MARK: Watching
+
+    /// Writes down each state of the manager.
+    public func watchStates(of manager: CentralManager) {
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
+            self.write { $0.states.append(state) }
+        }
+    }
+
+    /// Writes down each sighting and each failure.
+    public func watch(_ scan: FutureStream<Peripheral>) {
+        scan.onComplete(context: ImmediateContext()) { result in
+            self.write { entries in
+                switch result {
+                case .success(let peripheral): entries.sightings.append(peripheral)
+                case .failure(let error): entries.failures.append(error)
+                }
+            }
+        }
+    }
+
+    /// Writes down each peripheral that expires.
+    public func watchExpiries(of manager: CentralManager) {
+        manager.whenPeripheralsExpire().onSuccess(context: ImmediateContext()) { peripheral in
+            self.write { $0.expired.append(peripheral) }
+        }
+    }
+
+    /// Counts the completion of a future.
+    public func watch(_ future: Future<Void>) {
+        future.onComplete(context: ImmediateContext()) { _ in self.write { $0.completions += 1 } }
+    }
+}

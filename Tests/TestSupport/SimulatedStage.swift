@@ -1,0 +1,61 @@
+import BlueCapKit
+public import BlueZSimulator
+public import Foundation
+
+/// The simulator as a stage: on the loopback bus, where time is virtual, or on a private bus in real time.
+public final class SimulatedStage: ScanStage {
+    public let simulator: Simulator
+    private let isVirtual: Bool
+    private var advertisers: [VirtualPeripheral] = []
+
+    private init(_ simulator: Simulator, isVirtual: Bool) {
+        self.simulator = simulator
+        self.isVirtual = isVirtual
+    }
+
+    /// Ring 2: in this process, in virtual time.
+    public static func inProcess(room: Room = .empty) -> SimulatedStage {
+        SimulatedStage(.inProcess(room: room), isVirtual: true)
+    }
+
+    /// Ring 3: through a real `dbus-daemon`.
+    public static func onPrivateBus(room: Room = .empty) throws -> SimulatedStage {
+        SimulatedStage(try .onPrivateBus(room: room), isVirtual: false)
+    }
+
+    public var managerOptions: [String: Any] { [CentralManagerOptionBusAddressKey: simulator.address] }
+    public var measuresRSSI: Bool { true }
+
+    public func advertise(_ device: StageDevice) {
+        let peripheral = VirtualPeripheral(
+            "C0:FF:EE:00:00:01", addressType: .random, rssi: .constant(device.rssi),
+            advertisement: Advertisement(
+                localName: device.name, serviceUUIDs: device.services,
+                manufacturerData: [device.company: device.data]),
+            interval: 0.1)
+        simulator.add(peripheral)
+        advertisers.append(peripheral)
+    }
+
+    public func endAdvertising() {
+        for peripheral in advertisers { simulator.remove(peripheral.address) }
+        advertisers = []
+    }
+
+    public func setPower(_ isOn: Bool) {
+        if isOn { simulator.simulatePowerOn() } else { simulator.simulatePowerOff() }
+    }
+
+    public func restartDaemon() {
+        simulator.simulateDaemonDeath()
+        simulator.simulateDaemonReturn()
+    }
+
+    public func isDiscovering() -> Bool { simulator.adapters.contains(where: \.isDiscovering) }
+
+    public func wait(_ journal: Journal, limit: TimeInterval, until isReached: (Journal.Entries) -> Bool) -> Bool {
+        isVirtual
+            ? simulator.advance(until: { journal.read(isReached) }, limit: limit)
+            : journal.wait(limit: limit, until: isReached)
+    }
+}

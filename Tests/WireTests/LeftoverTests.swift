@@ -1,0 +1,92 @@
+import BlueCapKit
+import BlueZSimulator
+import DBus
+import Dispatch
+import Foundation
+import Futures
+import Reactor
+import TestSupport
+import XCTest
+
+/// What the end of managers and of buses leaves behind.
+final class LeftoverTests: XCTestCase {
+    func testTwoHundredManagersLeaveNeitherThreadsNorDescriptors() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        // Whatever is made once for a process is made now; what other tests still hold stays.
+        try openAndDrop(on: simulator, untilHeard: true)
+        let (threads, descriptors) = (loopThreads, descriptors)
+
+        for round in 0..<200 { try openAndDrop(on: simulator, untilHeard: round.isMultiple(of: 4)) }
+
+        XCTAssertTrue(
+            wait(limit: 20) { self.loopThreads <= threads && self.descriptors <= descriptors },
+            "\(threads) threads became \(loopThreads), \(descriptors) descriptors \(self.descriptors)")
+        XCTAssertTrue(simulator.wait(until: { simulator.discoverySessions.isEmpty }, limit: 20))
+    }
+
+    /// Some are dropped at once, some in the middle of a scan.
+    private func openAndDrop(on simulator: Simulator, untilHeard: Bool) throws {
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        guard untilHeard else { return }
+        let journal = Journal()
+        journal.watchStates(of: manager)
+        XCTAssertTrue(journal.wait(limit: 20) { $0.states == [.poweredOn] })
+        journal.watch(manager.startScanning())
+        XCTAssertTrue(journal.wait(limit: 20) { !$0.sightings.isEmpty })
+    }
+
+    /// The threads that managers talk to their bus on.
+    private var loopThreads: Int {
+        entries(of: "/proc/self/task").count { thread in
+            (try? String(contentsOfFile: "/proc/self/task/\(thread)/comm", encoding: .utf8)) == "bluetooth\n"
+        }
+    }
+
+    private var descriptors: Int { entries(of: "/proc/self/fd").count }
+
+    private func entries(of directory: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    }
+
+    /// Nobody tells of the end of a thread, so this looks again and again.
+    private func wait(limit: TimeInterval, until condition: () -> Bool) -> Bool {
+        let end = Date(timeIntervalSinceNow: limit)
+        while !condition() {
+            guard Date() < end else { return false }
+            _ = DispatchSemaphore(value: 0).wait(timeout: .now() + 0.01)
+        }
+        return true
+    }
+
+    func testWhatABusSentBeforeItDiedIsStillHeard() throws {
+        let bus = try PrivateBus()
+        let loop = ManualLoop()
+        let heard = Locked((signals: 0, isReady: false, isLost: false))
+        let receiver = Connection.open(.custom(bus.address), loop: loop) { state in
+            if case .closed = state { heard.withLock { $0.isLost = true } }
+        }
+        let subscription = receiver.subscribe(
+            MatchRule(interface: "org.example.Test"), accepted: { _ in heard.withLock { $0.isReady = true } }
+        ) { _ in heard.withLock { $0.signals += 1 } }
+        defer { subscription.cancel() }
+        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isReady) }, limit: 20))
+
+        // All of it is in the receiver's socket when the bus dies, and much more than libdbus reads at once.
+        let sender = Connection.open(.custom(bus.address))
+        let text = String(repeating: "x", count: 500)
+        for _ in 0..<100 {
+            sender.send(.signal(path: "/", interface: "org.example.Test", member: "Said") { $0.string(text) })
+        }
+        let isRead = expectation(description: "read by the bus")
+        sender.call(
+            .call(
+                destination: "org.freedesktop.DBus", path: "/", interface: "org.freedesktop.DBus", member: "GetId")
+        ) { _ in isRead.fulfill() }
+        wait(for: [isRead], timeout: 20)
+        bus.stop()
+
+        XCTAssertTrue(loop.wait(until: { heard.withLock(\.isLost) }, limit: 20))
+        XCTAssertEqual(heard.withLock(\.signals), 100)
+    }
+}
