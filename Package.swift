@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "Futures", targets: ["Futures"]),
         .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
+        .executable(name: "bluecap", targets: ["bluecap"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -43,6 +44,17 @@ let package = Package(
             name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
             swiftSettings: strict),
         .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
+        .executableTarget(
+            name: "bluecap",
+            dependencies: [
+                "BlueCapKit", "BlueZSimulator",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        // What the README shows; a test runs it and holds the README to it.
+        .executableTarget(
+            name: "ScanExample", dependencies: ["BlueCapKit"], path: "Examples/Scan", swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
             path: "Tests/TestSupport", swiftSettings: strict),
@@ -63,6 +75,9 @@ let package = Package(
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: ["BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "GATT", "Reactor", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ToolTests", dependencies: ["bluecap", "ScanExample", "BlueCapKit", "BlueZSimulator", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",

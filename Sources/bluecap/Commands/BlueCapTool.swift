@@ -1,0 +1,33 @@
+import ArgumentParser
+import Logging
+
+/// `bluecap`: Bluetooth LE from the command line.
+@main
+struct BlueCapTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bluecap",
+        abstract: "Bluetooth LE from the command line, over BlueZ or without any radio.",
+        discussion: """
+            Examples:
+              bluecap scan                         who is advertising here
+              bluecap scan --simulated             the same in a simulated room
+              bluecap scan --service 180D --json   heart rate monitors, as JSON
+              bluecap simulate -- bluetoothctl     any BLE program in that room
+            """,
+        version: BlueCapTool.versionText,
+        subcommands: [ScanCommand.self, SimulateCommand.self])
+
+    static let versionText = "bluecap 0.1.0"
+}
+
+/// What every command understands.
+struct CommonOptions: ParsableArguments {
+    @Flag(name: [.short, .long], help: "Log what happens to standard error; given twice, every sighting too.")
+    var verbose: Int
+
+    func makeLogger() -> Logger {
+        var logger = Logger(label: "bluecap") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = verbose == 0 ? .warning : verbose == 1 ? .debug : .trace
+        return logger
+    }
+}

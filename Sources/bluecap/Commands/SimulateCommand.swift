@@ -1,0 +1,92 @@
+import ArgumentParser
+import BlueZSimulator
+import Foundation
+import Logging
+
+/// `bluecap simulate`.
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Run a simulated BlueZ on a bus of its own.",
+        discussion: """
+            With a command, the command runs with DBUS_SYSTEM_BUS_ADDRESS set to that bus, so that a BLE program in any \
+            language finds the simulated peripherals; its status is passed on (128 and the signal's number where a \
+            signal ended it, 127 where it was not found). Without a command, the address is printed and the bus stays \
+            until Ctrl-C.
+
+            Examples:
+              bluecap simulate -- bluetoothctl list
+              bluecap simulate -- python3 my_bleak_scanner.py
+              bluecap simulate --peripherals crowd:1000
+            """)
+
+    @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
+    var peripherals: Room?
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
+    var command: [String] = []
+
+    func run() async throws {
+        Output.ignoreBrokenPipes()
+        do {
+            let room = try SimulatedRoom(peripherals)
+            defer { room.end() }
+            if command.isEmpty {
+                await stay(room)
+            } else {
+                let status = try await runCommand(in: room)
+                if status != 0 { throw ExitCode(status) }
+            }
+        } catch let failure as ToolFailure {
+            throw failure.reported()
+        }
+    }
+
+    private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
+
+    /// Prints the address, alone on its line for scripts, and waits to be ended.
+    private func stay(_ room: SimulatedRoom) async {
+        let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
+        SignalWatcher.watch(SignalWatcher.endings) { signal, count in
+            if count > 1 { _exit(128 + signal) }
+            feed.yield(signal)
+        }
+        Output.standard.write(room.address + "\n")
+        if Output.standard.isTerminal, Output.error.isTerminal {
+            Output.error.write(
+                """
+                A simulated BlueZ is on that bus until Ctrl-C. In another terminal:
+                  export \(Self.busVariable)='\(room.address)'
+
+                """)
+        }
+        for await signal in signals {
+            // The shell's prompt would stand behind the echoed "^C".
+            if signal == SIGINT, Output.error.isTerminal { Output.error.write("\n") }
+            common.makeLogger().info("ending", metadata: ["signal": "\(signal)"])
+            return
+        }
+    }
+
+    private func runCommand(in room: SimulatedRoom) async throws -> Int32 {
+        let logger = common.makeLogger()
+        // Watched before the command is there: a signal in between must not end us and leave it behind.
+        let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
+        SignalWatcher.watch(SignalWatcher.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
+        let child: ChildProcess
+        do {
+            child = try ChildProcess(command, environment: [Self.busVariable: room.address])
+        } catch let failure as ChildProcess.Failure {
+            Output.error.write("bluecap: \(failure)\n")
+            return failure.status
+        }
+        logger.info("running", metadata: ["command": "\(command)", "pid": "\(child.identifier)"])
+        let forwarding = Task { for await signal in signals { child.forward(signal) } }
+        let status = await child.status()
+        forwarding.cancel()
+        logger.info("command has ended", metadata: ["status": "\(status)"])
+        return status
+    }
+}

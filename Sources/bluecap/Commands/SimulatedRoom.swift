@@ -1,0 +1,35 @@
+import ArgumentParser
+import BlueZSimulator
+
+/// A simulator on a bus of its own, for the length of one command.
+struct SimulatedRoom: Sendable {
+    private let simulator: Simulator
+
+    /// - Parameter room: who is in it; `nil` for the furnished room.
+    /// - Throws: ``ToolFailure`` where no bus can be started.
+    init(_ room: Room?) throws {
+        do {
+            simulator = try Simulator.onPrivateBus(room: room ?? .furnished)
+        } catch {
+            throw ToolFailure(error.description)
+        }
+    }
+
+    /// The bus's address.
+    var address: String { simulator.address }
+
+    /// Ends the simulator and its bus.
+    func end() { simulator.end() }
+
+    static let help = ArgumentHelp(
+        "The simulated room: room, empty, crowd:N or a JSON file.", valueName: "file|name")
+
+    /// The room that the command line names.
+    @Sendable static func room(_ name: String) throws -> Room {
+        do {
+            return try Room.named(name)
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+
+/// A descriptor that text is written to at once, without a buffer between: a reader sees each line when it is there.
+struct Output: Sendable {
+    static let standard = Output(descriptor: STDOUT_FILENO)
+    static let error = Output(descriptor: STDERR_FILENO)
+
+    let descriptor: Int32
+
+    /// Whether this is a terminal.
+    var isTerminal: Bool { isatty(descriptor) == 1 }
+
+    /// Writes all of the text; false where nobody reads it any more, or nothing can be written.
+    @discardableResult
+    func write(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = Foundation.write(descriptor, UnsafeBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count >= 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno == EAGAIN {
+                    waitUntilWritable()
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// Somebody may have made the descriptor non-blocking: shells share it with other programs.
+    private func waitUntilWritable() {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&entry, 1, -1)
+    }
+
+    /// Calls `body`, once, when the reader of a pipe or the terminal has gone: without it a quiet scan would notice
+    /// only at its next line.
+    func whenReaderLeaves(_ body: @escaping @Sendable () -> Void) {
+        Thread.detachNewThread {
+            var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+            // With no events asked for, only an error or a hang-up ends the wait.
+            while poll(&entry, 1, -1) < 0 {
+                guard errno == EINTR else { return }
+            }
+            if entry.revents & Int16(POLLNVAL) == 0 { body() }
+        }
+    }
+
+    /// Lets a write to a closed pipe fail instead of ending the process, so that the scan is ended first.
+    static func ignoreBrokenPipes() {
+        // Asked for before it changes.
+        _ = SignalWatcher.ignoredAtStart
+        signal(SIGPIPE, SIG_IGN)
+    }
+}

@@ -1,0 +1,58 @@
+/// Writes one JSON object on one line, its members in the order in which they are given.
+///
+/// Foundation's encoder keeps no order but the alphabet's, and people read these lines too.
+struct JSONObject {
+    private(set) var text = "{"
+
+    /// The object, closed.
+    var closed: String { text + "}" }
+
+    mutating func add(_ name: String, _ value: String?) { addRaw(name, value.map(JSONText.quoted)) }
+    mutating func add(_ name: String, _ value: Int?) { addRaw(name, value.map(String.init)) }
+    mutating func add(_ name: String, _ value: Bool?) { addRaw(name, value.map { $0 ? "true" : "false" }) }
+    mutating func add(_ name: String, _ value: JSONObject) { addRaw(name, value.closed) }
+
+    mutating func add(_ name: String, _ values: [String]) {
+        addRaw(name, "[" + values.map(JSONText.quoted).joined(separator: ",") + "]")
+    }
+
+    /// A number of seconds, to the millisecond.
+    mutating func add(_ name: String, seconds: Double) {
+        let milliseconds = Int((seconds * 1000).rounded())
+        let fraction = String(1000 + milliseconds % 1000).dropFirst()
+        addRaw(name, "\(milliseconds / 1000).\(fraction)")
+    }
+
+    private mutating func addRaw(_ name: String, _ value: String?) {
+        if text.utf8.count > 1 { text += "," }
+        text += JSONText.quoted(name) + ":" + (value ?? "null")
+    }
+}
+
+enum JSONText {
+    /// A JSON string (RFC 8259, section 7).
+    ///
+    /// Beyond what the RFC asks for, line separators, direction marks and the like are escaped too: a name comes from
+    /// whoever advertises, and must not be able to disturb the terminal that shows the line.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case _ where DisplayText.isUnsafe(scalar):
+                for unit in String(scalar).utf16 { result += "\\u" + hexadecimal(unit) }
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    private static func hexadecimal(_ unit: UInt16) -> String {
+        let digits = String(unit, radix: 16)
+        return String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}

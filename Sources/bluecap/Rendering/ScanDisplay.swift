@@ -1,0 +1,107 @@
+/// Where a scan is shown. Times are seconds on the session's clock.
+protocol ScanDisplay: Sendable {
+    /// The scan begins.
+    mutating func begin(at now: Double)
+    /// False where nobody reads any more.
+    mutating func show(_ event: ScanEvent, at now: Double) -> Bool
+    /// One line for people that is no part of the output.
+    mutating func notice(_ text: String, at now: Double)
+    /// The frame's clock has rung, or (`isForced`) the terminal has changed.
+    mutating func redraw(isForced: Bool, at now: Double) -> Bool
+    /// The process was stopped, others have written to the terminal, and now it goes on.
+    mutating func resume(at now: Double)
+    /// Seconds after which `redraw` is wanted, asked after every call above; `nil` where no new clock is needed.
+    mutating func takeRedrawDelay() -> Double?
+}
+
+/// Lines, as they come: for programs, pipes and files.
+struct LineDisplay<Reporter: ScanReporter>: ScanDisplay {
+    let reporter: Reporter
+    let output: Output
+
+    mutating func begin(at now: Double) {}
+
+    mutating func show(_ event: ScanEvent, at now: Double) -> Bool {
+        let lines = reporter.lines(for: event)
+        return lines.isEmpty || output.write(lines.map { $0 + "\n" }.joined())
+    }
+
+    mutating func notice(_ text: String, at now: Double) { Output.error.write("bluecap: \(text)\n") }
+
+    mutating func redraw(isForced: Bool, at now: Double) -> Bool { true }
+
+    mutating func resume(at now: Double) {}
+
+    mutating func takeRedrawDelay() -> Double? { nil }
+}
+
+/// A table that is drawn again and again in one place.
+struct LiveDisplay: ScanDisplay {
+    let output: Output
+    let terminal: Terminal
+
+    private var board = ScanBoard()
+    private var screen = LiveScreen()
+    private var pace = RedrawPace()
+    private var start = 0.0
+    private var latestNotice: String?
+    private var redrawDelay: Double?
+
+    init(output: Output, terminal: Terminal) {
+        self.output = output
+        self.terminal = terminal
+    }
+
+    mutating func begin(at now: Double) {
+        start = now
+        _ = output.write(LiveScreen.begin)
+        _ = draw(.running(seconds: 0), at: now)
+    }
+
+    mutating func show(_ event: ScanEvent, at now: Double) -> Bool {
+        if case .finished(let summary) = event {
+            return draw(.finished(summary), at: now) && output.write(LiveScreen.end)
+        }
+        board.apply(event, at: now)
+        changed(at: now)
+        return true
+    }
+
+    mutating func notice(_ text: String, at now: Double) {
+        latestNotice = text
+        changed(at: now)
+    }
+
+    mutating func redraw(isForced: Bool, at now: Double) -> Bool {
+        guard isForced || pace.rang(at: now) else { return true }
+        return draw(.running(seconds: now - start), at: now)
+    }
+
+    mutating func resume(at now: Double) {
+        screen = LiveScreen()
+        _ = output.write(LiveScreen.begin)
+        _ = redraw(isForced: true, at: now)
+    }
+
+    mutating func takeRedrawDelay() -> Double? {
+        defer { redrawDelay = nil }
+        return redrawDelay
+    }
+
+    private mutating func changed(at now: Double) {
+        if let delay = pace.changed(at: now) { redrawDelay = delay }
+    }
+
+    private mutating func draw(_ status: ScanTable.Status, at now: Double) -> Bool {
+        let size = Terminal.size
+        var height: Int?
+        // The last frame stays as the result, with all its rows; the others must not be taller than the terminal, and
+        // leave a line for the cursor.
+        if case .running = status { height = size.height - 1 }
+        let paper = ScanTable.Paper(
+            width: size.width, height: height, isColoured: terminal.isColoured, glyphs: terminal.glyphs)
+        let lines = ScanTable(paper: paper).lines(board, status: status, notice: latestNotice, at: now)
+        redrawDelay = pace.drew(at: now)
+        return output.write(screen.frame(lines, width: size.width))
+    }
+}

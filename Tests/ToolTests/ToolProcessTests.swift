@@ -1,0 +1,269 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+/// `bluecap` as its users meet it: a process with arguments, output and a status.
+final class ScanProcessTests: XCTestCase {
+    func testAJSONScanOfTheSimulatedRoomEndsWithFinished() throws {
+        let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json").finish()
+
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors, [])
+        let objects = try result.lines.map { line in
+            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
+        }
+        let finished = try XCTUnwrap(objects.last)
+        XCTAssertEqual(finished["event"] as? String, "finished")
+        let discovered = objects.filter { $0["event"] as? String == "discovered" }
+        let identifiers = discovered.compactMap { $0["identifier"] as? String }
+        XCTAssertGreaterThanOrEqual(identifiers.count, 6)
+        XCTAssertEqual(Set(identifiers).count, identifiers.count, "discovered twice")
+        XCTAssertEqual(finished["peripherals"] as? Int, identifiers.count)
+        XCTAssertEqual(finished["seconds"] as? Double ?? 0, 3, accuracy: 1)
+        let strap = try XCTUnwrap(discovered.first { $0["name"] as? String == "Pulse Strap 7F" })
+        XCTAssertEqual(strap["addressType"] as? String, "random")
+        XCTAssertEqual(strap["services"] as? [String], ["180D", "180F"])
+        XCTAssertEqual(strap["manufacturerData"] as? [String: String], ["107": "72084a"])
+    }
+
+    func testDuplicatesPrintEverySighting() throws {
+        let run = try ToolRun("scan", "--simulated", "--duplicates", "--name", "CC2650")
+        _ = try run.line { $0.hasPrefix("discovered") }
+        _ = try run.line { $0.hasPrefix("updated") }
+        run.signal(SIGTERM)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(result.lines.dropLast().allSatisfy { $0.contains("CC2650 SensorTag") }, "\(result.lines)")
+    }
+
+    func testFiltersAreHonoured() throws {
+        let result = try ToolRun(
+            "scan", "--simulated", "--duration", "2", "--service", "180D", "--service", "cycling speed and cadence",
+            "--rssi", "-90", "--json"
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let names = result.lines.filter { $0.contains("discovered") }.compactMap { line in
+            ((try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any])?["name"] as? String
+        }
+        XCTAssertEqual(names.sorted(), ["Cadence 2", "Pulse Strap 7F"])
+    }
+
+    func testAnEmptyRoomIsNoFailure() throws {
+        let result = try ToolRun("scan", "--simulated", "--peripherals", "empty", "--duration", "0.5").finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
+    }
+
+    func testCtrlCPrintsTheSummaryAndLeavesNoDiscovery() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        let run = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        _ = try run.line()
+        XCTAssertTrue(isDiscovering(simulator))
+
+        run.signal(SIGINT)
+        let result = try run.finish()
+
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors, [])
+        let summary = try XCTUnwrap(result.lines.last)
+        XCTAssertNotNil(summary.wholeMatch(of: /\d+ peripherals? in \d+\.\d s/), summary)
+        XCTAssertFalse(isDiscovering(simulator))
+    }
+
+    func testASecondCtrlCEndsAtOnceAlsoWhereBlueZDoesNotAnswer() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        let run = try ToolRun("scan", "--verbose", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        _ = try run.line()
+        simulator.simulateSlowReplies(by: 3600)
+
+        run.signal(SIGINT)
+        try run.errorLine { $0.contains("stopping") }
+        run.signal(SIGINT)
+
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 128 + SIGINT)
+        XCTAssertFalse(result.wasKilled)
+    }
+
+    func testAScanOutlivesBluetoothd() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        let run = try ToolRun("scan", "--duplicates", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        _ = try run.line { $0.hasPrefix("updated") }
+
+        simulator.simulateDaemonDeath()
+        try run.errorLine { $0.hasSuffix("The scan goes on when it is back.") }
+        let heard = run.lineCount
+        simulator.simulateDaemonReturn()
+        try run.errorLine { $0.hasSuffix("the scan goes on.") }
+        try run.waitForLines(heard + 5)
+
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+
+    func testOnATerminalATableIsDrawnAndTheCursorComesBack() throws {
+        try XCTSkipUnless(FileManager.default.isExecutableFile(atPath: "/usr/bin/script"), "script(1) gives a terminal")
+        let result = try ToolRun(
+            script: """
+                export TERM=xterm LANG=C.UTF-8
+                unset LC_ALL LC_CTYPE NO_COLOR
+                script -qec "stty cols 110 rows 30; $BLUECAP scan --simulated --duration 1.5" /dev/null
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.lines)")
+        let text = result.lines.joined(separator: "\n")
+        XCTAssertTrue(text.contains(LiveScreen.begin))
+        XCTAssertTrue(text.contains("SERVICES"))
+        XCTAssertTrue(text.contains("Bookshelf"))
+        XCTAssertGreaterThan(result.lines.count { $0.contains("HEARD") }, 3, "frames")
+        let summary = result.lines.last { $0.contains("peripherals in 1.") }
+        XCTAssertNotNil(summary)
+        XCTAssertTrue(result.output.hasSuffix(LiveScreen.end))
+    }
+
+    func testAReaderThatLeavesEndsTheScanQuietly() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        let result = try ToolRun(
+            script: """
+                set -o pipefail
+                export DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'
+                "$BLUECAP" scan --json | head -n 1
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.lines.count, 1)
+        XCTAssertEqual(result.errors, [])
+        XCTAssertFalse(isDiscovering(simulator))
+    }
+}
+
+private func isDiscovering(_ simulator: Simulator) -> Bool { simulator.adapters.contains(where: \.isDiscovering) }
+
+final class ToolFailureTests: XCTestCase {
+    func testBadArgumentsShowTheUsage() throws {
+        let mistakes = [
+            ["--service", "heart"], ["--rssi", "5000"], ["--duration", "0"], ["--duration", "soon"], ["--name", ""],
+            ["--peripherals", "room"], ["--simulated", "--peripherals", "crowd:many"], ["--unheard-of"], ["extra"],
+        ]
+        for mistake in mistakes {
+            let result = try ToolRun(["scan"] + mistake).finish()
+            XCTAssertEqual(result.status, 64, "\(mistake)")
+            XCTAssertEqual(result.lines, [], "\(mistake)")
+            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap scan") }, "\(mistake) \(result.errors)")
+        }
+    }
+
+    func testWithoutABusOneLineSaysWhatIsWrongAndWhatToDo() throws {
+        let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/such/socket"]).finish()
+        assertOneLine(result)
+    }
+
+    func testWithTheAdapterOffOneLineSaysSo() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        simulator.simulatePowerOff()
+        let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish()
+        assertOneLine(result)
+        XCTAssertTrue(result.errors.first?.contains("power") == true, "\(result.errors)")
+    }
+
+    func testWithoutPermissionOneLineSaysSo() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        simulator.simulateAccessDenied()
+        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+    }
+
+    func testWithoutAnAdapterOrADaemonOneLineSaysSo() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        simulator.simulateAdapterRemoval()
+        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+        simulator.simulateDaemonDeath()
+        assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
+    }
+
+    func testAnAdapterThatIsNotThereIsNamed() throws {
+        let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish()
+        XCTAssertEqual(result.status, 1)
+        XCTAssertEqual(result.errors.count, 1)
+        XCTAssertTrue(result.errors.first?.contains("hci7") == true, "\(result.errors)")
+    }
+
+    func testVersionAndHelpAreThere() throws {
+        let version = try ToolRun("--version").finish()
+        XCTAssertEqual(version.status, 0)
+        XCTAssertNotNil(version.lines.first?.wholeMatch(of: /bluecap \d+\.\d+\.\d+/))
+        for command in [["--help"], ["scan", "--help"], ["simulate", "--help"]] {
+            let help = try ToolRun(command).finish()
+            XCTAssertEqual(help.status, 0)
+            XCTAssertTrue(help.lines.contains { $0.hasSuffix("Examples:") }, "\(command)")
+        }
+    }
+
+    private func assertOneLine(_ result: ToolRun.Result, file: StaticString = #filePath, line: UInt = #line) {
+        XCTAssertEqual(result.status, 1, file: file, line: line)
+        XCTAssertEqual(result.lines, [], file: file, line: line)
+        XCTAssertEqual(result.errors.count, 1, "\(result.errors)", file: file, line: line)
+        let text = result.errors.first ?? ""
+        XCTAssertTrue(text.hasPrefix("bluecap: "), text, file: file, line: line)
+        XCTAssertTrue(text.contains("bluecap scan --simulated"), text, file: file, line: line)
+    }
+}
+
+final class SimulateProcessTests: XCTestCase {
+    func testTheCommandsStatusIsPassedOn() throws {
+        XCTAssertEqual(try ToolRun("simulate", "--", "sh", "-c", "exit 7").finish().status, 7)
+        XCTAssertEqual(try ToolRun("simulate", "--", "true").finish().status, 0)
+        XCTAssertEqual(try ToolRun("simulate", "--", "sh", "-c", "kill -KILL $$").finish().status, 137)
+    }
+
+    func testTheCommandFindsTheBusInItsEnvironment() throws {
+        let result = try ToolRun(
+            "simulate", "--peripherals", "crowd:5", "--", ToolRun.executable.path, "scan", "--duration", "2", "--json"
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines.last?.contains(#""peripherals":5"#), true, "\(result.lines)")
+    }
+
+    func testBlueZsOwnToolSeesTheAdapter() throws {
+        try XCTSkipUnless(FileManager.default.isExecutableFile(atPath: "/usr/bin/bluetoothctl"), "bluetoothctl")
+        let result = try ToolRun("simulate", "--", "bluetoothctl", "list").finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(result.lines.contains { $0.hasSuffix("[default]") }, "\(result.lines)")
+    }
+
+    func testACommandThatIsNotThereIsNamed() throws {
+        let result = try ToolRun("simulate", "--", "no-such-command").finish()
+        XCTAssertEqual(result.status, 127)
+        XCTAssertEqual(result.errors, ["bluecap: Cannot run no-such-command: No such file or directory."])
+    }
+
+    func testASignalIsForwardedToTheCommand() throws {
+        let run = try ToolRun("simulate", "--", "sh", "-c", "echo ready; exec sleep 60")
+        _ = try run.line { $0 == "ready" }
+        run.signal(SIGTERM)
+        XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
+    }
+
+    func testWithoutACommandTheAddressIsPrintedAndTheBusStaysUntilCtrlC() throws {
+        let run = try ToolRun("simulate")
+        let address = try run.line()
+        XCTAssertTrue(address.hasPrefix("unix:"), address)
+        let scan = try ToolRun(
+            "scan", "--duration", "1", environment: ["DBUS_SYSTEM_BUS_ADDRESS": address]
+        ).finish()
+        XCTAssertEqual(scan.status, 0, "\(scan.errors)")
+
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.lines, [address])
+    }
+}

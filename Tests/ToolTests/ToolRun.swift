@@ -1,0 +1,154 @@
+import Foundation
+import XCTest
+
+/// A run of the built `bluecap`, or of a shell that runs it, as a process of its own.
+///
+/// Every wait is for an event, with a limit far beyond what it should take.
+final class ToolRun {
+    static let limit: TimeInterval = 30
+
+    /// The executable, which the build puts beside the tests.
+    static var executable: URL {
+        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent("bluecap")
+    }
+
+    private let process = Process()
+    private let input = Pipe()
+    private let output = Collector()
+    private let errors = Collector()
+
+    /// Starts `bluecap` with these arguments.
+    convenience init(_ arguments: String..., environment: [String: String] = [:]) throws {
+        try self.init(Self.executable, arguments, environment)
+    }
+
+    /// Starts `bluecap` with these arguments.
+    convenience init(_ arguments: [String]) throws {
+        try self.init(Self.executable, arguments, [:])
+    }
+
+    /// Starts `bash` with a script in which `$BLUECAP` is the executable.
+    convenience init(script: String) throws {
+        try self.init(
+            URL(fileURLWithPath: "/bin/bash"), ["-c", script], ["BLUECAP": Self.executable.path])
+    }
+
+    private init(_ executable: URL, _ arguments: [String], _ changes: [String: String]) throws {
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(changes) { $1 }
+        process.standardInput = input
+        process.standardOutput = output.pipe
+        process.standardError = errors.pipe
+        try process.run()
+        output.begin()
+        errors.begin()
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// Waits until standard output has a line that satisfies the condition, and gives it.
+    func line(where condition: (String) -> Bool = { _ in true }, file: StaticString = #filePath, line: UInt = #line)
+        throws -> String
+    {
+        try XCTUnwrap(
+            output.wait { $0.first(where: condition) }, "no such line: \(output.text)", file: file, line: line)
+    }
+
+    /// How many lines standard output has so far.
+    var lineCount: Int { output.lines.count }
+
+    /// Waits until standard output has so many lines.
+    func waitForLines(_ count: Int, file: StaticString = #filePath, line: UInt = #line) throws {
+        _ = try XCTUnwrap(output.wait { $0.count >= count ? true : nil }, output.text, file: file, line: line)
+    }
+
+    /// Waits until standard error has a line that satisfies the condition.
+    func errorLine(where condition: (String) -> Bool, file: StaticString = #filePath, line: UInt = #line) throws {
+        _ = try XCTUnwrap(
+            errors.wait { $0.first(where: condition) }, "no such line: \(errors.text)", file: file, line: line)
+    }
+
+    /// Waits until the process has ended and all it wrote has been read.
+    func finish(file: StaticString = #filePath, line: UInt = #line) throws -> Result {
+        guard output.waitForEnd(), errors.waitForEnd() else {
+            kill(process.processIdentifier, SIGKILL)
+            XCTFail("It did not end: \(output.text) \(errors.text)", file: file, line: line)
+            throw CancellationError()
+        }
+        process.waitUntilExit()
+        return Result(
+            status: process.terminationStatus, wasKilled: process.terminationReason == .uncaughtSignal,
+            output: output.text, lines: output.lines, errors: errors.lines)
+    }
+
+    struct Result {
+        var status: Int32
+        var wasKilled: Bool
+        /// All of standard output.
+        var output: String
+        /// Its complete lines.
+        var lines: [String]
+        var errors: [String]
+    }
+}
+
+/// Reads a pipe to its end on a thread of its own, and lets others wait for what comes.
+private final class Collector: @unchecked Sendable {
+    let pipe = Pipe()
+    private let condition = NSCondition()
+    /// Under `condition`.
+    private var data = Data()
+    /// Under `condition`.
+    private var hasEnded = false
+
+    func begin() {
+        let handle = pipe.fileHandleForReading
+        Thread.detachNewThread { [self] in
+            while true {
+                let piece = handle.availableData
+                condition.withLock {
+                    data += piece
+                    hasEnded = piece.isEmpty
+                    condition.broadcast()
+                }
+                if piece.isEmpty { return }
+            }
+        }
+    }
+
+    var text: String { condition.withLock { String(decoding: data, as: UTF8.self) } }
+
+    var lines: [String] { condition.withLock { completeLines } }
+
+    /// Told apart in bytes: as characters, a terminal's CR LF is one, and no LF.
+    private var completeLines: [String] {
+        data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func wait<Value>(for find: ([String]) -> Value?) -> Value? {
+        let deadline = Date(timeIntervalSinceNow: ToolRun.limit)
+        return condition.withLock {
+            while true {
+                if let value = find(completeLines) { return value }
+                guard !hasEnded, condition.wait(until: deadline) else { return nil }
+            }
+        }
+    }
+
+    func waitForEnd() -> Bool {
+        let deadline = Date(timeIntervalSinceNow: ToolRun.limit)
+        return condition.withLock {
+            while !hasEnded {
+                guard condition.wait(until: deadline) else { return false }
+            }
+            return true
+        }
+    }
+}
