@@ -83,6 +83,7 @@ let package = Package(
             name: "WireTests",
             dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
             swiftSettings: strict),
+        .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RegressionTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Futures", "TestSupport"],
             swiftSettings: strict),

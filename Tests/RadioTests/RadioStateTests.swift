@@ -1,0 +1,61 @@
+import BlueCapKit
+import Foundation
+import TestSupport
+import XCTest
+
+/// What becomes of a manager's state when real `bluetoothd` and its adapter come and go.
+final class RadioStateTests: XCTestCase {
+    private let journal = Journal()
+
+    private func manager(on stage: RadioStage) throws -> CentralManager {
+        let manager = CentralManager(options: stage.managerOptions)
+        journal.watchStates(of: manager)
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.poweredOn) }, manager.stateExplanation)
+        return manager
+    }
+
+    override func tearDownWithError() throws { try RadioLab.reset() }
+
+    func testAKilledDaemonIsResettingUntilItReturns() throws {
+        let stage = try RadioStage()
+        let manager = try manager(on: stage)
+
+        try RadioLab.run("radio-bluetoothd", "kill")
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .resetting }, "\(journal.states)")
+        try RadioLab.run("radio-bluetoothd", "start")
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOn }, "\(journal.states)")
+
+        XCTAssertEqual(journal.states, [.poweredOn, .resetting, .poweredOn])
+        XCTAssertEqual(manager.state, .poweredOn)
+    }
+
+    func testADaemonThatIsStoppedIsResettingToo() throws {
+        let stage = try RadioStage()
+        let manager = try manager(on: stage)
+
+        try RadioLab.run("radio-bluetoothd", "stop")
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .resetting }, "\(journal.states)")
+        XCTAssertEqual(manager.state, .resetting)
+    }
+
+    func testARadioThatIsBlockedIsPoweredOff() throws {
+        let stage = try RadioStage()
+        let manager = try manager(on: stage)
+
+        try RadioLab.run("radio-power", "block")
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOff }, "\(journal.states)")
+        XCTAssertEqual(manager.state, .poweredOff)
+    }
+
+    func testAManagerThatBeginsWithoutADaemonIsPoweredOnWhenItComes() throws {
+        let stage = try RadioStage()
+        try RadioLab.run("radio-bluetoothd", "kill")
+
+        let manager = CentralManager(options: stage.managerOptions)
+        journal.watchStates(of: manager)
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.unsupported) }, "\(journal.states)")
+        try RadioLab.run("radio-bluetoothd", "start")
+        XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOn }, "\(journal.states)")
+        XCTAssertEqual(manager.state, .poweredOn)
+    }
+}
