@@ -1,0 +1,17 @@
+// Answers to what scanners ask of bluetoothd before, during and after a flood.
+
+#pragma once
+
+#include <dbus/dbus.h>
+
+#include "Properties.h"
+
+/// All that there is: one adapter, and the devices announced so far.
+struct room {
+    struct adapter adapter;
+    struct device *devices;
+    size_t announced;
+};
+
+/// A libdbus filter; `data` is the room.
+DBusHandlerResult answer_call(DBusConnection *connection, DBusMessage *call, void *data);

@@ -1,0 +1,30 @@
+"""bleak's scanner, under the same rules as the others: see BusScannerInC/main.c.
+
+The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
+"""
+
+import asyncio
+
+from bleak import BleakScanner
+
+SENTINEL = "FF:FF:FF:FF:FF:FF"
+
+
+async def main() -> None:
+    heard = 0
+
+    def detected(device, advertisement):
+        nonlocal heard
+        if device.address != SENTINEL:
+            heard += 1
+            return
+        print(f"heard {heard} devices {len(scanner.discovered_devices)}", flush=True)
+        heard = 0
+
+    scanner = BleakScanner(detected)
+    await scanner.start()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+
+asyncio.run(main())
