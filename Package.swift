@@ -52,9 +52,11 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
+
         // What the README shows; a test runs it and holds the README to it.
         .executableTarget(
             name: "ScanExample", dependencies: ["BlueCapKit"], path: "Examples/Scan", swiftSettings: strict),
+
         .target(
             name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
             path: "Tests/TestSupport", swiftSettings: strict),

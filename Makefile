@@ -1,0 +1,97 @@
+# BlueCap for Linux
+# =================
+#
+# Whatever a target needs and the machine lacks is installed by it (Scripts/dependencies, with apt-get).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -euc
+.DEFAULT_GOAL := help
+
+# The tests that need no radio lab.
+OFF_AIR := --skip '^RadioTests\.'
+PYTHON := .build/python/.packages
+
+##@ Use
+
+run: dependencies-build ## Build, and scan a simulated room for ten seconds: needs no radio
+	swift build --product bluecap
+	.build/debug/bluecap scan --simulated --duration 10
+
+run-example: dependencies-build ## Run the README's program in the simulated room
+	swift build
+	.build/debug/bluecap simulate -- .build/debug/ScanExample
+
+##@ Check
+
+test: dependencies-build dependencies-test python ## Run all tests but the radio tests
+	swift build --build-tests
+	swift test --skip-build $(OFF_AIR) 2>&1 | Scripts/count-tests
+
+radio-test: dependencies-build dependencies-radio ## Run the radio tests beside a real bluetoothd, in a machine with virtual radios
+	Tests/RadioLab/radio-lab --prepare
+	swift build --build-tests
+	Scripts/radio-tests 2>&1 | Scripts/count-tests
+
+radio-self-test: dependencies-radio ## Check the radio lab itself
+	Tests/RadioLab/self-test
+
+lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
+	Scripts/lint
+
+test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
+	swift test --sanitize thread --scratch-path .build/thread $(OFF_AIR) 2>&1 | Scripts/count-tests
+
+# Without its search for leaks: it does not know the forms in which Swift keeps addresses (weak references, payloads of
+# enums), and takes what is held there for lost.
+test-asan: dependencies-build dependencies-test python ## Run the tests under the address sanitizer
+	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address \
+	    $(OFF_AIR) 2>&1 | Scripts/count-tests
+
+soak: dependencies-build dependencies-test ## Flood a scan for ten minutes and compare its memory before and after
+	swift build --build-tests
+	SOAK_SECONDS=600 swift test --skip-build --filter FloodTests
+
+coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
+	swift test --enable-code-coverage --scratch-path .build/coverage $(OFF_AIR) 2>&1 | Scripts/count-tests
+	"$$(dirname "$$(readlink -f "$$(command -v swift)")")/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
+	    -instr-profile .build/coverage/debug/codecov/default.profdata .build/coverage/debug/BlueCapPackageTests.xctest
+
+##@ Measure
+
+bench-bus: dependencies-build dependencies-bench python ## Compare our scanner with others on a flooded bus
+	Benchmarks/bench-bus
+
+bench-futures: dependencies-build ## Measure promises, futures and streams
+	Benchmarks/bench-futures
+
+##@ Write
+
+format: ## Bring the Swift sources into form
+	git ls-files --cached --others --exclude-standard '*.swift' | xargs swift format --in-place --parallel
+
+docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
+	for module in Futures GATT BlueCapKit BlueZSimulator; do \
+	    BLUECAP_DOCS=1 swift package --scratch-path .build/docs generate-documentation --target $$module --warnings-as-errors; \
+	done
+
+##@ Keep house
+
+python: $(PYTHON) ## Put a Python with bleak and dbusmock into .build/python
+$(PYTHON): Scripts/python-packages.txt
+	Scripts/dependencies test
+	/usr/bin/python3 -m venv --clear --system-site-packages .build/python
+	.build/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+clean: ## Remove all that was built
+	rm -rf .build Benchmarks/.build
+
+dependencies-%:
+	@Scripts/dependencies $*
+
+help:
+	@echo "BlueCap for Linux. What to make:"
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run run-example test radio-test radio-self-test lint test-tsan test-asan soak coverage bench-bus bench-futures format \
+    docs python clean help
