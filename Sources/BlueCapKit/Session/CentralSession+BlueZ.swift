@@ -15,7 +15,10 @@ extension CentralSession: BlueZObserver {
 
     /// Any thread. Ends the scan and all streams, lets go of everything, and leaves the client last, when that is done.
     func close() {
-        decide { $0.state.stopScan() }
+        decide { core in
+            core.isClosed = true
+            return core.state.stopScan() + core.state.closePeripherals()
+        }
         loop.post {
             self.drain()
             let (observation, handles) = self.core.withLock { core in
@@ -60,9 +63,12 @@ extension CentralSession: BlueZObserver {
         case .deviceAdded(let handle, let isHeard):
             tree.read(handle) { deviceChanged($0, fields: $0.fields, isHeard: isHeard) }
         case .deviceRemoved(let handle):
+            let key = PeripheralKey(tree[handle])
+            if core.withLock({ $0.link.adapter }) == tree.adapter(of: handle) {
+                linkChanged(key, PeripheralState.Facts())
+            }
             // A daemon that goes takes all its devices along; that says nothing of who is about.
             guard client.availability == .ready else { return }
-            let key = PeripheralKey(tree[handle])
             core.withLock { $0.state.deviceRemoved(key, into: &$0.pending) }
         case .adapterRemoved:
             // Likewise: an adapter that goes with its daemon has not been pulled out.
@@ -78,9 +84,7 @@ extension CentralSession: BlueZObserver {
     func batchEnded() {
         let mustDrain = core.withLock { core in
             core.batchTime = nil
-            guard !core.pending.isEmpty, !core.isDraining else { return false }
-            core.isDraining = true
-            return true
+            return core.mustWake()
         }
         if mustDrain { drain() }
     }
@@ -89,6 +93,12 @@ extension CentralSession: BlueZObserver {
         let key = PeripheralKey(device)
         core.withLock { core in
             guard device.adapter == core.link.adapter else { return }
+            if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
+                let facts = PeripheralState.Facts(
+                    device: ObjectKey(device: device.address, on: device.adapter), isConnected: device.isConnected,
+                    areServicesResolved: device.areServicesResolved)
+                core.pending += core.state.factsChanged(facts, of: key)
+            }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
             core.batchTime = now

@@ -27,8 +27,32 @@ final class CentralSession: Sendable {
         /// The time at which the present batch of messages is heard, once it was asked for.
         var batchTime: Instant?
         var timers: [CentralState.Timer: TimerID] = [:]
+        /// What users wait for, until it is settled.
+        var completions: [OperationID: Completion] = [:]
+        private var lastOperation: UInt64 = 0
+        /// The manager has ended: nothing more is begun.
+        var isClosed = false
         /// One sentence for people on how things stand.
         var explanation = "Nobody has answered yet."
+
+        init(state: CentralState, link: Link) {
+            self.state = state
+            self.link = link
+        }
+
+        mutating func makeOperation(_ completion: @escaping Completion) -> OperationID {
+            lastOperation += 1
+            let id = OperationID(rawValue: lastOperation)
+            completions[id] = completion
+            return id
+        }
+
+        /// Whether the loop has to be asked to do what is pending; true for one asker only.
+        mutating func mustWake() -> Bool {
+            guard !pending.isEmpty, !isDraining else { return false }
+            isDraining = true
+            return true
+        }
     }
 
     let profileManager: ProfileManager?
@@ -64,11 +88,20 @@ final class CentralSession: Sendable {
     func decide(_ decision: (inout Core) -> [CentralState.Effect]) {
         let mustWake = core.withLock { core in
             core.pending += decision(&core)
-            guard !core.pending.isEmpty, !core.isDraining else { return false }
-            core.isDraining = true
-            return true
+            return core.mustWake()
         }
         if mustWake { loop.post { self.drain() } }
+    }
+
+    /// The same for what must not begin any more once the manager has ended. Answers whether it was decided.
+    func decideIfOpen(_ decision: (inout Core) -> [CentralState.Effect]) -> Bool {
+        let (isOpen, mustWake) = core.withLock { core in
+            guard !core.isClosed else { return (false, false) }
+            core.pending += decision(&core)
+            return (true, core.mustWake())
+        }
+        if mustWake { loop.post { self.drain() } }
+        return isOpen
     }
 
     /// On the loop: does what is pending, and what comes to be pending meanwhile.
@@ -132,6 +165,8 @@ final class CentralSession: Sendable {
         case .drop(let key):
             let handle = core.withLock { $0.handles.letGo(key) }
             withExtendedLifetime(handle) {}
+        case .peripheral(let key, let effect):
+            perform(effect, of: key)
         }
     }
 
@@ -159,7 +194,7 @@ final class CentralSession: Sendable {
 
     // MARK: Timers
 
-    private func start(_ timer: CentralState.Timer, after seconds: TimeInterval) {
+    func start(_ timer: CentralState.Timer, after seconds: TimeInterval) {
         let id = loop.schedule(after: seconds) { [weak self] in
             guard let self else { return }
             core.withLock { $0.timers[timer] = nil }
@@ -168,7 +203,7 @@ final class CentralSession: Sendable {
         if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
     }
 
-    private func cancel(_ timer: CentralState.Timer) {
+    func cancel(_ timer: CentralState.Timer) {
         if let id = core.withLock({ $0.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
     }
 }

@@ -15,6 +15,7 @@ struct CentralState {
     enum Timer: Hashable {
         case scanTimeout(ScanNumber)
         case adapterGrace, expirySweep
+        case peripheral(PeripheralKey, PeripheralState.Timer)
     }
 
     enum Effect: Equatable {
@@ -31,6 +32,7 @@ struct CentralState {
         case expired(PeripheralKey)
         /// The list lets go of this peripheral.
         case drop(PeripheralKey)
+        indirect case peripheral(PeripheralKey, PeripheralState.Effect)
     }
 
     struct Scan: Equatable {
@@ -48,6 +50,10 @@ struct CentralState {
     private(set) var scan: Scan?
     private(set) var peripherals: PeripheralTable<Device1>
     private var lastScan: UInt32 = 0
+    /// Those that were asked for something.
+    private var dealings = KeyedTable<PeripheralState>()
+    /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
+    private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
 
     init(maximumPeripherals: Int) { peripherals = PeripheralTable(capacity: maximumPeripherals) }
 
@@ -62,11 +68,11 @@ struct CentralState {
     }
 
     mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
-        machine.event(event).map { effect in
+        machine.event(event).flatMap { effect -> [Effect] in
             switch effect {
-            case .announce(let state): .announce(state)
-            case .startGrace: .startTimer(.adapterGrace, Self.adapterGrace)
-            case .cancelGrace: .cancelTimer(.adapterGrace)
+            case .announce(let state): [.announce(state)] + tellPeripherals { $0.managerStateChanged(state) }
+            case .startGrace: [.startTimer(.adapterGrace, Self.adapterGrace)]
+            case .cancelGrace: [.cancelTimer(.adapterGrace)]
             }
         }
     }
@@ -120,6 +126,8 @@ struct CentralState {
             for key in peripherals.silent(at: now) { expire(key, into: &effects) }
             effects.append(.startTimer(.expirySweep, Self.sweepInterval))
             return effects
+        case .peripheral(let key, let timer):
+            return dealings[key] == nil ? [] : peripheral(key) { $0.fired(timer) }
         }
     }
 
@@ -180,4 +188,58 @@ struct CentralState {
 
     /// Nobody holds this peripheral's handle any more.
     mutating func release(_ key: PeripheralKey) { peripherals.release(key) }
+
+    // MARK: Dealings
+
+    /// Decides about one peripheral. Its state begins with what BlueZ says of it.
+    mutating func peripheral(
+        _ key: PeripheralKey, _ decision: (inout PeripheralState) -> [PeripheralState.Effect]
+    ) -> [Effect] {
+        if let effects = dealings.update(key, decision) { return effects.map { .peripheral(key, $0) } }
+        var state = PeripheralState()
+        let effects =
+            state.managerStateChanged(managerState) + state.factsChanged(firstFacts(of: key)) + decision(&state)
+        dealings[key] = state
+        return effects.map { .peripheral(key, $0) }
+    }
+
+    /// Where a dealing begins: a device without a link is known from its sightings alone.
+    private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
+        if let known = facts[key] { return known }
+        let device = peripherals.read(key) { ObjectKey(device: key.address, on: $0.values.adapter) }
+        let first = PeripheralState.Facts(device: device)
+        facts[key] = first
+        return first
+    }
+
+    /// Reads from what was decided about a peripheral; `nil` where nothing was.
+    mutating func readDealing<R>(with key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
+        dealings.read(key, body) ?? nil
+    }
+
+    /// BlueZ has told something of a device's object or link.
+    mutating func factsChanged(_ new: PeripheralState.Facts, of key: PeripheralKey) -> [Effect] {
+        guard dealings.read(key, { _ in true }) == true else {
+            if new.isConnected {
+                facts[key] = new
+            } else if !facts.isEmpty {
+                facts[key] = nil
+            }
+            return []
+        }
+        facts[key] = new
+        return peripheral(key) { $0.factsChanged(new) }
+    }
+
+    private mutating func tellPeripherals(
+        _ event: (inout PeripheralState) -> [PeripheralState.Effect]
+    ) -> [Effect] {
+        dealings.keys.flatMap { peripheral($0, event) }
+    }
+
+    /// The manager ends, and with it every dealing.
+    mutating func closePeripherals() -> [Effect] {
+        defer { dealings = KeyedTable() }
+        return tellPeripherals { $0.closed() }
+    }
 }

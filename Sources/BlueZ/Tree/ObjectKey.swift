@@ -1,4 +1,4 @@
-import GATT
+package import GATT
 import Glibc
 
 /// An object of BlueZ in one word: what its path says, without the path.
@@ -26,6 +26,12 @@ package struct ObjectKey: Hashable, Sendable {
     }
 
     init(foreign number: UInt64) { rawValue = ObjectKey.foreign | number }
+
+    /// A device below an adapter; `nil` where the adapter's path does not have BlueZ's form.
+    package init?(device address: BluetoothAddress, on adapter: ObjectKey) {
+        guard adapter.rawValue & ObjectKey.kinds == 0 else { return nil }
+        rawValue = ObjectKey.device | adapter.rawValue | address.rawValue
+    }
 
     package var isDevice: Bool { rawValue & ObjectKey.kinds == ObjectKey.device }
     var isForeign: Bool { rawValue & ObjectKey.kinds == ObjectKey.foreign }

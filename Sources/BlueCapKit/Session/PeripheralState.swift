@@ -1,0 +1,66 @@
+import BlueZ
+import Foundation
+
+/// Names something that a user waits for, such as a read or a discovery. Each is settled exactly once.
+struct OperationID: Hashable, Sendable {
+    let rawValue: UInt64
+}
+
+/// Why an operation failed, in the words of the documented errors.
+enum PeripheralFailure: Equatable, Sendable {
+    case peripheral(PeripheralError)
+
+    var error: any Error {
+        switch self {
+        case .peripheral(let error): error
+        }
+    }
+}
+
+/// All that a manager decides about one peripheral, as a value: what happened goes in, what is to be done comes out.
+///
+/// It puts the peripheral's machines together: what the link does is told to whatever lives on the link. There is one
+/// for each peripheral that was asked for something, from then on until the manager forgets it.
+struct PeripheralState {
+    /// Something fell due, or is to.
+    enum Timer: Hashable, Sendable {
+        /// The time of an operation is up.
+        case operation(OperationID)
+    }
+
+    /// What BlueZ says of the device.
+    struct Facts: Equatable, Sendable {
+        /// Its object; `nil` while BlueZ has none, as before it is heard or after it was dropped.
+        var device: ObjectKey?
+        var isConnected = false
+        var areServicesResolved = false
+    }
+
+    enum Effect: Equatable, Sendable {
+        case startTimer(Timer, TimeInterval)
+        case cancelTimer(Timer)
+        /// Completes what a user waits for.
+        indirect case settle(OperationID, PeripheralFailure?)
+    }
+
+    private(set) var facts = Facts()
+
+    /// BlueZ's device has come, changed or gone, or its daemon with it.
+    mutating func factsChanged(_ new: Facts) -> [Effect] {
+        guard new != facts else { return [] }
+        facts = new
+        return []
+    }
+
+    /// Whether operations can be asked for: the manager's state.
+    mutating func managerStateChanged(_ state: ManagerState) -> [Effect] { [] }
+
+    mutating func fired(_ timer: Timer) -> [Effect] {
+        switch timer {
+        case .operation: []
+        }
+    }
+
+    /// The manager ends: whatever anybody waits for fails, and the link is let go.
+    mutating func closed() -> [Effect] { [] }
+}
