@@ -1,0 +1,91 @@
+import GATT
+
+/// Names an attribute of a peripheral towards users: a service, a characteristic or a descriptor.
+///
+/// It stays the attribute's name for as long as the manager knows the peripheral, also when the attribute gets another
+/// handle; a handle object of the user holds it.
+struct AttributeID: Hashable, Comparable, Sendable {
+    let rawValue: Int
+
+    static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Where an attribute stands on the peripheral: BlueZ's number for it.
+///
+/// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Those above are attributes that have no
+/// object: we make them up from what BlueZ tells elsewhere.
+struct AttributeHandle: Hashable, Comparable, Sendable {
+    let rawValue: UInt32
+
+    init(_ handle: UInt16) { rawValue = UInt32(handle) }
+
+    private init(virtual number: UInt16) { rawValue = 0x1_0000 + UInt32(number) }
+
+    /// The battery that BlueZ keeps to itself (C4): its service and its level.
+    static let batteryService = AttributeHandle(virtual: 0)
+    static let batteryLevel = AttributeHandle(virtual: 1)
+
+    var isVirtual: Bool { rawValue > 0xFFFF }
+    /// The ATT handle; `nil` of a virtual attribute.
+    var attHandle: UInt16? { isVirtual ? nil : UInt16(truncatingIfNeeded: rawValue) }
+
+    static func < (left: AttributeHandle, right: AttributeHandle) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What a peripheral declares about one of its attributes.
+struct AttributeDeclaration: Hashable, Sendable {
+    enum Role: Hashable, Sendable {
+        case service(isPrimary: Bool, includes: [AttributeHandle])
+        case characteristic(of: AttributeHandle, properties: CBCharacteristicProperties)
+        case descriptor(of: AttributeHandle)
+    }
+
+    enum Kind: Hashable, Sendable { case service, characteristic, descriptor }
+
+    let handle: AttributeHandle
+    let uuid: CBUUID
+    let role: Role
+
+    var kind: Kind {
+        switch role {
+        case .service: .service
+        case .characteristic: .characteristic
+        case .descriptor: .descriptor
+        }
+    }
+
+    /// The service of a characteristic, the characteristic of a descriptor.
+    var parent: AttributeHandle? {
+        switch role {
+        case .service: nil
+        case .characteristic(let service, _): service
+        case .descriptor(let characteristic): characteristic
+        }
+    }
+
+    var properties: CBCharacteristicProperties {
+        switch role {
+        case .characteristic(_, let properties): properties
+        case .service, .descriptor: []
+        }
+    }
+}
+
+extension CBUUID {
+    /// Whether BlueZ exports a service with this UUID when the peripheral has one.
+    ///
+    /// It keeps some to itself, because a part of it is their client (5.66: the profiles that claim their service), and
+    /// classes of Bluetooth Classic are among a device's UUIDs, too, which are no services of GATT at all.
+    var isExportedService: Bool {
+        guard let number = assignedNumber else { return true }
+        switch number {
+        // Service classes of SDP.
+        case 0x1000...0x17FF: return false
+        // Generic Access, Human Interface Device, Scan Parameters.
+        case 0x1800, 0x1812, 0x1813: return false
+        // LE Audio: volume, coordinated sets, media, calls, streams, broadcasts, capabilities, common audio, hearing.
+        case 0x1843...0x1855: return false
+        default: return true
+        }
+    }
+}

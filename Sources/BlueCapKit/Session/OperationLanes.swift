@@ -1,0 +1,226 @@
+import Foundation
+
+/// The operations on the attributes of one peripheral: in order on each characteristic, side by side on several.
+///
+/// BlueZ has one operation in flight on a characteristic and answers a second one with `InProgress`. So each
+/// characteristic has a lane: the first operation of it is in flight, the others wait. An operation whose time is up is
+/// finished towards its user at once, and stays at the head of its lane until BlueZ has answered: what came next would
+/// be refused before that. `InProgress` can still come, from another program: the operation is tried again, for about
+/// two seconds altogether.
+///
+/// The lanes are *open* while the attributes are known. What is asked for before waits.
+struct OperationLanes<Request> {
+    struct Operation {
+        let id: OperationID
+        /// The attribute that it works on: the characteristic of the lane, or a descriptor of it.
+        let target: AttributeID
+        let request: Request
+    }
+
+    enum Outcome {
+        case done
+        case failed(OperationFailure)
+    }
+
+    enum Effect {
+        /// Calls BlueZ, and tells when it has answered.
+        case send(Operation)
+        case finish(OperationID, Outcome)
+        /// Tells the lane when so many seconds have passed.
+        case startRetry(AttributeID, TimeInterval)
+        case cancelRetry(AttributeID)
+    }
+
+    private enum Head {
+        case inFlight(Operation)
+        /// The user has been told that its time is up; BlueZ has yet to answer.
+        case abandoned(OperationID)
+        /// Waits to be tried again, so many times after this one.
+        case refused(Operation, isAbandoned: Bool)
+    }
+
+    private struct Lane {
+        var head: Head?
+        var refusals = 0
+        /// Waits until it is known whether its characteristic is still there.
+        var isHeld = false
+        var waiting: [Operation] = []
+        /// How many at the front of `waiting` are gone already.
+        var first = 0
+        var isIdle: Bool { head == nil && first == waiting.count && !isHeld }
+
+        mutating func next() -> Operation? {
+            guard first < waiting.count else { return nil }
+            defer {
+                first += 1
+                // Moving the rest to the front costs the length of it, so it must not be done each time.
+                if first == waiting.count || first >= 64 {
+                    waiting.removeFirst(first)
+                    first = 0
+                }
+            }
+            return waiting[first]
+        }
+
+        mutating func remove(_ id: OperationID) -> Bool {
+            guard let index = waiting[first...].firstIndex(where: { $0.id == id }) else { return false }
+            waiting.remove(at: index)
+            return true
+        }
+    }
+
+    /// After how many seconds an operation is tried again that BlueZ was too busy for.
+    static var retries: [TimeInterval] { [0.05, 0.1, 0.2, 0.4, 0.6, 0.8] }
+
+    private(set) var isOpen = false
+    private var lanes: [AttributeID: Lane] = [:]
+    /// The lanes of all that is not finished.
+    private var places: [OperationID: AttributeID] = [:]
+
+    /// Nothing waits and nothing is in flight.
+    var isIdle: Bool { lanes.isEmpty }
+
+    // MARK: Users
+
+    /// Somebody asks for an operation on a characteristic.
+    mutating func submit(_ operation: Operation, lane: AttributeID) -> [Effect] {
+        places[operation.id] = lane
+        guard isOpen, lanes[lane] == nil else {
+            lanes[lane, default: Lane()].waiting.append(operation)
+            return advance(lane)
+        }
+        lanes[lane] = Lane(head: .inFlight(operation))
+        return [.send(operation)]
+    }
+
+    /// The operation's time is up.
+    mutating func timedOut(_ id: OperationID) -> [Effect] { abandon(id, because: .timedOut) }
+
+    private mutating func abandon(_ id: OperationID, because failure: OperationFailure) -> [Effect] {
+        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return [] }
+        defer { if !lane.isIdle { lanes[key] = lane } }
+        places[id] = nil
+        switch lane.head {
+        case .inFlight(let operation) where operation.id == id:
+            lane.head = .abandoned(id)
+            places[id] = key
+        case .refused(let operation, false) where operation.id == id:
+            // Its turn ends when the pause is over.
+            lane.head = .refused(operation, isAbandoned: true)
+        case .abandoned(id):
+            places[id] = key
+            return []
+        case .inFlight, .abandoned, .refused, nil:
+            guard lane.remove(id) else { return [] }
+        }
+        return [.finish(id, .failed(failure))]
+    }
+
+    // MARK: BlueZ
+
+    /// BlueZ has answered a call. Answers nothing for a call that belongs to a connection of before.
+    mutating func replied(_ id: OperationID, _ failure: OperationFailure?) -> [Effect] {
+        guard let key = places[id], let head = lanes[key]?.head else { return [] }
+        switch head {
+        case .inFlight(let operation) where operation.id == id:
+            if case .busy? = failure, let pause = nextPause(key) {
+                lanes[key]?.head = .refused(operation, isAbandoned: false)
+                return [.startRetry(key, pause)]
+            }
+            places[id] = nil
+            lanes[key]?.head = nil
+            lanes[key]?.refusals = 0
+            return [.finish(id, failure.map { .failed($0) } ?? .done)] + advance(key)
+        case .abandoned(id):
+            places[id] = nil
+            lanes[key]?.head = nil
+            lanes[key]?.refusals = 0
+            return advance(key)
+        case .inFlight, .abandoned, .refused:
+            return []
+        }
+    }
+
+    private mutating func nextPause(_ key: AttributeID) -> TimeInterval? {
+        guard let refusals = lanes[key]?.refusals, refusals < Self.retries.count else { return nil }
+        lanes[key]?.refusals += 1
+        return Self.retries[refusals]
+    }
+
+    /// The pause of a lane is over.
+    mutating func retry(_ key: AttributeID) -> [Effect] {
+        guard case .refused(let operation, let isAbandoned)? = lanes[key]?.head else { return [] }
+        guard isAbandoned || !isOpen || lanes[key]?.isHeld == true else {
+            lanes[key]?.head = .inFlight(operation)
+            return [.send(operation)]
+        }
+        lanes[key]?.head = nil
+        // Back to the front, where it keeps its turn.
+        if !isAbandoned, let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
+        return advance(key)
+    }
+
+    /// Sends the next operation of a lane, if it can go.
+    private mutating func advance(_ key: AttributeID) -> [Effect] {
+        guard var lane = lanes.removeValue(forKey: key) else { return [] }
+        defer { if !lane.isIdle { lanes[key] = lane } }
+        guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.next() else { return [] }
+        lane.head = .inFlight(next)
+        return [.send(next)]
+    }
+
+    // MARK: The link and its attributes
+
+    /// The attributes are known: what waits can go, but for lanes that are held.
+    mutating func open() -> [Effect] {
+        isOpen = true
+        return lanes.keys.sorted().flatMap { advance($0) }
+    }
+
+    /// The attributes are not known any more. What is in flight goes on.
+    mutating func close() { isOpen = false }
+
+    /// The link is lost: everything fails, and what BlueZ still answers is not waited for.
+    mutating func fail(_ failure: OperationFailure) -> [Effect] {
+        isOpen = false
+        return lanes.keys.sorted().flatMap { empty($0, failure) }
+    }
+
+    /// It is in doubt whether the characteristic of a lane is still there: nothing more is sent.
+    mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
+
+    /// The lanes that are held.
+    var heldLanes: [AttributeID] { lanes.keys.filter { lanes[$0]?.isHeld == true }.sorted() }
+
+    /// The characteristic of a lane is there.
+    mutating func release(_ key: AttributeID) -> [Effect] {
+        lanes[key]?.isHeld = false
+        return advance(key)
+    }
+
+    /// The characteristic of a lane is not there any more.
+    mutating func fail(_ key: AttributeID, _ failure: OperationFailure) -> [Effect] { empty(key, failure) }
+
+    private mutating func empty(_ key: AttributeID, _ failure: OperationFailure) -> [Effect] {
+        guard let lane = lanes.removeValue(forKey: key) else { return [] }
+        var effects: [Effect] = []
+        switch lane.head {
+        case .inFlight(let operation):
+            effects.append(.finish(operation.id, .failed(failure)))
+            places[operation.id] = nil
+        case .abandoned(let id):
+            places[id] = nil
+        case .refused(let operation, let isAbandoned):
+            effects.append(.cancelRetry(key))
+            places[operation.id] = nil
+            if !isAbandoned { effects.append(.finish(operation.id, .failed(failure))) }
+        case nil:
+            break
+        }
+        for operation in lane.waiting[lane.first...] {
+            places[operation.id] = nil
+            effects.append(.finish(operation.id, .failed(failure)))
+        }
+        return effects
+    }
+}

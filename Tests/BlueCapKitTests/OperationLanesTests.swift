@@ -1,0 +1,176 @@
+import BlueZ
+import XCTest
+
+@testable import BlueCapKit
+
+final class OperationLanesTests: XCTestCase {
+    private typealias Lanes = OperationLanes<String>
+
+    private var lanes = Lanes()
+    private let lane = AttributeID(rawValue: 1)
+    private let other = AttributeID(rawValue: 2)
+    private let inProgress = OperationFailure(BlueZError(name: "org.bluez.Error.InProgress"))
+
+    override func setUp() { _ = lanes.open() }
+
+    private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
+
+    /// Effects in short: `send 1`, `done 1`, `failed 1`, `retry 1`.
+    private func words(_ effects: [Lanes.Effect]) -> [String] {
+        effects.map { effect in
+            switch effect {
+            case .send(let operation): "send \(operation.id.rawValue)"
+            case .finish(let id, .done): "done \(id.rawValue)"
+            case .finish(let id, .failed(let failure)):
+                failure == .timedOut ? "timed out \(id.rawValue)" : "failed \(id.rawValue)"
+            case .startRetry(let lane, _): "retry \(lane.rawValue)"
+            case .cancelRetry(let lane): "cancel \(lane.rawValue)"
+            }
+        }
+    }
+
+    private func submit(_ number: UInt64, lane: AttributeID? = nil) -> [String] {
+        words(lanes.submit(.init(id: id(number), target: lane ?? self.lane, request: ""), lane: lane ?? self.lane))
+    }
+
+    private func replied(_ number: UInt64, _ failure: OperationFailure? = nil) -> [String] {
+        words(lanes.replied(id(number), failure))
+    }
+
+    // MARK: Order
+
+    func testOperationsOfACharacteristicGoOneAfterTheOther() {
+        XCTAssertEqual(submit(1), ["send 1"])
+        XCTAssertEqual(submit(2), [])
+        XCTAssertEqual(submit(3), [])
+        XCTAssertEqual(replied(1), ["done 1", "send 2"])
+        XCTAssertEqual(replied(2, .refused(BlueZError(name: "x"))), ["failed 2", "send 3"])
+        XCTAssertEqual(replied(3), ["done 3"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testCharacteristicsDoNotWaitForEachOther() {
+        XCTAssertEqual(submit(1), ["send 1"])
+        XCTAssertEqual(submit(2, lane: other), ["send 2"])
+        XCTAssertEqual(submit(3), [])
+        XCTAssertEqual(replied(2), ["done 2"])
+        XCTAssertEqual(replied(1), ["done 1", "send 3"])
+    }
+
+    func testALongLaneKeepsItsOrder() {
+        _ = (1...1_000).map { submit($0) }
+        for number in 1...1_000 as ClosedRange<UInt64> {
+            XCTAssertEqual(replied(number).first, "done \(number)")
+        }
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    // MARK: Time-outs
+
+    func testWhatTimesOutInFlightKeepsItsPlaceUntilBlueZAnswers() {
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(words(lanes.timedOut(id(1))), ["timed out 1"])
+        XCTAssertEqual(words(lanes.timedOut(id(1))), [])
+        XCTAssertEqual(replied(1), ["send 2"], "The late reply settles nothing, and frees the lane.")
+        XCTAssertEqual(replied(1), [])
+        XCTAssertEqual(replied(2), ["done 2"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testWhatTimesOutWhileItWaitsIsNeverSent() {
+        _ = submit(1)
+        _ = submit(2)
+        _ = submit(3)
+        XCTAssertEqual(words(lanes.timedOut(id(2))), ["timed out 2"])
+        XCTAssertEqual(replied(1), ["done 1", "send 3"])
+    }
+
+    func testTheTimeOfWhatIsFinishedSaysNothing() {
+        _ = submit(1)
+        _ = replied(1)
+        XCTAssertEqual(words(lanes.timedOut(id(1))), [])
+    }
+
+    // MARK: Busy
+
+    func testABusyCharacteristicIsTriedAgainBeforeWhatWaits() {
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(replied(1, inProgress), ["retry 1"])
+        XCTAssertEqual(words(lanes.retry(lane)), ["send 1"])
+        XCTAssertEqual(replied(1), ["done 1", "send 2"])
+    }
+
+    func testABusyCharacteristicIsNotTriedForEver() {
+        _ = submit(1)
+        for _ in Lanes.retries {
+            XCTAssertEqual(replied(1, inProgress), ["retry 1"])
+            XCTAssertEqual(words(lanes.retry(lane)), ["send 1"])
+        }
+        XCTAssertEqual(replied(1, inProgress), ["failed 1"])
+        XCTAssertLessThan(Lanes.retries.reduce(0, +), 2.5)
+    }
+
+    func testWhatTimesOutInAPauseIsNotTriedAgain() {
+        _ = submit(1)
+        _ = submit(2)
+        _ = replied(1, inProgress)
+        XCTAssertEqual(words(lanes.timedOut(id(1))), ["timed out 1"])
+        XCTAssertEqual(words(lanes.retry(lane)), ["send 2"])
+    }
+
+    // MARK: Link and attributes
+
+    func testWhatIsAskedForBeforeTheAttributesAreKnownWaits() {
+        lanes.close()
+        XCTAssertEqual(submit(1), [])
+        XCTAssertEqual(submit(2, lane: other), [])
+        XCTAssertEqual(words(lanes.open()), ["send 1", "send 2"])
+    }
+
+    func testALostLinkFailsEverythingOnce() {
+        _ = submit(1)
+        _ = submit(2)
+        _ = submit(3, lane: other)
+        _ = replied(3, inProgress)
+        XCTAssertEqual(words(lanes.fail(.linkLost)), ["failed 1", "failed 2", "cancel 2", "failed 3"])
+        XCTAssertTrue(lanes.isIdle)
+        XCTAssertEqual(replied(1), [])
+        XCTAssertEqual(words(lanes.retry(other)), [])
+        _ = lanes.open()
+        XCTAssertEqual(submit(4), ["send 4"], "What BlueZ still owes does not hold up a new connection.")
+        XCTAssertEqual(replied(1), [])
+    }
+
+    func testAHeldLaneWaitsAndIsReleasedOrFails() {
+        lanes.hold(lane)
+        lanes.hold(other)
+        XCTAssertEqual(submit(1), [])
+        XCTAssertEqual(submit(2, lane: other), [])
+        XCTAssertEqual(lanes.heldLanes, [lane, other])
+        XCTAssertEqual(words(lanes.release(lane)), ["send 1"])
+        XCTAssertEqual(words(lanes.fail(other, .invalidated)), ["failed 2"])
+        XCTAssertEqual(lanes.heldLanes, [])
+        XCTAssertEqual(replied(1), ["done 1"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testAPauseThatEndsWithoutLinkKeepsTheTurn() {
+        _ = submit(1)
+        _ = submit(2)
+        _ = replied(1, inProgress)
+        lanes.close()
+        XCTAssertEqual(words(lanes.retry(lane)), [])
+        XCTAssertEqual(words(lanes.open()), ["send 1"])
+        XCTAssertEqual(replied(1), ["done 1", "send 2"])
+    }
+
+    func testTheSentenceWithoutALinkIsALostLink() {
+        XCTAssertEqual(
+            OperationFailure(BlueZError(name: "org.bluez.Error.Failed", message: "Not connected")), .linkLost)
+        XCTAssertEqual(OperationFailure(BlueZError(name: "org.bluez.Error.NotConnected")), .linkLost)
+        XCTAssertEqual(
+            OperationFailure(BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject")), .invalidated)
+    }
+}
