@@ -1,0 +1,139 @@
+import Foundation
+
+/// What happens without anybody here having asked for it.
+extension ConnectionMachine {
+    // MARK: The link
+
+    mutating func connectedChanged(_ isUp: Bool) -> [Effect] {
+        isLinkUp = isUp
+        switch state {
+        case .connecting(_, .confirming):
+            return isUp ? linkUp(isOurs: true) : []
+        case .connecting(_, .underWay), .cancelling:
+            // The reply decides: before it BlueZ has no ATT link, and may still fail.
+            return []
+        case .connecting(_, .queued):
+            return isUp ? [.cancelConnect] + linkUp(isOurs: false) : []
+        case .waiting(.delay):
+            return isUp ? cancel(.delay) + linkUp(isOurs: false) : []
+        case .waiting(.backOff), .seeking:
+            return isUp ? linkUp(isOurs: false) : []
+        case .connected:
+            return isUp ? [] : lost(.disconnected)
+        case .disconnecting(let ending):
+            return isUp ? [] : settle(ending)
+        case .disconnected:
+            guard isUp, abandoned != nil else { return [] }
+            abandoned = nil
+            return [.callDisconnect]
+        case .waiting(.power), .closed:
+            return []
+        }
+    }
+
+    private mutating func lost(_ loss: LinkLoss) -> [Effect] {
+        state = .disconnected
+        isOurs = false
+        return cancel(.stability) + [.linkWentDown(loss)] + tell(.disconnected)
+    }
+
+    mutating func disconnectReplied() -> [Effect] {
+        guard case .disconnecting(let ending) = state, !isLinkUp else { return [] }
+        return settle(ending)
+    }
+
+    // MARK: The device
+
+    mutating func deviceAppeared(isConnected: Bool) -> [Effect] {
+        isPresent = true
+        guard state == .seeking else { return isConnected == isLinkUp ? [] : connectedChanged(isConnected) }
+        isLinkUp = isConnected
+        // The discovery goes on until the link is up, or BlueZ might drop the device once more.
+        return cancel(.seeking) + found()
+    }
+
+    private mutating func found() -> [Effect] {
+        guard !isLinkUp else { return linkUp(isOurs: false) }
+        lastAttempt += 1
+        state = .connecting(lastAttempt, .queued)
+        return [.callConnect(lastAttempt)]
+    }
+
+    mutating func deviceDisappeared() -> [Effect] {
+        isPresent = false
+        isLinkUp = false
+        switch state {
+        case .connecting(_, .confirming): return attemptFailed(.noLink)
+        case .connected: return lost(.disconnected)
+        case .disconnecting(let ending): return settle(ending)
+        // A call that is under way is answered, or runs out of time.
+        case .disconnected, .waiting, .seeking, .connecting, .cancelling, .closed: return []
+        }
+    }
+
+    // MARK: The adapter
+
+    mutating func adapterCame() -> [Effect] {
+        isUsable = true
+        guard state == .waiting(.power) else { return [] }
+        return beginTry()
+    }
+
+    /// Ends what is under way, with one report. Whoever merely waits goes on waiting.
+    mutating func adapterWent() -> [Effect] {
+        guard isUsable else { return [] }
+        isUsable = false
+        isLinkUp = false
+        abandoned = nil
+        switch state {
+        case .disconnected, .waiting(.delay), .waiting(.power), .closed:
+            return []
+        case .waiting(.backOff), .seeking:
+            state = .disconnected
+            return endTry() + tell(.disconnected)
+        case .connecting:
+            state = .disconnected
+            return [.cancelConnect] + endTry() + tell(.disconnected)
+        case .connected:
+            return lost(.adapterLost)
+        case .cancelling(_, let ending), .disconnecting(let ending):
+            return settle(ending)
+        }
+    }
+
+    // MARK: Time
+
+    mutating func fired(_ timer: Timer) -> [Effect] {
+        timers.remove(timer)
+        switch (timer, state) {
+        case (.pause, _):
+            return resumeScan()
+        case (.delay, .waiting(.delay)):
+            return beginTry()
+        case (.retry, .waiting(.backOff)):
+            return attempt()
+        case (.confirmation, .connecting(_, .confirming)):
+            return attemptFailed(.noLink)
+        case (.seeking, .seeking):
+            let effects: [Effect] = isSeeking ? [.stopSeeking] : []
+            isSeeking = false
+            return effects + attemptFailed(.notHeard)
+        case (.timeout, .waiting(.backOff)), (.timeout, .seeking):
+            return endTry() + settle(Ending(report: .timedOut, next: .rest))
+        case (.timeout, .connecting(let attempt, let progress)):
+            return endTry() + cancelAttempt(attempt, progress, Ending(report: .timedOut, next: .rest))
+        case (.cancellation, .cancelling(let attempt, let ending)):
+            abandoned = attempt
+            return isLinkUp ? drop(ending, calling: true) : settle(ending)
+        case (.drop, .disconnecting(let ending)):
+            return settle(ending)
+        case (.stability, .connected):
+            fruitlessTries = 0
+            return []
+        case (.delay, _), (.retry, _), (.confirmation, _), (.seeking, _), (.timeout, _), (.cancellation, _),
+            (.drop, _), (.stability, _):
+            // It ran out while what it watched over was ending.
+            return []
+        }
+    }
+}

@@ -1,0 +1,479 @@
+import XCTest
+
+@testable import BlueCapKit
+
+/// The table of `ConnectionMachine`: what each event leads to.
+final class ConnectionMachineTests: XCTestCase {
+    private typealias Machine = ConnectionMachine
+
+    private let transient = ConnectionFailure(
+        cause: .transient,
+        failure: BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
+    private let busy = ConnectionFailure(
+        cause: .busy, failure: BusFailure(name: "org.bluez.Error.Failed", message: "Operation already in progress"))
+    private let unknown = ConnectionFailure(
+        cause: .other, failure: BusFailure(name: "org.bluez.Error.Failed", message: "Something new"))
+    private let notFound = ConnectionFailure(
+        cause: .notFound, failure: BusFailure(name: "org.freedesktop.DBus.Error.UnknownObject", message: ""))
+    private let refusal = ConnectionFailure(
+        cause: .authentication, failure: BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: ""))
+    private let cancelled = ConnectionFailure(
+        cause: .cancelled, failure: BusFailure(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
+
+    private func machine(isUsable: Bool = true, isPresent: Bool = true, isLinkUp: Bool = false) -> ConnectionMachine {
+        Machine(backOff: BackOff(seed: 1), isUsable: isUsable, isPresent: isPresent, isLinkUp: isLinkUp)
+    }
+
+    private func connecting(timeout: TimeInterval? = nil, retries: UInt = .max) -> ConnectionMachine {
+        var machine = machine()
+        _ = machine.event(
+            .connectAsked(ConnectionPolicy(timeoutRetries: retries, disconnectRetries: retries, timeout: timeout)))
+        _ = machine.event(.connectStarted(1))
+        // Most tests are not about the rest of scans.
+        _ = machine.event(.timerFired(.pause))
+        return machine
+    }
+
+    private func connected(timeout: TimeInterval? = nil, retries: UInt = .max) -> ConnectionMachine {
+        var machine = connecting(timeout: timeout, retries: retries)
+        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.connectReplied(1, nil))
+        XCTAssertEqual(machine.state, .connected)
+        return machine
+    }
+
+    // MARK: The plain way
+
+    func testAConnectIsCalledAndItsReplyReportsTheLink() {
+        var machine = machine()
+        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
+        XCTAssertEqual(
+            machine.event(.connectStarted(1)), [.startTimer(.timeout, 10), .pauseScan, .startTimer(.pause, 3)])
+        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, nil)),
+            [
+                .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .startTimer(.stability, 3), .linkWentUp,
+                .report(1, .connected),
+            ])
+        XCTAssertTrue(machine.isOurs)
+    }
+
+    func testTheTimeOutBeginsWhenTheCallsTurnHasCome() {
+        var machine = machine()
+        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.callConnect(1)])
+        XCTAssertFalse(machine.timers.contains(.timeout))
+        XCTAssertEqual(machine.event(.connectStarted(1)).first, .startTimer(.timeout, 10))
+        XCTAssertEqual(machine.event(.connectStarted(1)), [])
+    }
+
+    func testALostLinkIsReportedOnceAndFailsWhatIsUnderWay() {
+        var machine = connected()
+        XCTAssertEqual(
+            machine.event(.connectedChanged(false)),
+            [.cancelTimer(.stability), .linkWentDown(.disconnected), .report(1, .disconnected)])
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [])
+        XCTAssertEqual(machine.event(.deviceDisappeared), [])
+        XCTAssertEqual(machine.event(.adapterUsable(false)), [])
+    }
+
+    func testARemovedDeviceIsALostLink() {
+        var machine = connected()
+        XCTAssertEqual(
+            machine.event(.deviceDisappeared),
+            [.cancelTimer(.stability), .linkWentDown(.disconnected), .report(1, .disconnected)])
+    }
+
+    // MARK: Counts
+
+    func testTimeOutsInARowBeyondTheCountGiveUp() {
+        var machine = connecting(timeout: 10, retries: 1)
+        for attempt in 1...2 as ClosedRange<UInt32> {
+            XCTAssertTrue(machine.event(.timerFired(.timeout)).contains(.cancelConnect))
+            let effects = machine.event(.connectReplied(attempt, cancelled))
+            if attempt == 1 {
+                XCTAssertEqual(effects, [.cancelTimer(.cancellation), .report(1, .timedOut)])
+                XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
+                _ = machine.event(.connectStarted(2))
+            } else {
+                XCTAssertEqual(
+                    effects,
+                    [.cancelTimer(.cancellation), .report(1, .gaveUp(after: .timeouts)), .finishStream(1)])
+            }
+        }
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testAConnectionCountsTimeOutsAnew() {
+        var machine = connecting(timeout: 10, retries: 1)
+        _ = machine.event(.timerFired(.timeout))
+        _ = machine.event(.connectReplied(1, cancelled))
+        _ = machine.event(.reconnectAsked(delay: 0))
+        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.connectReplied(2, nil))
+        XCTAssertEqual(machine.timeouts, 0)
+        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
+    }
+
+    func testDisconnectionsBeyondTheCountGiveUp() {
+        var machine = connected(retries: 0)
+        XCTAssertEqual(
+            machine.event(.connectedChanged(false)),
+            [
+                .cancelTimer(.stability), .linkWentDown(.disconnected),
+                .report(1, .gaveUp(after: .disconnections)), .finishStream(1),
+            ])
+    }
+
+    // MARK: Back-off (B3, B8)
+
+    func testTransientFailuresAreRetriedSilentlyWithABackOff() {
+        var machine = connecting(timeout: 30)
+        var waits: [TimeInterval] = []
+        for attempt in 1...7 as ClosedRange<UInt32> {
+            let effects = machine.event(.connectReplied(attempt, transient))
+            for case .startTimer(.retry, let seconds) in effects { waits.append(seconds) }
+            XCTAssertEqual(effects.count, 1)
+            XCTAssertEqual(machine.event(.timerFired(.retry)), [.callConnect(attempt + 1)])
+        }
+        for (wait, step) in zip(waits, BackOff.steps + [4]) { XCTAssertEqual(wait, step, accuracy: step * 0.25) }
+        XCTAssertEqual(machine.failures.map(\.failure.message), Array(repeating: transient.failure.message, count: 7))
+    }
+
+    // MARK: Scans rest
+
+    func testScansRestForASecondOrThreeWhenAnAttemptBegins() {
+        var machine = machine()
+        _ = machine.event(.connectAsked(ConnectionPolicy()))
+        XCTAssertEqual(machine.event(.connectStarted(1)), [.pauseScan, .startTimer(.pause, 3)])
+        XCTAssertEqual(machine.event(.timerFired(.pause)), [.resumeScan])
+        _ = machine.event(.connectReplied(1, transient))
+        _ = machine.event(.timerFired(.retry))
+        XCTAssertEqual(machine.event(.connectStarted(2)), [.pauseScan, .startTimer(.pause, 3)])
+        _ = machine.event(.connectReplied(2, transient))
+        _ = machine.event(.timerFired(.retry))
+        XCTAssertEqual(
+            machine.event(.connectStarted(3)), [.cancelTimer(.pause), .startTimer(.pause, 3)],
+            "They are not woken for the back-off.")
+        _ = machine.event(.disconnectAsked)
+        XCTAssertFalse(machine.isPausing)
+    }
+
+    func testARefusalThatNoRetryCuresIsAFailureAtOnce() {
+        var machine = connecting(timeout: 30)
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, refusal)),
+            [.cancelTimer(.timeout), .reportFailure(1, .refused(refusal.failure))])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testAnUnknownRefusalIsRetriedTwice() {
+        var machine = connecting()
+        for attempt in 1...2 as ClosedRange<UInt32> {
+            _ = machine.event(.connectReplied(attempt, unknown))
+            _ = machine.event(.timerFired(.retry))
+        }
+        XCTAssertEqual(machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .refused(unknown.failure)))
+    }
+
+    func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {
+        var machine = connecting()
+        for attempt in 1...4 as ClosedRange<UInt32> {
+            XCTAssertFalse(machine.event(.connectReplied(attempt, busy)).contains(.callDisconnect))
+            _ = machine.event(.timerFired(.retry))
+        }
+        XCTAssertTrue(machine.event(.connectReplied(5, busy)).contains(.callDisconnect))
+    }
+
+    func testReconnectingIsHeldUpMoreAfterEachFruitlessTry() {
+        var machine = connecting(timeout: 1)
+        var waits: [TimeInterval] = []
+        for _ in 1...4 {
+            _ = machine.event(.timerFired(.timeout))
+            _ = machine.event(.connectReplied(machine.lastAttempt, cancelled))
+            for case .startTimer(.delay, let seconds) in machine.event(.reconnectAsked(delay: 0)) {
+                waits.append(seconds)
+                _ = machine.event(.timerFired(.delay))
+            }
+            _ = machine.event(.connectStarted(machine.lastAttempt))
+        }
+        XCTAssertEqual(waits.count, 3, "The first reconnect is not held up.")
+        for (wait, step) in zip(waits, BackOff.steps) { XCTAssertEqual(wait, step, accuracy: step * 0.25) }
+    }
+
+    func testAConnectionThatHeldClearsTheBackOff() {
+        var machine = connected()
+        for round in 1...3 {
+            _ = machine.event(.timerFired(.stability))
+            _ = machine.event(.connectedChanged(false))
+            XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(machine.lastAttempt)], "\(round)")
+            _ = machine.event(.connectedChanged(true))
+            _ = machine.event(.connectReplied(machine.lastAttempt, nil))
+        }
+    }
+
+    func testAPeripheralThatDropsEachLinkAtOnceIsNotHammered() {
+        var machine = connected()
+        _ = machine.event(.connectedChanged(false))
+        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
+        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.connectReplied(2, nil))
+        _ = machine.event(.connectedChanged(false))
+        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)).count, 1)
+        XCTAssertEqual(machine.state, .waiting(.delay))
+    }
+
+    // MARK: Taking back (B2)
+
+    func testATimeOutIsReportedWhenBlueZHasLetGo() {
+        var machine = connecting(timeout: 10)
+        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.cancelConnect, .startTimer(.cancellation, 8)])
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, cancelled)), [.cancelTimer(.cancellation), .report(1, .timedOut)])
+    }
+
+    func testALinkThatCameTooLateIsEnded() {
+        var machine = connecting(timeout: 10)
+        _ = machine.event(.timerFired(.timeout))
+        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, nil)),
+            [.cancelTimer(.cancellation), .callDisconnect, .startTimer(.drop, 6)])
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .timedOut)])
+    }
+
+    func testADaemonThatNeverAnswersIsWaitedForNoLongerThanTheLimit() {
+        var machine = connecting(timeout: 10)
+        _ = machine.event(.timerFired(.timeout))
+        XCTAssertEqual(machine.event(.timerFired(.cancellation)), [.report(1, .timedOut)])
+        // Much later the link comes after all, and nobody wants it.
+        XCTAssertEqual(machine.event(.connectedChanged(true)), [.callDisconnect])
+        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testALateReplyOfAnOlderAttemptIsHarmless() {
+        var machine = connecting(timeout: 10)
+        _ = machine.event(.timerFired(.timeout))
+        _ = machine.event(.timerFired(.cancellation))
+        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.callConnect(2)])
+        let before = machine
+        XCTAssertEqual(machine.event(.connectReplied(1, transient)), [])
+        XCTAssertEqual(machine.state, before.state)
+    }
+
+    func testAReconnectDuringTheTakingBackFollowsTheReport() {
+        var machine = connecting(timeout: 10)
+        _ = machine.event(.timerFired(.timeout))
+        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [])
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, cancelled)),
+            [.cancelTimer(.cancellation), .report(1, .timedOut), .callConnect(2)])
+    }
+
+    // MARK: disconnect (B2a)
+
+    func testADisconnectFailsWhatIsUnderWayAtOnceAndIsReportedWhenTheLinkHasEnded() {
+        var machine = connected()
+        XCTAssertEqual(
+            machine.event(.disconnectAsked),
+            [.cancelTimer(.stability), .linkWentDown(.forced), .callDisconnect, .startTimer(.drop, 6)])
+        XCTAssertEqual(machine.event(.disconnectAsked), [])
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced)])
+        XCTAssertEqual(machine.event(.disconnectReplied), [])
+    }
+
+    func testADisconnectWithoutAConnectionFails() {
+        var machine = machine()
+        XCTAssertEqual(machine.event(.disconnectAsked), [.reportFailure(0, .notConnected)])
+    }
+
+    func testADisconnectWhileConnectingTakesTheAttemptBack() {
+        var machine = connecting(timeout: 10)
+        XCTAssertEqual(
+            machine.event(.disconnectAsked),
+            [.cancelTimer(.timeout), .cancelConnect, .startTimer(.cancellation, 8)])
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, cancelled)), [.cancelTimer(.cancellation), .report(1, .forced)])
+    }
+
+    func testADisconnectEndsEveryKindOfWaiting() {
+        var waitsForPower = machine(isUsable: false)
+        _ = waitsForPower.event(.connectAsked(ConnectionPolicy()))
+        XCTAssertEqual(waitsForPower.event(.disconnectAsked), [.report(1, .forced)])
+
+        var waitsForDelay = machine()
+        _ = waitsForDelay.event(.reconnectAsked(delay: 5))
+        XCTAssertEqual(waitsForDelay.event(.disconnectAsked), [.cancelTimer(.delay), .report(0, .forced)])
+
+        var waitsToRetry = connecting()
+        _ = waitsToRetry.event(.connectReplied(1, transient))
+        XCTAssertEqual(waitsToRetry.event(.disconnectAsked), [.cancelTimer(.retry), .report(1, .forced)])
+
+        var seeks = machine(isPresent: false)
+        _ = seeks.event(.connectAsked(ConnectionPolicy()))
+        XCTAssertEqual(seeks.event(.disconnectAsked), [.cancelTimer(.seeking), .stopSeeking, .report(1, .forced)])
+        for machine in [waitsForPower, waitsForDelay, waitsToRetry, seeks] {
+            XCTAssertEqual(machine.state, .disconnected)
+        }
+    }
+
+    func testAConnectDuringADisconnectWaitsForTheEndOfTheLink() {
+        var machine = connected()
+        _ = machine.event(.disconnectAsked)
+        XCTAssertEqual(
+            machine.event(.connectAsked(ConnectionPolicy())), [.report(1, .forced), .finishStream(1)])
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .callConnect(2)])
+        XCTAssertEqual(machine.event(.disconnectReplied), [])
+    }
+
+    func testADisconnectThatNobodyAnswersEndsAtItsLimit() {
+        var machine = connected()
+        _ = machine.event(.disconnectAsked)
+        XCTAssertEqual(machine.event(.timerFired(.drop)), [.report(1, .forced)])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testTerminateForgetsAtOnceAndFinishesAfterTheLastEvent() {
+        var machine = connected()
+        XCTAssertEqual(machine.event(.terminateAsked).last, .forget)
+        XCTAssertEqual(
+            machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced), .finishStream(1)])
+        XCTAssertEqual(machine.event(.terminateAsked), [.forget])
+    }
+
+    // MARK: Seeking (B4)
+
+    func testADeviceThatBlueZDroppedIsSoughtAndDiscoveryLastsUntilTheLink() {
+        var machine = connecting(timeout: 30)
+        _ = machine.event(.deviceDisappeared)
+        XCTAssertEqual(machine.event(.connectReplied(1, notFound)), [.seek, .startTimer(.seeking, 10)])
+        XCTAssertEqual(
+            machine.event(.deviceAppeared(isConnected: false)), [.cancelTimer(.seeking), .callConnect(2)])
+        _ = machine.event(.connectStarted(2))
+        _ = machine.event(.connectedChanged(true))
+        XCTAssertEqual(
+            machine.event(.connectReplied(2, nil)),
+            [.cancelTimer(.timeout), .stopSeeking, .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
+    }
+
+    func testASearchIsBoundedAndThenRepeatedAfterABackOff() {
+        var machine = machine(isPresent: false)
+        XCTAssertEqual(machine.event(.connectAsked(ConnectionPolicy())), [.seek, .startTimer(.seeking, 10)])
+        let effects = machine.event(.timerFired(.seeking))
+        XCTAssertEqual(effects.first, .stopSeeking)
+        XCTAssertEqual(machine.state, .waiting(.backOff))
+        XCTAssertEqual(machine.event(.timerFired(.retry)), [.seek, .startTimer(.seeking, 10)])
+    }
+
+    func testASearchEndsWithTheTimeOut() {
+        var machine = machine(isPresent: false)
+        XCTAssertEqual(
+            machine.event(.connectAsked(ConnectionPolicy(timeout: 5))),
+            [.seek, .startTimer(.timeout, 5), .startTimer(.seeking, 10)])
+        XCTAssertEqual(
+            machine.event(.timerFired(.timeout)), [.cancelTimer(.seeking), .stopSeeking, .report(1, .timedOut)])
+    }
+
+    // MARK: Adopting (B5)
+
+    func testALinkThatIsThereAlreadyIsAdoptedWithoutAConnect() {
+        var machine = machine(isLinkUp: true)
+        XCTAssertEqual(
+            machine.event(.connectAsked(ConnectionPolicy())),
+            [.startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
+        XCTAssertFalse(machine.isOurs)
+        XCTAssertFalse(machine.event(.closed(keepingLinks: false)).contains(.callDisconnect))
+    }
+
+    func testALinkThatSomebodyElseOpensMeanwhileIsAdopted() {
+        var machine = connecting()
+        _ = machine.event(.connectReplied(1, busy))
+        XCTAssertEqual(
+            machine.event(.connectedChanged(true)),
+            [.cancelTimer(.retry), .startTimer(.stability, 3), .linkWentUp, .report(1, .connected)])
+    }
+
+    func testASecondConnectTakesOver() {
+        var machine = connected()
+        XCTAssertEqual(
+            machine.event(.connectAsked(ConnectionPolicy())), [.finishStream(1), .report(2, .connected)])
+
+        var tries = connecting(timeout: 10)
+        XCTAssertEqual(
+            tries.event(.connectAsked(ConnectionPolicy(timeout: 3))),
+            [.cancelTimer(.timeout), .finishStream(1), .startTimer(.timeout, 3)])
+    }
+
+    // MARK: Replies that are not true (B6)
+
+    func testAGoodReplyWaitsForItsLink() {
+        var machine = connecting()
+        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [.startTimer(.confirmation, 2)])
+        XCTAssertEqual(machine.event(.connectedChanged(true)).suffix(2), [.linkWentUp, .report(1, .connected)])
+        XCTAssertTrue(machine.isOurs)
+    }
+
+    func testAGoodReplyWithoutALinkIsATransientFailure() {
+        var machine = connecting()
+        _ = machine.event(.connectReplied(1, nil))
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [])
+        _ = machine.event(.timerFired(.confirmation))
+        XCTAssertEqual(machine.state, .waiting(.backOff))
+        XCTAssertEqual(machine.failures, [.noLink])
+    }
+
+    // MARK: The adapter (F1, F2)
+
+    func testAnAdapterThatGoesEndsWhatIsUnderWayOnceAndTheNextTryWaitsForIt() {
+        let cases: [(ConnectionMachine, [Machine.Effect])] = [
+            (connecting(timeout: 9), [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)]),
+            (connected(), [.cancelTimer(.stability), .linkWentDown(.adapterLost), .report(1, .disconnected)]),
+        ]
+        for (start, effects) in cases {
+            var machine = start
+            XCTAssertEqual(machine.event(.adapterUsable(false)), effects)
+            XCTAssertEqual(machine.event(.adapterUsable(false)), [])
+            XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [])
+            XCTAssertEqual(machine.state, .waiting(.power))
+            XCTAssertEqual(machine.event(.adapterUsable(true)), [.callConnect(2)])
+        }
+    }
+
+    func testAnAdapterThatGoesCompletesWhatWasEnding() {
+        var times = connecting(timeout: 10)
+        _ = times.event(.timerFired(.timeout))
+        XCTAssertEqual(times.event(.adapterUsable(false)), [.cancelTimer(.cancellation), .report(1, .timedOut)])
+        var ends = connected()
+        _ = ends.event(.disconnectAsked)
+        XCTAssertEqual(ends.event(.adapterUsable(false)), [.cancelTimer(.drop), .report(1, .forced)])
+    }
+
+    // MARK: The end (B7)
+
+    func testAManagerThatGoesEndsTheLinksItOpened() {
+        var own = connected()
+        XCTAssertEqual(
+            own.event(.closed(keepingLinks: false)),
+            [.linkWentDown(.forced), .callDisconnect, .cancelTimer(.stability), .finishStream(1)])
+        var kept = connected()
+        XCTAssertFalse(kept.event(.closed(keepingLinks: true)).contains(.callDisconnect))
+        var tries = connecting()
+        XCTAssertEqual(tries.event(.closed(keepingLinks: true)), [.cancelConnect, .finishStream(1)])
+        XCTAssertEqual(
+            tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .notConnected), .finishStream(2)])
+    }
+
+    // MARK: Laws
+
+    /// Whatever happens in whatever order: timers that run are known, every stream finishes once, links go up and down in
+    /// turn, searches and pauses end, and a machine that is left alone comes to rest.
+    func testLawsHoldForEventsInAnyOrder() {
+        for seed in 1...400 as ClosedRange<UInt64> {
+            var play = MachinePlay(seed: seed)
+            for _ in 0..<200 { play.step() }
+            play.end()
+            XCTAssertEqual(play.faults, [], "seed \(seed): \(play.history.suffix(12))")
+        }
+    }
+}

@@ -1,0 +1,124 @@
+@testable import BlueCapKit
+
+/// Plays a `ConnectionMachine` at random, as a world that keeps its own rules, and notes where the machine breaks one.
+struct MachinePlay {
+    private(set) var machine = ConnectionMachine(
+        backOff: BackOff(seed: 1), isUsable: true, isPresent: true, isLinkUp: false)
+    private(set) var faults: [String] = []
+    private(set) var history: [ConnectionMachine.Event] = []
+    private var generator: Seeded
+    private var timers: Set<ConnectionMachine.Timer> = []
+    private var pendingConnects: Set<ConnectionMachine.Attempt> = []
+    private var openStreams: Set<ConnectionMachine.ConnectionNumber> = []
+    private var isUp = false
+    private var isSeeking = false
+    private var isPausing = false
+
+    init(seed: UInt64) { generator = Seeded(state: seed) }
+
+    mutating func step() {
+        let failures: [ConnectionFailure?] = [
+            nil, nil,
+            ConnectionFailure(cause: .transient, failure: BusFailure(name: "", message: "")),
+            ConnectionFailure(cause: .notFound, failure: BusFailure(name: "", message: "")),
+            ConnectionFailure(cause: .busy, failure: BusFailure(name: "", message: "")),
+            ConnectionFailure(cause: .authentication, failure: BusFailure(name: "", message: "")),
+            ConnectionFailure(cause: .other, failure: BusFailure(name: "", message: "")),
+        ]
+        switch Int.random(in: 0..<16, using: &generator) {
+        case 0:
+            send(.connectAsked(ConnectionPolicy(timeoutRetries: 2, disconnectRetries: 2, timeout: 10)))
+        case 1: send(.reconnectAsked(delay: Bool.random(using: &generator) ? 0 : 1))
+        case 2: send(.disconnectAsked)
+        case 3: send(Int.random(in: 0..<4, using: &generator) == 0 ? .terminateAsked : .disconnectReplied)
+        case 4: send(.connectStarted(machine.lastAttempt))
+        case 5, 6, 7, 8:
+            guard let attempt = pendingConnects.randomElement(using: &generator) else { return }
+            pendingConnects.remove(attempt)
+            send(.connectReplied(attempt, failures.randomElement(using: &generator)!))
+        case 9, 10: send(.connectedChanged(Bool.random(using: &generator)))
+        case 11: send(.deviceAppeared(isConnected: Bool.random(using: &generator)))
+        case 12: send(.deviceDisappeared)
+        case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &generator) > 0))
+        default:
+            guard let timer = timers.randomElement(using: &generator) else { return }
+            timers.remove(timer)
+            send(.timerFired(timer))
+        }
+    }
+
+    /// Nothing is wanted any more and nobody answers: only timers are left.
+    mutating func end() {
+        send(.disconnectAsked)
+        for _ in 0..<20 {
+            guard let timer = timers.min(by: { "\($0)" < "\($1)" }) else { break }
+            timers.remove(timer)
+            send(.timerFired(timer))
+        }
+        check(machine.state == .disconnected, "rests in \(machine.state)")
+        check(!isSeeking, "seeks for ever")
+        check(!isPausing, "scans rest for ever")
+        check(!isUp, "the link is taken for up")
+        send(.closed(keepingLinks: false))
+        check(openStreams.isEmpty, "a stream stays open")
+    }
+
+    private mutating func send(_ event: ConnectionMachine.Event) {
+        history.append(event)
+        if case .connectAsked = event { openStreams.insert(machine.number + 1) }
+        for effect in machine.event(event) { took(effect) }
+        check(timers == machine.timers, "timers \(timers) are not \(machine.timers)")
+        check(isUp == (machine.state == .connected), "link \(isUp) in \(machine.state)")
+        check(isSeeking == machine.isSeeking && isPausing == machine.isPausing, "search or pause is lost track of")
+        check(isPausing == timers.contains(.pause), "a pause without an end")
+        switch machine.state {
+        case .disconnected, .waiting(.power): check(timers.isEmpty && !isSeeking && !isPausing, "no rest at rest")
+        case .waiting(.delay): check(timers == [.delay], "waits without a timer")
+        case .waiting(.backOff): check(timers.contains(.retry), "waits without a timer")
+        case .seeking: check(timers.contains(.seeking) && isSeeking, "seeks without a timer")
+        case .connecting(let attempt, .confirming):
+            check(timers.contains(.confirmation) && !pendingConnects.contains(attempt), "confirms without a timer")
+        case .connecting(let attempt, _): check(pendingConnects.contains(attempt), "waits for a reply to nothing")
+        case .cancelling: check(timers == [.cancellation], "cancels without a timer")
+        case .disconnecting: check(timers == [.drop], "ends without a timer")
+        case .connected: check(timers.isSubset(of: [.stability]), "a timer too many")
+        case .closed: check(timers.isEmpty, "a timer outlives the manager")
+        }
+    }
+
+    private mutating func took(_ effect: ConnectionMachine.Effect) {
+        switch effect {
+        case .callConnect(let attempt): check(pendingConnects.insert(attempt).inserted, "an attempt twice")
+        case .cancelConnect, .callDisconnect, .forget: break
+        case .startTimer(let timer, let seconds):
+            check(seconds > 0 && seconds.isFinite, "\(timer) of \(seconds) s")
+            timers.insert(timer)
+        case .cancelTimer(let timer): check(timers.remove(timer) != nil, "cancels \(timer), which does not run")
+        case .seek: toggle(\.isSeeking, to: true, "search")
+        case .stopSeeking: toggle(\.isSeeking, to: false, "search")
+        case .pauseScan: toggle(\.isPausing, to: true, "pause")
+        case .resumeScan: toggle(\.isPausing, to: false, "pause")
+        case .linkWentUp: toggle(\.isUp, to: true, "link")
+        case .linkWentDown: toggle(\.isUp, to: false, "link")
+        case .report(let number, _): check(number <= machine.number, "reports to nobody")
+        case .reportFailure: break
+        case .finishStream(let number): check(openStreams.remove(number) != nil, "finishes stream \(number) twice")
+        }
+    }
+
+    private mutating func toggle(_ flag: WritableKeyPath<Self, Bool>, to value: Bool, _ name: String) {
+        check(self[keyPath: flag] != value, "\(name) is \(value) already")
+        self[keyPath: flag] = value
+    }
+
+    private mutating func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
+}
+
+private struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return (state ^ (state >> 33)) &* 0xff51_afd7_ed55_8ccd
+    }
+}
