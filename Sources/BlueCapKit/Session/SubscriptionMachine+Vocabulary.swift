@@ -1,0 +1,77 @@
+import Foundation
+
+extension SubscriptionMachine {
+    /// Names a call to the daemon, and the socket that it brings; so that an answer that comes too late is known as such.
+    struct Call: Hashable, Sendable {
+        let rawValue: UInt32
+    }
+
+    enum Timer: Hashable, Sendable {
+        /// `StartNotify` was answered, and `Notifying` is to become true.
+        case confirmation
+        /// Values have ceased to come although the link is up: mostly it is about to fall, or has fallen.
+        case interruption
+
+        var seconds: TimeInterval {
+            switch self {
+            // As long as a peer may take to answer the CCC write (Bluetooth Core Specification 5.4, volume 3, part F,
+            // 3.3.3).
+            case .confirmation: 30
+            case .interruption: 1
+            }
+        }
+    }
+
+    enum Failure: Hashable, Sendable {
+        /// There is no link, or it was lost.
+        case link(PeripheralError)
+        /// Another program has the characteristic's notifications to itself.
+        case acquiredByOther(BusFailure)
+        case refused(BusFailure)
+        /// The daemon said yes, and then nothing more.
+        case unconfirmed
+        /// The peripheral has changed its services, and this characteristic went with them.
+        case invalidated
+    }
+
+    enum Event: Hashable, Sendable {
+        case startAsked(OperationID, NotificationTransport)
+        case stopAsked(OperationID)
+        /// The daemon has agreed; a socket, where one was asked for, is there. `isNotifying`: what the daemon says of the
+        /// characteristic at this moment.
+        case startReplied(Call, isNotifying: Bool)
+        case startFailed(Call, Failure)
+        /// The failure is `nil` also where the daemon answers that there was nothing to stop.
+        case stopReplied(Call, Failure?)
+        case notifyingChanged(Bool)
+        case socketClosed(Call)
+        /// `canCall`: the daemon is there.
+        case linkWentDown(PeripheralError, canCall: Bool)
+        /// The link is up, and the attribute is known to be on it.
+        case attributesReady
+        case invalidated
+        /// The manager ends, or lets go of the peripheral.
+        case closed(canCall: Bool)
+        case fired(Timer)
+    }
+
+    enum Effect: Hashable, Sendable {
+        case callStart(Call)
+        case acquire(Call)
+        case callStop(Call)
+        /// Closes the socket that this call brought, if there is one.
+        case closeSocket(Call)
+        /// From now on values that come are for the streams. `afterGap`: a gap mark goes before the first of them.
+        case openGate(NotificationTransport, afterGap: Bool)
+        /// Tells of the gap now, if no value has come since that told of it.
+        case markGap
+        case closeGate
+        /// The streams are told of a failure, and go on.
+        case deliver(Failure)
+        case settle(OperationID, Failure?)
+        /// The streams end, with this failure as their last element where there is one.
+        case finish(Failure?)
+        case startTimer(Timer)
+        case cancelTimer(Timer)
+    }
+}

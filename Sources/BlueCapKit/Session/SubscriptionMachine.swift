@@ -1,0 +1,370 @@
+/// The subscription to one characteristic, as a value: one session with the daemon for all who listen in this manager.
+///
+/// | state | what the daemon holds for us | leaves it by |
+/// |---|---|---|
+/// | off | nothing | startAsked |
+/// | starting | it is asked to | startReplied, startFailed |
+/// | confirming | a session, `Notifying` still false | notifyingChanged, the confirmation timer |
+/// | on | a session, or our socket | stopAsked, notifyingChanged, socketClosed |
+/// | interrupted | perhaps something, though nothing comes | notifyingChanged, the interruption timer, both asks |
+/// | releasing | it is asked to give it up | stopReplied |
+/// | suspended | nothing; the wish is kept for the next link | attributesReady, stopAsked |
+///
+/// And from every state by linkWentDown, invalidated and closed.
+///
+/// What users ask is done in the order in which they ask: while a call to the daemon is under way, the rest waits. At the
+/// end of the link the daemon is told to stop, although there is nothing to be stopped: it would otherwise subscribe
+/// again by itself when the link returns, before anybody here listens, and then once more when we ask.
+struct SubscriptionMachine {
+    struct Start: Hashable, Sendable {
+        let call: Call
+        let transport: NotificationTransport
+        /// Who waits for it; nobody where an earlier subscription is taken up again.
+        let waiter: OperationID?
+    }
+
+    struct Release: Hashable, Sendable {
+        let call: Call
+        let waiter: OperationID?
+        /// The socket to be closed once the daemon knows.
+        let socket: Call?
+        /// What is to be taken up again when the link is back.
+        var wish: NotificationTransport?
+    }
+
+    enum State: Hashable, Sendable {
+        case off
+        case starting(Start)
+        case confirming(Start)
+        case on(NotificationTransport, Call)
+        case interrupted(NotificationTransport, Call)
+        case releasing(Release)
+        case suspended(NotificationTransport)
+    }
+
+    private enum Ask {
+        case start(OperationID, NotificationTransport)
+        case stop(OperationID)
+
+        var id: OperationID {
+            switch self {
+            case .start(let id, _), .stop(let id): id
+            }
+        }
+    }
+
+    private enum Attribute { case ready, away, invalid }
+
+    private(set) var state: State = .off
+    private var attribute: Attribute
+    /// What was asked for and has to wait for a call under way.
+    private var asks: [Ask] = []
+    private var lastCall: UInt32 = 0
+
+    /// - Parameter isReady: whether the link is up and the attribute on it.
+    init(isReady: Bool) { attribute = isReady ? .ready : .away }
+
+    /// Whether values come, as far as is known.
+    var isNotifying: Bool {
+        if case .on = state { true } else { false }
+    }
+
+    mutating func event(_ event: Event) -> [Effect] {
+        var effects: [Effect] = []
+        switch event {
+        case .startAsked(let id, let transport): ask(.start(id, transport), &effects)
+        case .stopAsked(let id): ask(.stop(id), &effects)
+        case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &effects)
+        case .startFailed(let call, let failure): startFailed(call, failure, &effects)
+        case .stopReplied(let call, let failure): stopReplied(call, failure, &effects)
+        case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &effects)
+        case .socketClosed(let call): socketClosed(call, &effects)
+        case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &effects)
+        case .attributesReady: attributesReady(&effects)
+        case .invalidated: invalidated(&effects)
+        case .closed(let canCall): closed(canCall: canCall, &effects)
+        case .fired(let timer): fired(timer, &effects)
+        }
+        return effects
+    }
+
+    // MARK: What is asked for
+
+    private mutating func ask(_ ask: Ask, _ effects: inout [Effect]) {
+        if case .start(let id, _) = ask, let refusal { return effects.append(.settle(id, refusal)) }
+        asks.append(ask)
+        workOff(&effects)
+    }
+
+    /// Does what was asked for, until a call to the daemon has to be waited for.
+    private mutating func workOff(_ effects: inout [Effect]) {
+        while !isWaiting, !asks.isEmpty {
+            switch asks.removeFirst() {
+            case .start(let id, let transport): start(id, transport, &effects)
+            case .stop(let id): stop(id, &effects)
+            }
+        }
+    }
+
+    /// Whether the daemon's answer is outstanding.
+    private var isWaiting: Bool {
+        switch state {
+        case .starting, .confirming, .releasing: true
+        case .off, .on, .interrupted, .suspended: false
+        }
+    }
+
+    private mutating func start(_ id: OperationID, _ transport: NotificationTransport, _ effects: inout [Effect]) {
+        if let refusal { return effects.append(.settle(id, refusal)) }
+        switch state {
+        case .off:
+            begin(transport, waiter: id, &effects)
+        case .on:
+            effects.append(.settle(id, nil))
+        case .interrupted(let kept, _):
+            effects.append(.cancelTimer(.interruption))
+            begin(kept, waiter: id, isResumption: true, &effects)
+        case .suspended(let kept):
+            begin(kept, waiter: id, isResumption: true, &effects)
+        case .starting, .confirming, .releasing:
+            break
+        }
+    }
+
+    private var refusal: Failure? {
+        switch attribute {
+        case .ready: nil
+        case .away: .link(.disconnected)
+        case .invalid: .invalidated
+        }
+    }
+
+    private mutating func stop(_ id: OperationID, _ effects: inout [Effect]) {
+        switch state {
+        case .off:
+            effects.append(.settle(id, refusal))
+        case .suspended:
+            state = .off
+            effects.append(.settle(id, nil))
+        case .on(let transport, let call):
+            release(transport, call, waiter: id, wish: nil, &effects)
+        case .interrupted(let transport, let call):
+            effects.append(.cancelTimer(.interruption))
+            release(transport, call, waiter: id, wish: nil, &effects)
+        case .starting, .confirming, .releasing:
+            break
+        }
+    }
+
+    // MARK: Calls
+
+    private mutating func makeCall() -> Call {
+        lastCall &+= 1
+        return Call(rawValue: lastCall)
+    }
+
+    private mutating func begin(
+        _ transport: NotificationTransport, waiter: OperationID?, isResumption: Bool = false,
+        _ effects: inout [Effect]
+    ) {
+        let call = makeCall()
+        state = .starting(Start(call: call, transport: transport, waiter: waiter))
+        // Before the call, so that the first value finds the gate open.
+        effects.append(.openGate(transport, afterGap: isResumption))
+        effects.append(transport == .socket ? .acquire(call) : .callStart(call))
+    }
+
+    private mutating func release(
+        _ transport: NotificationTransport, _ held: Call, waiter: OperationID?, wish: NotificationTransport?,
+        _ effects: inout [Effect]
+    ) {
+        let call = makeCall()
+        // The socket is closed after the answer: until then the daemon might take it for still in use, and refuse the
+        // next one.
+        state = .releasing(
+            Release(call: call, waiter: waiter, socket: transport == .socket ? held : nil, wish: wish))
+        effects.append(.closeGate)
+        effects.append(.callStop(call))
+    }
+
+    private mutating func startReplied(_ call: Call, _ isNotifying: Bool, _ effects: inout [Effect]) {
+        guard case .starting(let start) = state, start.call == call else {
+            // Nobody waits for it any more. A session over signals was stopped behind it.
+            return effects.append(.closeSocket(call))
+        }
+        guard isNotifying || start.transport == .socket else {
+            state = .confirming(start)
+            return effects.append(.startTimer(.confirmation))
+        }
+        started(start, &effects)
+    }
+
+    private mutating func started(_ start: Start, _ effects: inout [Effect]) {
+        state = .on(start.transport, start.call)
+        effects.append(.markGap)
+        if let waiter = start.waiter { effects.append(.settle(waiter, nil)) }
+        workOff(&effects)
+    }
+
+    private mutating func startFailed(_ call: Call, _ failure: Failure, _ effects: inout [Effect]) {
+        guard case .starting(let start) = state, start.call == call else { return }
+        effects.append(.closeGate)
+        if let waiter = start.waiter {
+            state = .off
+            effects.append(.settle(waiter, failure))
+        } else if case .link = failure {
+            // The daemon knows of the link's end before we do.
+            interrupt(start.transport, call, &effects)
+        } else {
+            state = .off
+            effects.append(.deliver(failure))
+        }
+        workOff(&effects)
+    }
+
+    private mutating func stopReplied(_ call: Call, _ failure: Failure?, _ effects: inout [Effect]) {
+        guard case .releasing(let release) = state, release.call == call else { return }
+        if let socket = release.socket { effects.append(.closeSocket(socket)) }
+        if let waiter = release.waiter { effects.append(.settle(waiter, failure)) }
+        released(release, &effects)
+    }
+
+    private mutating func released(_ release: Release, _ effects: inout [Effect]) {
+        state = release.wish.map { .suspended($0) } ?? .off
+        resume(&effects)
+        workOff(&effects)
+    }
+
+    // MARK: What the daemon tells
+
+    private mutating func notifyingChanged(_ isNotifying: Bool, _ effects: inout [Effect]) {
+        switch state {
+        case .confirming(let start) where isNotifying:
+            effects.append(.cancelTimer(.confirmation))
+            started(start, &effects)
+        case .on(.signals, let call) where !isNotifying:
+            // The gate stays open: should the daemon begin again by itself, no value is to be lost.
+            effects.append(.openGate(.signals, afterGap: true))
+            interrupt(.signals, call, &effects)
+        case .interrupted(.signals, let call) where isNotifying:
+            effects.append(.cancelTimer(.interruption))
+            started(Start(call: call, transport: .signals, waiter: nil), &effects)
+        case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
+            break
+        }
+    }
+
+    private mutating func socketClosed(_ call: Call, _ effects: inout [Effect]) {
+        guard case .on(.socket, call) = state else { return }
+        effects.append(.closeGate)
+        effects.append(.closeSocket(call))
+        interrupt(.socket, call, &effects)
+    }
+
+    private mutating func interrupt(_ transport: NotificationTransport, _ call: Call, _ effects: inout [Effect]) {
+        state = .interrupted(transport, call)
+        effects.append(.startTimer(.interruption))
+    }
+
+    private mutating func fired(_ timer: Timer, _ effects: inout [Effect]) {
+        switch (timer, state) {
+        case (.confirmation, .confirming(let start)):
+            if let waiter = start.waiter {
+                effects.append(.settle(waiter, .unconfirmed))
+            } else {
+                effects.append(.deliver(.unconfirmed))
+            }
+            release(start.transport, start.call, waiter: nil, wish: nil, &effects)
+        case (.interruption, .interrupted(let transport, _)):
+            begin(transport, waiter: nil, isResumption: true, &effects)
+        case (.confirmation, _), (.interruption, _):
+            break
+        }
+    }
+
+    // MARK: The link and the attribute
+
+    private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ effects: inout [Effect]) {
+        guard attribute != .invalid else { return }
+        attribute = .away
+        let wish = letGo(.link(error), canCall: canCall, &effects)
+        if case .releasing(var release) = state {
+            release.wish = wish
+            state = .releasing(release)
+        } else {
+            state = wish.map { .suspended($0) } ?? .off
+        }
+    }
+
+    private mutating func attributesReady(_ effects: inout [Effect]) {
+        guard attribute == .away else { return }
+        attribute = .ready
+        resume(&effects)
+    }
+
+    private mutating func resume(_ effects: inout [Effect]) {
+        guard attribute == .ready, case .suspended(let transport) = state else { return }
+        begin(transport, waiter: nil, isResumption: true, &effects)
+    }
+
+    private mutating func invalidated(_ effects: inout [Effect]) {
+        attribute = .invalid
+        // There is no object left that a call could go to.
+        _ = letGo(.invalidated, canCall: false, &effects)
+        state = .off
+        effects.append(.finish(.invalidated))
+    }
+
+    private mutating func closed(canCall: Bool, _ effects: inout [Effect]) {
+        if attribute == .ready { attribute = .away }
+        _ = letGo(.link(.disconnected), canCall: canCall, &effects)
+        state = .off
+        effects.append(.finish(nil))
+    }
+
+    /// Fails what is waited for, has the daemon give up what it holds, and answers what would have to be taken up again.
+    /// Where that call is waited for the state is `releasing` afterwards.
+    private mutating func letGo(
+        _ failure: Failure, canCall: Bool, _ effects: inout [Effect]
+    ) -> NotificationTransport? {
+        var wish: NotificationTransport?
+        var held: (transport: NotificationTransport, call: Call)?
+        switch state {
+        case .off:
+            break
+        case .suspended(let transport):
+            wish = transport
+        case .starting(let start), .confirming(let start):
+            if case .confirming = state { effects.append(.cancelTimer(.confirmation)) }
+            if let waiter = start.waiter { effects.append(.settle(waiter, failure)) } else { wish = start.transport }
+            held = (start.transport, start.call)
+        case .on(let transport, let call):
+            wish = transport
+            held = (transport, call)
+        case .interrupted(let transport, let call):
+            effects.append(.cancelTimer(.interruption))
+            wish = transport
+            held = (transport, call)
+        case .releasing(let release):
+            if let waiter = release.waiter { effects.append(.settle(waiter, failure)) }
+            if let socket = release.socket { effects.append(.closeSocket(socket)) }
+            wish = release.wish
+            state = canCall ? .releasing(Release(call: release.call, waiter: nil, socket: nil, wish: nil)) : .off
+        }
+        if let held {
+            if held.transport == .socket { effects.append(.closeSocket(held.call)) }
+            if canCall {
+                // Its signals' session, though: the socket is closed already.
+                release(.signals, held.call, waiter: nil, wish: nil, &effects)
+            } else {
+                effects.append(.closeGate)
+            }
+        }
+        for ask in asks {
+            if case .stop = ask { wish = nil }
+            effects.append(.settle(ask.id, failure))
+        }
+        asks = []
+        return wish
+    }
+}

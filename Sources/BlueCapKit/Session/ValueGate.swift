@@ -1,0 +1,69 @@
+import Foundation
+
+/// Which of the values that the daemon tells of a characteristic are notifications. One for each subscription, on the
+/// loop alone, so that a value costs no lock.
+///
+/// BlueZ says of a value that has come by a notification the same as of one that somebody has read: `Value` has changed.
+/// The one that our own read caused is known by this: it comes before the read's reply, and equals it. So while a read is
+/// under way what comes is kept back; at the reply the last that equals it is dropped, and the others go on.
+struct ValueGate {
+    /// How many values wait for a read's reply; then the oldest goes on. BlueZ 5.66 sends a read's value and its reply
+    /// one right after the other, so the read's own is among the newest.
+    static let patience = 16
+
+    private var transport: NotificationTransport?
+    private var isGapDue = false
+    private var readsUnderWay = 0
+    private var held: [Data] = []
+
+    /// From now on what comes this way is let through. `afterGap`: after a gap mark.
+    mutating func open(_ transport: NotificationTransport, afterGap: Bool) {
+        self.transport = transport
+        isGapDue = afterGap
+    }
+
+    /// From now on nothing is let through. What waits for a read still does.
+    mutating func close() {
+        transport = nil
+        isGapDue = false
+    }
+
+    /// Puts the gap mark, `nil`, into `batch` unless a value has done so already.
+    mutating func markGap(into batch: inout [Data?]) {
+        guard isGapDue else { return }
+        isGapDue = false
+        batch.append(nil)
+    }
+
+    /// The daemon has told a value by a signal.
+    mutating func told(_ value: Data, into batch: inout [Data?]) {
+        guard transport == .signals else { return }
+        guard readsUnderWay > 0 else { return pass(value, into: &batch) }
+        if held.count == Self.patience { pass(held.removeFirst(), into: &batch) }
+        held.append(value)
+    }
+
+    /// These have come over the socket. No read shows there.
+    mutating func received(_ values: [Data], into batch: inout [Data?]) {
+        guard transport == .socket, !values.isEmpty else { return }
+        markGap(into: &batch)
+        batch.append(contentsOf: values.lazy.map { $0 })
+    }
+
+    /// A read of ours goes to the daemon.
+    mutating func readBegan() { readsUnderWay += 1 }
+
+    /// And was answered: with the value from `offset` on, or with a failure.
+    mutating func readEnded(_ reply: Data?, offset: Int = 0, into batch: inout [Data?]) {
+        readsUnderWay = max(0, readsUnderWay - 1)
+        if let reply, let own = held.lastIndex(where: { $0.dropFirst(offset) == reply }) { held.remove(at: own) }
+        guard readsUnderWay == 0 else { return }
+        for value in held { pass(value, into: &batch) }
+        held.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func pass(_ value: Data, into batch: inout [Data?]) {
+        markGap(into: &batch)
+        batch.append(value)
+    }
+}
