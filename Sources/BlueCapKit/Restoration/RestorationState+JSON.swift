@@ -1,0 +1,156 @@
+import Foundation
+import GATT
+
+/// Why a file is no state of ours.
+enum RestorationDamage: Error, Equatable {
+    /// No JSON, or not as we write it.
+    case unreadable(String)
+    /// Another program's, or that of another identifier.
+    case foreign
+    /// Of a later version of this library, which alone knows what it means.
+    case newer(version: Int)
+}
+
+extension RestorationState {
+    /// The layout of the file that this version writes. A change that older versions would misread raises it.
+    static let version = 1
+
+    private static let format = "bluecap central state"
+
+    /// The state as a file's contents: JSON, for people to read too.
+    func encoded(for identifier: String) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(
+            File(
+                head: .init(format: Self.format, version: Self.version, identifier: identifier),
+                connections: connections.map(File.Connection.init), scan: scan.map(File.Scan.init)))
+    }
+
+    /// - Throws: ``RestorationDamage`` for anything that `encoded(for:)` did not write for this identifier.
+    init(decoding data: Data, for identifier: String) throws(RestorationDamage) {
+        let decoder = JSONDecoder()
+        do {
+            // The head alone first: of the rest of a later version nothing is known.
+            let head = try decoder.decode(File.Head.self, from: data)
+            guard head.format == Self.format, head.identifier == identifier else { throw RestorationDamage.foreign }
+            guard head.version <= Self.version else { throw RestorationDamage.newer(version: head.version) }
+            let file = try decoder.decode(File.self, from: data)
+            self.init(
+                connections: try file.connections.map { try $0.connection },
+                scan: try file.scan.map { try $0.request })
+        } catch let damage as RestorationDamage {
+            throw damage
+        } catch {
+            throw .unreadable("\(error)")
+        }
+    }
+}
+
+/// The file, in its own words: what has no limit is left out, since JSON has no number for it.
+private struct File: Codable {
+    struct Head: Codable {
+        var format: String
+        var version: Int
+        var identifier: String
+    }
+
+    struct Subscription: Codable {
+        var service: CBUUID
+        var characteristic: CBUUID
+        var handle: UInt16
+    }
+
+    struct Connection: Codable {
+        var address: String
+        var addressType: BluetoothAddress.AddressType
+        var timeoutRetries: UInt?
+        var disconnectRetries: UInt?
+        var connectionTimeout: TimeInterval?
+        var subscriptions: [Subscription]
+
+        init(_ connection: RestorationState.Connection) {
+            address = connection.address.description
+            addressType = connection.addressType
+            timeoutRetries = connection.timeoutRetries == .max ? nil : connection.timeoutRetries
+            disconnectRetries = connection.disconnectRetries == .max ? nil : connection.disconnectRetries
+            connectionTimeout = connection.connectionTimeout.isFinite ? connection.connectionTimeout : nil
+            subscriptions = connection.subscriptions.map {
+                Subscription(service: $0.service, characteristic: $0.characteristic, handle: $0.handle)
+            }
+        }
+
+        var connection: RestorationState.Connection {
+            get throws {
+                guard let address = BluetoothAddress(address) else {
+                    throw RestorationDamage.unreadable("\"\(address)\" is no Bluetooth address.")
+                }
+                if let connectionTimeout, connectionTimeout < 0 {
+                    throw RestorationDamage.unreadable("\(connectionTimeout) s is no time-out.")
+                }
+                return RestorationState.Connection(
+                    address: address, addressType: addressType, timeoutRetries: timeoutRetries ?? .max,
+                    disconnectRetries: disconnectRetries ?? .max, connectionTimeout: connectionTimeout ?? .infinity,
+                    subscriptions: subscriptions.map {
+                        .init(service: $0.service, characteristic: $0.characteristic, handle: $0.handle)
+                    })
+            }
+        }
+    }
+
+    struct Scan: Codable {
+        var services: [CBUUID]?
+        var allowsDuplicates: Bool
+        var rssiThreshold: Int?
+        var pattern: String?
+        /// 0 for never, as in the option.
+        var watchdog: TimeInterval
+
+        init(_ request: ScanRequest) {
+            services = request.services?.sorted(by: CBUUID.precedes)
+            allowsDuplicates = request.allowsDuplicates
+            rssiThreshold = request.rssiThreshold
+            pattern = request.pattern
+            watchdog = request.watchdog ?? 0
+        }
+
+        /// Through the same checks as a program's own words.
+        var request: ScanRequest {
+            get throws {
+                var options: [String: Any] = [
+                    CBCentralManagerScanOptionAllowDuplicatesKey: allowsDuplicates,
+                    CentralManagerScanOptionWatchdogKey: watchdog,
+                ]
+                options[CentralManagerScanOptionRSSIThresholdKey] = rssiThreshold
+                options[CentralManagerScanOptionPatternKey] = pattern
+                return try ScanRequest(services: services, options: options)
+            }
+        }
+    }
+
+    var head: Head
+    var connections: [Connection]
+    var scan: Scan?
+
+    private enum CodingKeys: String, CodingKey { case connections, scan }
+
+    init(head: Head, connections: [Connection], scan: Scan?) {
+        self.head = head
+        self.connections = connections
+        self.scan = scan
+    }
+
+    init(from decoder: any Decoder) throws {
+        head = try Head(from: decoder)
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        connections = try members.decode([Connection].self, forKey: .connections)
+        scan = try members.decodeIfPresent(Scan.self, forKey: .scan)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try head.encode(to: encoder)
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(connections, forKey: .connections)
+        try members.encodeIfPresent(scan, forKey: .scan)
+    }
+}
