@@ -12,6 +12,15 @@ extension Message {
         return written(cdbus_message_new_call(destination, path.rawValue, interface, member), body: body)
     }
 
+    /// A method call whose names are literals and whose path was made by rule: nothing is checked, nothing is copied twice.
+    package static func call(
+        destination: StaticString, wellFormedPath path: UnsafePointer<CChar>, interface: StaticString,
+        member: StaticString, body: (inout MessageWriter) -> Void = { _ in }
+    ) -> Message {
+        written(
+            cdbus_message_new_call(destination.cString, path, interface.cString, member.cString), body: body)
+    }
+
     /// A signal. Traps where the interface or the member is not well-formed.
     package static func signal(
         path: ObjectPath, interface: String, member: String, body: (inout MessageWriter) -> Void = { _ in }

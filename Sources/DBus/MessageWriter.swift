@@ -99,7 +99,7 @@ package struct MessageWriter {
         container(.dictionaryEntry, nil, body)
     }
 
-    /// One enof the common `a{sv}` kind.
+    /// One entry of the common `a{sv}` kind.
     package mutating func entry(
         _ key: String, variant signature: String, _ body: (inout MessageWriter) -> Void
     ) {

@@ -3,7 +3,8 @@
 /// Unchecked, because its state is confined to the loop: every method checks that it is called there.
 package final class Watch: @unchecked Sendable {
     package let descriptor: Int32
-    private(set) var events: IOEvents
+    /// What is being watched for.
+    package private(set) var events: IOEvents
     private(set) var ready: (@Sendable (IOEvents) -> Void)?
     private weak var table: (any WatchTableOwner)?
 

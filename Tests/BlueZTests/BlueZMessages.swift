@@ -11,6 +11,7 @@ indirect enum TestValue {
     case uint32(UInt32)
     case bytes([UInt8])
     case strings([String])
+    case paths([ObjectPath])
     case manufacturerData([(UInt16, [UInt8])])
     case serviceData([(String, [UInt8])])
     case advertisingData([(UInt8, [UInt8])])
@@ -26,6 +27,7 @@ indirect enum TestValue {
         case .uint32: "u"
         case .bytes: "ay"
         case .strings: "as"
+        case .paths: "ao"
         case .manufacturerData: "a{qv}"
         case .serviceData: "a{sv}"
         case .advertisingData: "a{yv}"
@@ -43,6 +45,7 @@ indirect enum TestValue {
         case .uint32(let value): writer.uint32(value)
         case .bytes(let value): writer.bytes(value)
         case .strings(let value): writer.strings(value)
+        case .paths(let value): writer.objectPaths(value)
         case .manufacturerData(let entries):
             writer.dictionary(key: "q", value: "v") { dictionary in
                 for (key, value) in entries {

@@ -110,6 +110,10 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .deviceChanged(let handle, _, let isHeard):
             log.append("~\(tree[handle].address)\(isHeard ? " heard" : "")")
         case .deviceRemoved(let handle): log.append("-\(tree[handle].address)")
+        case .attributeAdded(let key, let kind): log.append("+\(kind) \(key.handle)")
+        case .attributeChanged(let key, _):
+            log.append("~\(key.handle) \(tree.value(of: key).map { [UInt8]($0) } ?? [])")
+        case .attributeRemoved(let key, let kind): log.append("-\(kind) \(key.handle)")
         }
         whenTold()
     }

@@ -78,6 +78,8 @@ extension CentralSession: BlueZObserver {
             adaptersChanged(in: tree)
         case .adapterChanged(_, let fields):
             if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
+        case .attributeAdded, .attributeChanged, .attributeRemoved:
+            break
         }
     }
 

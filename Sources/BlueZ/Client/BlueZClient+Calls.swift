@@ -5,7 +5,9 @@ import Reactor
 /// The names that calls to `bluetoothd` begin with.
 enum BlueZName {
     static let service = "org.bluez"
+    static let owner: StaticString = "org.bluez"
     static let adapter = "org.bluez.Adapter1"
+    static let device = "org.bluez.Device1"
     static let properties = "org.freedesktop.DBus.Properties"
 }
 
@@ -64,7 +66,7 @@ extension BlueZClient {
 }
 
 extension BlueZError {
-    fileprivate static let noSuchObject = BlueZError(
+    static let noSuchObject = BlueZError(
         name: DBusError.Name.unknownObject, message: "bluetoothd does not have this object any more.")
 }
 

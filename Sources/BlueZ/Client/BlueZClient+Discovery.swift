@@ -1,4 +1,5 @@
 import DBus
+import Futures
 import Reactor
 
 /// A scan as its owner sees it.
@@ -12,12 +13,34 @@ struct ScanEntry {
 /// Kept as long as the client is in use, also at rest: its numbers for requests go on, so that a late answer never
 /// matches a new question.
 ///
-/// On the client's loop.
-final class DiscoverySession {
+/// On the client's loop, and unchecked because of that.
+final class DiscoverySession: @unchecked Sendable {
     var machine = DiscoveryMachine()
     var timers: [DiscoveryMachine.Timer: TimerID] = [:]
     /// Who ended a scan and waits until BlueZ has confirmed it.
     var waiting: [@Sendable () -> Void] = []
+}
+
+/// A rest of the scans on an adapter: it ends when this is told so, or released.
+package final class DiscoveryPause: Sendable {
+    private let loop: any EventLoop
+    private let end: Locked<(@Sendable () -> Void)?>
+
+    init(loop: any EventLoop, end: @escaping @Sendable () -> Void) {
+        self.loop = loop
+        self.end = Locked(end)
+    }
+
+    deinit { resume() }
+
+    /// The scans go on unless another pause holds them. Any thread; a second call does nothing.
+    package func resume() {
+        let end = end.withLock { end in
+            defer { end = nil }
+            return end
+        }
+        if let end { loop.perform(end) }
+    }
 }
 
 extension BlueZClient {
@@ -39,12 +62,35 @@ extension BlueZClient {
         requireLoop()
         let id = ScanID(makeID())
         scans[id] = ScanEntry(adapter: adapter, handler: handler)
-        if sessions[adapter] == nil {
-            sessions[adapter] = DiscoverySession()
-            if objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
-        }
+        makeSession(of: adapter)
         run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id, filter, watchdogSeconds: watchdogSeconds)) }
         return id
+    }
+
+    private func makeSession(of adapter: ObjectKey) {
+        guard sessions[adapter] == nil else { return }
+        sessions[adapter] = DiscoverySession()
+        if objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
+    }
+
+    /// Lets all scans of the process on an adapter rest, as many controllers need it while they connect. They come back,
+    /// without a word, when the last pause has ended.
+    ///
+    /// - Parameter completion: Runs on the loop, never before this method returns, once BlueZ has stopped discovering for
+    ///   us, or there is nothing to stop.
+    package func pauseDiscovery(
+        on adapter: ObjectKey, completion: @escaping @Sendable () -> Void = {}
+    ) -> DiscoveryPause {
+        requireLoop()
+        makeSession(of: adapter)
+        sessions[adapter]?.waiting.append(completion)
+        run(adapter) { $0.paused() }
+        let session = sessions[adapter]
+        return DiscoveryPause(loop: loop) { [weak self, weak session] in
+            // Of a session that has ended meanwhile the pause has, too.
+            guard let self, let session, sessions[adapter] === session else { return }
+            run(adapter) { $0.resumed() }
+        }
     }
 
     /// Goes on with another filter.
@@ -85,7 +131,7 @@ extension BlueZClient {
         case .deviceAdded(let handle, isHeard: true), .deviceChanged(let handle, _, isHeard: true):
             let adapter = objects.adapter(of: handle)
             if heardAdapters.last != adapter, !heardAdapters.contains(adapter) { heardAdapters.append(adapter) }
-        case .deviceAdded, .deviceChanged, .deviceRemoved:
+        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
             return
         case .adapterAdded(let adapter):
             if objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }

@@ -23,6 +23,8 @@ package final class BlueZClient: @unchecked Sendable {
     private var leaveTimer: TimerID?
     var sessions: [ObjectKey: DiscoverySession] = [:]
     var scans: [ScanID: ScanEntry] = [:]
+    /// Kept as long as the client, since their requests may be answered late.
+    var connectSessions: [ObjectKey: ConnectSession] = [:]
     /// Adapters that heard something in the present batch.
     var heardAdapters: [ObjectKey] = []
     private var observers: [ObserverEntry] = []
@@ -99,6 +101,10 @@ extension BlueZClient {
             objects.forEachDevice { handle in
                 let isHeard = objects[handle].fields.contains(.rssi)
                 observer.treeChanged(.deviceAdded(handle, isHeard: isHeard), in: objects)
+                guard let device = objects.key(of: handle) else { return }
+                for (key, kind) in objects.attributes(of: device) {
+                    observer.treeChanged(.attributeAdded(key, kind), in: objects)
+                }
             }
         }
         observer.availabilityChanged(daemon.availability, in: self)
@@ -182,6 +188,7 @@ extension BlueZClient {
         var mustSweep = false
         changes.forEach { change in
             followDiscovery(change)
+            followLinks(change)
             for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
             if case .deviceRemoved = change { mustSweep = true }
         }

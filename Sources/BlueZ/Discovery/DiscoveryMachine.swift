@@ -24,6 +24,9 @@ package struct DiscoveryMachine {
     /// In the order in which they were added.
     package private(set) var scans: [Scan] = []
 
+    /// How many want the session to rest.
+    package private(set) var pauses = 0
+
     private var nextRequest: RequestID = 1
     /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
     private var mayBeUp = false
@@ -56,7 +59,10 @@ package struct DiscoveryMachine {
         restartReason == .adapterReturned ? Self.resumptionDelays : Self.retryDelays
     }
 
-    private var wanted: DiscoveryFilter? { scans.isEmpty ? nil : .union(scans.lazy.map(\.filter)) }
+    /// Whether there is nothing to discover for: nobody scans, or the scans rest.
+    private var isRestWanted: Bool { scans.isEmpty || pauses > 0 }
+
+    private var wanted: DiscoveryFilter? { isRestWanted ? nil : .union(scans.lazy.map(\.filter)) }
 
     // MARK: What users want
 
@@ -80,6 +86,18 @@ package struct DiscoveryMachine {
         scans.remove(at: index)
         announced.remove(id)
         return reconcile()
+    }
+
+    /// All scans rest until ``resumed()`` has come as often as this. They go on as if nothing had happened.
+    package mutating func paused() -> [Effect] {
+        pauses += 1
+        return pauses == 1 ? reconcile() : []
+    }
+
+    package mutating func resumed() -> [Effect] {
+        guard pauses > 0 else { return [] }
+        pauses -= 1
+        return pauses == 0 ? reconcile() : []
     }
 
     // MARK: What the adapter is
@@ -137,7 +155,7 @@ package struct DiscoveryMachine {
                 return startFailed(error)
             }
             hasFilter = true
-            guard !scans.isEmpty else {
+            guard !isRestWanted else {
                 session = .idle
                 return reconcile()
             }
@@ -178,7 +196,7 @@ package struct DiscoveryMachine {
         // A start that timed out may still be pending over there; until it is done, stopping is refused.
         let isRefused = error?.cause == .inProgress || error?.cause == .noReply
         if !isRefused { mayBeUp = false }
-        guard !(isRefused && scans.isEmpty && attempts < delays.count) else { return waitAndRetry(.stop) }
+        guard !(isRefused && isRestWanted && attempts < delays.count) else { return waitAndRetry(.stop) }
         switch purpose {
         case .unwanted:
             mayBeUp = false
@@ -187,7 +205,7 @@ package struct DiscoveryMachine {
             return reconcile()
         case .restart:
             session = .idle
-            guard fruitlessRestarts > 1, !scans.isEmpty else { return reconcile() }
+            guard fruitlessRestarts > 1, !isRestWanted else { return reconcile() }
             // The last restart did not bring a single report. Do not spin.
             session = .waiting(.start)
             let seconds = min(Double(1 << min(fruitlessRestarts - 2, 5)), 30)
@@ -229,16 +247,16 @@ extension DiscoveryMachine {
     private mutating func reconcile() -> [Effect] {
         switch session {
         case .idle:
-            guard scans.isEmpty else { return setFilter() }
+            guard isRestWanted else { return setFilter() }
             if mayBeUp { return stop(.unwanted) }
-            return hasFilter ? takeFilterBack() : []
+            return hasFilter && scans.isEmpty ? takeFilterBack() : []
         case .running(let filter):
             guard let wanted else { return stop(.unwanted) }
             guard wanted != filter else { return announce() }
             let request = makeRequest()
             session = .updatingFilter(request, wanted)
             return [.setFilter(request, wanted)]
-        case .waiting(.start) where scans.isEmpty:
+        case .waiting(.start) where isRestWanted:
             session = .idle
             resetAttempts()
             return [.cancelTimer(.retry)] + reconcile()
@@ -276,7 +294,7 @@ extension DiscoveryMachine {
     private mutating func startFailed(_ error: BlueZError) -> [Effect] {
         // After these two the session may be up all the same, or come up yet.
         if error.cause != .inProgress, error.cause != .noReply { mayBeUp = false }
-        guard !scans.isEmpty else {
+        guard !isRestWanted else {
             session = .idle
             return reconcile()
         }
@@ -304,7 +322,7 @@ extension DiscoveryMachine {
 
     private mutating func waitAndRetry(_ step: Step) -> [Effect] {
         session = .waiting(step)
-        guard !(step == .start && scans.isEmpty) else { return reconcile() }
+        guard !(step == .start && isRestWanted) else { return reconcile() }
         let seconds = delays[min(attempts, delays.count - 1)]
         attempts += 1
         return [.startTimer(.retry, seconds: seconds)]

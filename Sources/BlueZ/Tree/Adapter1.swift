@@ -86,67 +86,48 @@ package struct Adapter1: Sendable {
 }
 
 /// Each property of `org.bluez.Adapter1` that we use, once (BlueZ's `doc/adapter-api.txt`, and `src/adapter.c` of 5.66).
-extension Adapter1 {
+extension Adapter1: PropertyOwner {
     package static let table = PropertyTable<Adapter1>(
         "org.bluez.Adapter1",
         [
-            value("Address", .address, "s") {
+            .value("Address", .address, "s") {
                 guard let address = $0.withString({ BluetoothAddress(utf8: $0) }) ?? nil else { return false }
                 $1.address = address
                 return true
             },
             // "public" or "random".
-            value("AddressType", .addressType, "s") {
+            .value("AddressType", .addressType, "s") {
                 guard let isRandom = $0.withString({ $0.equals("random") }) else { return false }
                 $1.addressType = isRandom ? .random : .public
                 return true
             },
-            value("Name", .name, "s") { $0.string().set(&$1.name) },
-            value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
-            value("Class", .deviceClass, "u") { $0.uint32().set(&$1.deviceClass) },
-            flag("Powered", .isPowered),
-            value("PowerState", .powerState, "s", isOptional: true) {
-                guard let name = $0.string() else { return false }
-                $1.powerState = PowerState(rawValue: name)
-                return true
-            },
-            flag("Discoverable", .isDiscoverable),
-            flag("Pairable", .isPairable),
+            .value("Name", .name, "s") { $0.string().set(&$1.name) },
+            .value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
+            .value("Class", .deviceClass, "u") { $0.uint32().set(&$1.deviceClass) },
+            .flag("Powered", .isPowered),
+            .value(
+                "PowerState", .powerState, "s", isOptional: true,
+                read: {
+                    guard let name = $0.string() else { return false }
+                    $1.powerState = PowerState(rawValue: name)
+                    return true
+                }, clear: { $0.powerState = nil }),
+            .flag("Discoverable", .isDiscoverable),
+            .flag("Pairable", .isPairable),
             // Whether anybody on this machine discovers, not only we.
-            flag("Discovering", .isDiscovering),
-            value("UUIDs", .uuids, "as") {
+            .flag("Discovering", .isDiscovering),
+            .value("UUIDs", .uuids, "as") {
                 guard let texts = $0.strings() else { return false }
                 $1.uuids = texts.compactMap { CBUUID(validating: $0) }
                 return true
             },
-            value("Modalias", .modalias, "s", isOptional: true) {
-                guard let modalias = $0.string() else { return false }
-                $1.modalias = modalias
-                return true
-            },
-            value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
+            .value(
+                "Modalias", .modalias, "s", isOptional: true,
+                read: {
+                    guard let modalias = $0.string() else { return false }
+                    $1.modalias = modalias
+                    return true
+                }, clear: { $0.modalias = nil }),
+            .value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
         ])
-
-    private static func value(
-        _ name: StaticString, _ field: Fields, _ signature: StaticString, isOptional: Bool = false,
-        read: @escaping @Sendable (inout MessageReader, inout Adapter1) -> Bool
-    ) -> Property<Adapter1> {
-        Property(
-            name: name, field: field.rawValue, signature: signature, isOptional: isOptional, read: read,
-            clear: { adapter in
-                // What BlueZ takes back has no value; the stored one is hidden by the missing field.
-                if field == .powerState { adapter.powerState = nil }
-                if field == .modalias { adapter.modalias = nil }
-            })
-    }
-
-    private static func flag(_ name: StaticString, _ field: Fields) -> Property<Adapter1> {
-        Property(
-            name: name, field: field.rawValue, signature: "b", isOptional: false,
-            read: {
-                guard let isTrue = $0.bool() else { return false }
-                if isTrue { $1.truths.insert(field) } else { $1.truths.remove(field) }
-                return true
-            }, clear: { $0.truths.remove(field) })
-    }
 }

@@ -17,8 +17,14 @@ package enum Change: Hashable, Sendable {
     case deviceAdded(DeviceHandle, isHeard: Bool)
     /// These properties were set or have gone. `isHeard`: the signal stems from an advertisement.
     case deviceChanged(DeviceHandle, Device1.Fields, isHeard: Bool)
-    /// Its values can be read for the last time.
+    /// Its values can be read for the last time. Its attributes were reported as removed before.
     case deviceRemoved(DeviceHandle)
+    /// The device and what contains the attribute are reported before it.
+    case attributeAdded(AttributeKey, AttributeKind)
+    /// These properties were set or have gone. Each value that arrives is one such change, never two in one.
+    case attributeChanged(AttributeKey, AttributeFields)
+    /// It cannot be read any more.
+    case attributeRemoved(AttributeKey, AttributeKind)
 }
 
 /// The changes that a message brings: nearly always one, and then there is no array.

@@ -2,58 +2,58 @@ import DBus
 import GATT
 
 /// Each property of `org.bluez.Device1` that we use, once (BlueZ's `doc/device-api.txt`, and `src/device.c` of 5.66).
-extension Device1 {
+extension Device1: PropertyOwner {
     package static let table = PropertyTable<Device1>(
         "org.bluez.Device1",
         [
             // The 48 bit address.
-            value("Address", .address, "s") {
+            .value("Address", .address, "s") {
                 guard let address = $0.withString({ BluetoothAddress(utf8: $0) }) ?? nil else { return false }
                 $1.address = address
                 return true
             },
             // "public" or "random"; of a BR/EDR device "public".
-            value("AddressType", .addressType, "s") {
+            .value("AddressType", .addressType, "s") {
                 guard let isRandom = $0.withString({ $0.equals("random") }) else { return false }
                 $1.addressType = isRandom ? .random : .public
                 return true
             },
             // The remote name. Changes at a connection from the advertised one to that of Generic Access.
-            value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.setName("") }),
+            .value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.setName("") }),
             // The name that it has on this machine; never missing.
-            value("Alias", .alias, "s") { $1.readAlias(&$0) },
+            .value("Alias", .alias, "s") { $1.readAlias(&$0) },
             // BR/EDR class of device.
-            value("Class", .deviceClass, "u", isOptional: true) { $0.uint32().set(&$1.rawClass) },
+            .value("Class", .deviceClass, "u", isOptional: true) { $0.uint32().set(&$1.rawClass) },
             // GAP appearance.
-            value("Appearance", .appearance, "q", isOptional: true) { $0.uint16().set(&$1.rawAppearance) },
+            .value("Appearance", .appearance, "q", isOptional: true) { $0.uint16().set(&$1.rawAppearance) },
             // A name from the freedesktop icon theme, derived from class or appearance.
-            value(
+            .value(
                 "Icon", .icon, "s", isOptional: true,
                 read: {
                     guard let icon = $0.string() else { return false }
                     $1.setIcon(icon)
                     return true
                 }, clear: { $0.setIcon("") }),
-            flag("Paired", .isPaired),
+            .flag("Paired", .isPaired),
             // Since 5.65.
-            flag("Bonded", .isBonded),
-            flag("Trusted", .isTrusted),
-            flag("Blocked", .isBlocked),
-            flag("LegacyPairing", .usesLegacyPairing),
+            .flag("Bonded", .isBonded),
+            .flag("Trusted", .isTrusted),
+            .flag("Blocked", .isBlocked),
+            .flag("LegacyPairing", .usesLegacyPairing),
             // Of the last advertisement; gone when discovery stops. 127 is "not available".
-            value(
+            .value(
                 "RSSI", .rssi, "n", isOptional: true,
                 read: { $0.int16().set(&$1.rawRSSI) }, clear: { $0.rawRSSI = Device1.unknownPower }),
             // As advertised; gone when discovery stops.
-            value(
+            .value(
                 "TxPower", .txPower, "n", isOptional: true,
                 read: { $0.int16().set(&$1.rawTxPower) }, clear: { $0.rawTxPower = Device1.unknownPower }),
-            flag("Connected", .isConnected),
+            .flag("Connected", .isConnected),
             // True after discovery of the services, also when it failed.
-            flag("ServicesResolved", .areServicesResolved),
+            .flag("ServicesResolved", .areServicesResolved),
             // Services, advertised or resolved.
-            value("UUIDs", .uuids, "as", read: { $1.readUUIDs(&$0) }, clear: { $0.uuids = [] }),
-            value(
+            .value("UUIDs", .uuids, "as", read: { $1.readUUIDs(&$0) }, clear: { $0.uuids = [] }),
+            .value(
                 "Modalias", .modalias, "s", isOptional: true,
                 read: {
                     guard let modalias = $0.string() else { return false }
@@ -61,57 +61,31 @@ extension Device1 {
                     return true
                 }, clear: { $0.setModalias("") }),
             // The path of the adapter; below it lies the device's own.
-            value("Adapter", .adapter, "o") {
+            .value("Adapter", .adapter, "o") {
                 guard let key = $0.withString({ ObjectKey(path: $0) }) else { return false }
                 if let key { $1.adapter = key }
                 return true
             },
             // By company identifier.
-            value(
+            .value(
                 "ManufacturerData", .manufacturerData, "a{qv}", isOptional: true,
                 read: { $1.manufacturerData.read(&$0) { $0.uint16() } }, clear: { $0.manufacturerData.removeAll() }),
             // By service.
-            value(
+            .value(
                 "ServiceData", .serviceData, "a{sv}", isOptional: true,
                 read: { $1.serviceData.read(&$0) { $0.withString { CBUUID(utf8: $0) } ?? nil } },
                 clear: { $0.serviceData.removeAll() }),
             // One byte of flags. Experimental until 5.78.
-            value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
+            .value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
                 guard let flags = $0.withBytes({ $0.first }) ?? nil else { return false }
                 $1.rawAdvertisingFlags = flags
                 return true
             },
             // The other parts of the advertisement by their type. Experimental until 5.78.
-            value(
+            .value(
                 "AdvertisingData", .advertisingData, "a{yv}", isOptional: true,
                 read: { $1.advertisingData.read(&$0) { $0.byte() } }, clear: { $0.advertisingData.removeAll() }),
         ])
-
-    private static func value(
-        _ name: StaticString, _ field: Fields, _ signature: StaticString, isOptional: Bool = false,
-        read: @escaping @Sendable (inout MessageReader, inout Device1) -> Bool
-    ) -> Property<Device1> {
-        value(name, field, signature, isOptional: isOptional, read: read, clear: { _ in })
-    }
-
-    private static func value(
-        _ name: StaticString, _ field: Fields, _ signature: StaticString, isOptional: Bool = false,
-        read: @escaping @Sendable (inout MessageReader, inout Device1) -> Bool,
-        clear: @escaping @Sendable (inout Device1) -> Void
-    ) -> Property<Device1> {
-        Property(
-            name: name, field: field.rawValue, signature: signature, isOptional: isOptional, read: read, clear: clear)
-    }
-
-    private static func flag(_ name: StaticString, _ field: Fields) -> Property<Device1> {
-        value(
-            name, field, "b",
-            read: {
-                guard let isTrue = $0.bool() else { return false }
-                if isTrue { $1.truths.insert(field) } else { $1.truths.remove(field) }
-                return true
-            }, clear: { $0.truths.remove(field) })
-    }
 }
 
 // MARK: - Values that are more than a number

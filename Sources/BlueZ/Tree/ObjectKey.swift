@@ -106,6 +106,19 @@ extension ObjectKey {
     }
 }
 
+extension ObjectKey {
+    /// Writes the path, unless it was a foreign one.
+    func write(to writer: inout PathWriter) -> Bool {
+        guard !isForeign else { return false }
+        writer.append(ObjectKey.prefix)
+        writer.append(decimal: rawValue >> 48 & 0x3FFF)
+        guard isDevice else { return true }
+        writer.append(ObjectKey.devicePrefix)
+        writer.append(address: rawValue & 0xFFFF_FFFF_FFFF)
+        return true
+    }
+}
+
 extension UnsafeBufferPointer<UInt8> {
     /// Whether the bytes begin with those of a literal.
     func starts(with literal: StaticString) -> Bool {

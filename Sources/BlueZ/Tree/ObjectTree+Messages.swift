@@ -7,10 +7,17 @@ private enum Interface {
     case device
     /// Another one of an adapter's, of which only the presence counts.
     case adapterExtra(Adapter1.Interfaces)
+    case attribute(AttributeKind)
 
     init?(name: UnsafeBufferPointer<UInt8>) {
         if name.equals(Device1.table.interface) {
             self = .device
+        } else if name.equals(GattCharacteristic1.table.interface) {
+            self = .attribute(.characteristic)
+        } else if name.equals(GattDescriptor1.table.interface) {
+            self = .attribute(.descriptor)
+        } else if name.equals(GattService1.table.interface) {
+            self = .attribute(.service)
         } else if name.equals(Adapter1.table.interface) {
             self = .adapter
         } else {
@@ -29,7 +36,9 @@ extension ObjectTree {
             propertiesChanged(signal, into: &changes)
         } else if signal.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesAdded") {
             var reader = signal.reader
-            object(&reader, into: &changes)
+            var attributes: [UnreadAttribute] = []
+            object(&reader, into: &changes, later: &attributes)
+            read(attributes, into: &changes)
         } else if signal.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
             interfacesRemoved(signal, into: &changes)
         }
@@ -39,12 +48,18 @@ extension ObjectTree {
     package mutating func load(_ reply: Message, into changes: inout ChangeBuffer) {
         var reader = reply.reader
         var listed = Set<ObjectKey>()
+        var attributes: [UnreadAttribute] = []
         reader.dictionary { entry in
-            if let key = object(&entry, into: &changes) { listed.insert(key) }
+            if let key = object(&entry, into: &changes, later: &attributes) { listed.insert(key) }
         }
+        let listedAttributes = read(attributes, into: &changes)
         if isLoaded {
-            for slot in devices.indices where devices[slot].isLive && !listed.contains(devices[slot].key) {
-                removeDevice(at: slot, into: &changes)
+            for slot in devices.indices where devices[slot].isLive {
+                if !listed.contains(devices[slot].key) {
+                    removeDevice(at: slot, into: &changes)
+                } else {
+                    removeAttributes(ofDeviceAt: slot, where: { !listedAttributes.contains($0) }, into: &changes)
+                }
             }
             for key in adapterKeys where !listed.contains(key) { removeAdapter(key, into: &changes) }
         }
@@ -66,9 +81,9 @@ extension ObjectTree {
     /// `s a{sv} as`: the interface, properties with their new values, properties that have none any more.
     private mutating func propertiesChanged(_ signal: Message, into changes: inout ChangeBuffer) {
         var reader = signal.reader
-        guard let interface = reader.withString({ Interface(name: $0) }) ?? nil,
-            let key = signal.withPath({ key(ofPath: $0) }) ?? nil
-        else { return }
+        guard let interface = reader.withString({ Interface(name: $0) }) ?? nil else { return }
+        if case .attribute(let kind) = interface { return attributeChanged(kind, signal, &reader, into: &changes) }
+        guard let key = signal.withPath({ key(ofPath: $0) }) ?? nil else { return }
         switch interface {
         case .device:
             guard let slot = slot(of: key) else { return }
@@ -76,7 +91,7 @@ extension ObjectTree {
         case .adapter:
             guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
             adapterChanged(at: index, &reader, into: &changes)
-        case .adapterExtra:
+        case .adapterExtra, .attribute:
             return
         }
     }
@@ -117,22 +132,28 @@ extension ObjectTree {
 extension ObjectTree {
     /// `o a{sa{sv}}`: an object with its interfaces and all their properties, as `InterfacesAdded` and each entry of
     /// `GetManagedObjects` have it. An object that is there already is replaced by what is told now.
+    /// - Parameter later: Gets the object if it is an attribute, to be read when all devices are known.
     /// - Returns: Its key, if it is an adapter or a device.
     @discardableResult
-    private mutating func object(_ reader: inout MessageReader, into changes: inout ChangeBuffer) -> ObjectKey? {
+    private mutating func object(
+        _ reader: inout MessageReader, into changes: inout ChangeBuffer, later: inout [UnreadAttribute]
+    ) -> ObjectKey? {
         let pathReader = reader
         reader.skip()
         var known: ObjectKey?
         var isNewAdapter = false
         var extras: Adapter1.Interfaces = []
         reader.dictionary { entry in
-            guard let interface = entry.withString({ Interface(name: $0) }) ?? nil,
-                let key = pathReader.peekString({ makeKey(ofPath: $0) })
-            else { return }
+            guard let interface = entry.withString({ Interface(name: $0) }) ?? nil else { return }
+            if case .attribute(let kind) = interface {
+                return later.append(UnreadAttribute(kind: kind, path: pathReader, properties: entry))
+            }
+            guard let key = pathReader.peekString({ makeKey(ofPath: $0) }) else { return }
             switch interface {
             case .device: deviceAdded(key, &entry, into: &changes)
             case .adapter: isNewAdapter = adapterAdded(key, &entry, into: &changes)
             case .adapterExtra(let extra): extras.insert(extra)
+            case .attribute: break
             }
             known = key
         }
@@ -141,6 +162,22 @@ extension ObjectTree {
             changes.append(.adapterChanged(known, .interfaces))
         }
         return known
+    }
+
+    /// Takes over attributes, whatever contains another before it: `GetManagedObjects` has no order.
+    /// - Returns: Their keys.
+    @discardableResult
+    private mutating func read(_ unread: [UnreadAttribute], into changes: inout ChangeBuffer) -> Set<AttributeKey> {
+        var keys = Set<AttributeKey>()
+        let sorted = unread.count > 1 ? unread.sorted { $0.handle < $1.handle } : unread
+        for attribute in sorted {
+            var properties = attribute.properties
+            let key = attribute.path.peekString {
+                attributeAdded(attribute.kind, path: $0, &properties, into: &changes)
+            }
+            if let key = key ?? nil, unread.count > 1 { keys.insert(key) }
+        }
+        return keys
     }
 
     private mutating func deviceAdded(
@@ -218,9 +255,16 @@ extension ObjectTree {
     /// `o as`: the object and those of its interfaces that are gone.
     private mutating func interfacesRemoved(_ signal: Message, into changes: inout ChangeBuffer) {
         var reader = signal.reader
-        guard let key = reader.withString({ key(ofPath: $0) }) ?? nil else { return }
+        let pathReader = reader
+        reader.skip()
         reader.array { element in
-            switch element.withString({ Interface(name: $0) }) ?? nil {
+            guard let interface = element.withString({ Interface(name: $0) }) ?? nil else { return }
+            if case .attribute(let kind) = interface {
+                pathReader.peekString { attributeRemoved(kind, path: $0, into: &changes) }
+                return
+            }
+            guard let key = pathReader.peekString({ key(ofPath: $0) }) ?? nil else { return }
+            switch interface {
             case .device:
                 if let slot = slot(of: key) { removeDevice(at: slot, into: &changes) }
             case .adapter:
@@ -229,13 +273,14 @@ extension ObjectTree {
                 guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
                 adapters[index].adapter.interfaces.remove(extra)
                 changes.append(.adapterChanged(key, .interfaces))
-            case nil:
+            case .attribute:
                 return
             }
         }
     }
 
     private mutating func removeDevice(at slot: Int, into changes: inout ChangeBuffer) {
+        removeAttributes(ofDeviceAt: slot, into: &changes)
         changes.append(.deviceRemoved(handle(slot: slot)))
         removeDevice(slot: slot)
     }
@@ -252,8 +297,19 @@ extension ObjectTree {
     }
 }
 
+/// An attribute of a message whose values are not yet read.
+private struct UnreadAttribute {
+    let kind: AttributeKind
+    let path: MessageReader
+    let properties: MessageReader
+
+    /// What contains others has a lower handle than they.
+    var handle: UInt16 { path.peekString { AttributePath($0)?.handle } as? UInt16 ?? 0 }
+}
+
 extension MessageReader {
     /// Looks at a text without stepping over it.
+    @discardableResult
     fileprivate func peekString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
         var copy = self
         return copy.withString(body)

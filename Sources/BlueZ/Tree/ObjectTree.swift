@@ -28,12 +28,15 @@ package struct ObjectTree: ~Copyable {
     private var slots = SlotTable()
     private var foreign = ForeignPaths()
     var lists = SharedLists()
+    var attributes = AttributeTable()
 
     /// Whether the daemon has told all its objects. Signals before that are passed over: they were sent before the
     /// answer that will replace what they say, since one sender's messages arrive in order.
     package internal(set) var isLoaded = false
     /// How many properties were passed over since they had an unexpected type.
     package internal(set) var ignoredProperties = 0
+    /// How many attributes were passed over since their path does not name a device of the tree and a handle.
+    package internal(set) var ignoredObjects = 0
 
     package init() {}
 

@@ -15,6 +15,42 @@ package struct Property<Owner>: Sendable {
     let clear: @Sendable (inout Owner) -> Void
 }
 
+/// A value whose properties a ``PropertyTable`` lists.
+protocol PropertyOwner: Sendable {
+    associatedtype Fields: OptionSet & Sendable where Fields.RawValue == UInt32
+    /// Of the properties that are yes or no, those that are yes.
+    var truths: Fields { get set }
+}
+
+extension Property where Owner: PropertyOwner {
+    static func value(
+        _ name: StaticString, _ field: Owner.Fields, _ signature: StaticString, isOptional: Bool = false,
+        read: @escaping @Sendable (inout MessageReader, inout Owner) -> Bool
+    ) -> Property {
+        value(name, field, signature, isOptional: isOptional, read: read, clear: { _ in })
+    }
+
+    static func value(
+        _ name: StaticString, _ field: Owner.Fields, _ signature: StaticString, isOptional: Bool = false,
+        read: @escaping @Sendable (inout MessageReader, inout Owner) -> Bool,
+        clear: @escaping @Sendable (inout Owner) -> Void
+    ) -> Property {
+        Property(
+            name: name, field: field.rawValue, signature: signature, isOptional: isOptional, read: read, clear: clear)
+    }
+
+    /// A property that is yes or no, kept in the owner's `truths`.
+    static func flag(_ name: StaticString, _ field: Owner.Fields, isOptional: Bool = false) -> Property {
+        value(
+            name, field, "b", isOptional: isOptional,
+            read: {
+                guard let isTrue = $0.bool() else { return false }
+                if isTrue { $1.truths.formUnion(field) } else { $1.truths.subtract(field) }
+                return true
+            }, clear: { $0.truths.subtract(field) })
+    }
+}
+
 /// The properties of one interface, each declared once, found by name without making a `String`.
 package struct PropertyTable<Owner>: Sendable {
     package let interface: StaticString

@@ -1,0 +1,218 @@
+import DBus
+package import Foundation
+import Glibc
+import Reactor
+
+/// A socket that `AcquireNotify` or `AcquireWrite` gave: packets past the bus, one for each value.
+///
+/// Everything here is on the client's loop; releasing it is allowed anywhere and closes the socket, by which BlueZ knows
+/// that the subscription, or the right to write, is given back. Unchecked because of that confinement.
+package final class AcquiredSocket: @unchecked Sendable {
+    fileprivate typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
+
+    /// The MTU that BlueZ has named, in bytes.
+    package let mtu: Int
+    private let loop: any EventLoop
+    private let descriptor: OwnedDescriptor
+    private var watch: Watch?
+    private var buffer: PacketBuffer?
+    private var onPackets: @Sendable ([Data]) -> Void = { _ in }
+    private var onClosed: @Sendable () -> Void = {}
+    private var isClosed = false
+    /// What waits until the socket has room, the oldest at `firstUnsent`.
+    private var unsent: [(value: Data, completion: Completion)] = []
+    private var firstUnsent = 0
+    /// Completions on their way, so that one post carries those of many writes.
+    private var told: [(Completion, Result<Void, BlueZError>)] = []
+
+    /// No wake reads more than this, so that a peer that floods does not starve the rest of the loop.
+    private static let mostPacketsPerWake = 512
+    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
+    private static let longestValue = 512
+
+    init(_ descriptor: OwnedDescriptor, mtu: Int, loop: any EventLoop) {
+        self.descriptor = descriptor
+        self.mtu = mtu
+        self.loop = loop
+    }
+
+    deinit {
+        guard let watch else { return }
+        loop.perform { [descriptor] in
+            watch.cancel()
+            descriptor.close()
+        }
+    }
+
+    private func requireLoop() {
+        assert(loop.isCurrent, "An acquired socket belongs to the client's loop: wrap this in client.loop.post { … }.")
+    }
+
+    // MARK: Reading
+
+    /// Begins to read; what has come before waits in the socket until then. Once; also for a socket to write with, which
+    /// hears of its end by it.
+    ///
+    /// - Parameters:
+    ///   - onPackets: Told of the values that have come, in their order, all of a wake together.
+    ///   - onClosed: Told once when the other end has closed the socket (the link is down), after all that it had sent. Not
+    ///     told after ``close()``.
+    package func start(
+        onPackets: @escaping @Sendable ([Data]) -> Void = { _ in }, onClosed: @escaping @Sendable () -> Void
+    ) {
+        requireLoop()
+        guard !isClosed, let number = descriptor.rawValue else { return loop.post(onClosed) }
+        self.onPackets = onPackets
+        self.onClosed = onClosed
+        buffer = PacketBuffer(packetSize: max(mtu, Self.longestValue))
+        watch(number).update(unsent.isEmpty ? .readable : [.readable, .writable])
+    }
+
+    private func watch(_ number: Int32) -> Watch {
+        if let watch { return watch }
+        let watch = loop.watch(number, for: []) { [weak self] in self?.ready($0) }
+        self.watch = watch
+        return watch
+    }
+
+    private func ready(_ events: IOEvents) {
+        if events.contains(.writable) { sendWaiting() }
+        guard !isClosed, buffer != nil else {
+            if !events.isDisjoint(with: [.hangup, .error]) { end() }
+            return
+        }
+        if !events.isDisjoint(with: [.readable, .hangup, .error]) { readAll(events) }
+    }
+
+    private func readAll(_ events: IOEvents) {
+        guard let buffer, let number = descriptor.rawValue else { return }
+        var isHungUp = !events.isDisjoint(with: [.hangup, .error])
+        var packets: [Data] = []
+        var isAtEnd = false
+        reading: while packets.count < Self.mostPacketsPerWake {
+            let before = packets.count
+            let outcome = buffer.receive(number) { bytes in
+                packets.append(bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data())
+            }
+            switch outcome {
+            case .packets(let count, let filled, let isFull):
+                // A packet without bytes is an empty value, or the end of all, and only the state of the socket tells.
+                if filled < count {
+                    isHungUp = isHungUp || Reactor.isHungUp(number)
+                    if isHungUp {
+                        packets.replaceSubrange(before..., with: packets[before...].filter { !$0.isEmpty })
+                        isAtEnd = filled == 0
+                    }
+                }
+                if isAtEnd || (!isFull && !isHungUp) { break reading }
+            case .nothing:
+                isAtEnd = isHungUp
+                break reading
+            case .failed(ECONNRESET):
+                // Said once, of what we had sent; what was sent to us is still there.
+                isHungUp = true
+            case .failed:
+                isAtEnd = true
+                break reading
+            }
+        }
+        if !packets.isEmpty { onPackets(packets) }
+        if isAtEnd { end() }
+    }
+}
+
+// MARK: - Writing
+
+extension AcquiredSocket {
+    /// Writes a value, at most MTU - 3 bytes: of a longer one BlueZ says nothing and sends nothing.
+    ///
+    /// - Parameter completion: Told once, never before this returns: when BlueZ has taken the value, which it does as fast as
+    ///   the link carries, or `notConnected` when the socket is closed before. In the order of the writes.
+    package func send(_ value: Data, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void) {
+        requireLoop()
+        guard !isClosed, let number = descriptor.rawValue else { return tell(completion, .failure(.socketClosed)) }
+        guard firstUnsent == unsent.count else { return unsent.append((value, completion)) }
+        switch value.withUnsafeBytes({ sendPacket($0, to: number) }) {
+        case nil: tell(completion, .success(()))
+        case EAGAIN?:
+            unsent.append((value, completion))
+            let watch = watch(number)
+            watch.update(watch.events.union(.writable))
+        case let error?: fail(completion, error)
+        }
+    }
+
+    private func sendWaiting() {
+        guard let number = descriptor.rawValue else { return }
+        while firstUnsent < unsent.count {
+            let (value, completion) = unsent[firstUnsent]
+            switch value.withUnsafeBytes({ sendPacket($0, to: number) }) {
+            case nil: tell(completion, .success(()))
+            case EAGAIN?: return
+            case let error?: fail(completion, error)
+            }
+            guard !isClosed else { return }
+            unsent[firstUnsent].value = Data()
+            firstUnsent += 1
+        }
+        unsent.removeAll(keepingCapacity: unsent.count <= 256)
+        firstUnsent = 0
+        if let watch { watch.update(watch.events.subtracting(.writable)) }
+    }
+
+    private func fail(_ completion: @escaping Completion, _ error: Int32) {
+        tell(completion, .failure(error == EPIPE || error == ECONNRESET ? .socketClosed : .notSent(error)))
+    }
+
+    /// Never inside what the writer is doing, and in order.
+    private func tell(_ completion: @escaping Completion, _ result: Result<Void, BlueZError>) {
+        told.append((completion, result))
+        guard told.count == 1 else { return }
+        loop.post { [self] in
+            let told = told
+            self.told = []
+            for (completion, result) in told { completion(result) }
+        }
+    }
+}
+
+// MARK: - Ending
+
+extension AcquiredSocket {
+    /// Gives it back. Writes that wait fail with `notConnected`; nothing else is told any more. A second call does nothing.
+    package func close() {
+        requireLoop()
+        finish()
+    }
+
+    /// The other end has closed it.
+    private func end() {
+        guard !isClosed else { return }
+        let onClosed = onClosed
+        finish()
+        onClosed()
+    }
+
+    private func finish() {
+        guard !isClosed else { return }
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        descriptor.close()
+        buffer = nil
+        onPackets = { _ in }
+        onClosed = {}
+        for (_, completion) in unsent[firstUnsent...] { tell(completion, .failure(.socketClosed)) }
+        unsent = []
+        firstUnsent = 0
+    }
+}
+
+extension BlueZError {
+    fileprivate static let socketClosed = BlueZError(
+        name: "org.bluez.Error.NotConnected", message: "The socket that BlueZ had given is closed.")
+
+    fileprivate static func notSent(_ error: Int32) -> BlueZError {
+        BlueZError(name: "org.bluez.Error.Failed", message: String(cString: strerror(error)))
+    }
+}

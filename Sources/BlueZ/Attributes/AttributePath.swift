@@ -1,0 +1,109 @@
+/// A path below a device, taken apart where it lies: `…/service0028`, `…/service0028/char002a`,
+/// `…/service0028/char002a/desc002c` (`src/gatt-client.c`: four hexadecimal digits, lower case).
+struct AttributePath {
+    let kind: AttributeKind
+    let handle: UInt16
+    /// Of a service its own handle.
+    let service: UInt16
+    /// Of a descriptor; 0 for the others.
+    let characteristic: UInt16
+    /// The path of the device.
+    let device: UnsafeBufferPointer<UInt8>
+
+    init?(_ path: UnsafeBufferPointer<UInt8>) {
+        var rest = path
+        let descriptor = AttributePath.takeLast("/desc", from: &rest)
+        let characteristic = AttributePath.takeLast("/char", from: &rest)
+        guard let service = AttributePath.takeLast("/service", from: &rest), !rest.isEmpty else { return nil }
+        device = rest
+        self.service = service
+        switch (characteristic, descriptor) {
+        case (nil, nil):
+            kind = .service
+            handle = service
+            self.characteristic = 0
+        case (let characteristic?, nil):
+            kind = .characteristic
+            handle = characteristic
+            self.characteristic = 0
+        case (let characteristic?, let descriptor?):
+            kind = .descriptor
+            handle = descriptor
+            self.characteristic = characteristic
+        case (nil, _?):
+            return nil
+        }
+    }
+
+    /// The handle that a path ends with after that name, which is cut off with it.
+    private static func takeLast(_ name: StaticString, from path: inout UnsafeBufferPointer<UInt8>) -> UInt16? {
+        let start = path.count - name.utf8CodeUnitCount - 4
+        guard start >= 0 else { return nil }
+        let last = UnsafeBufferPointer(rebasing: path[start...])
+        guard last.starts(with: name) else { return nil }
+        var handle: UInt16 = 0
+        for digit in last.suffix(4) {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): handle = handle << 4 | UInt16(digit - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): handle = handle << 4 | UInt16(digit - UInt8(ascii: "a") + 10)
+            default: return nil
+            }
+        }
+        path = UnsafeBufferPointer(rebasing: path[..<start])
+        return handle
+    }
+
+    /// The handle of the service that a path names, whatever device it is of.
+    static func serviceHandle(_ path: UnsafeBufferPointer<UInt8>) -> UInt16? {
+        var path = path
+        return takeLast("/service", from: &path)
+    }
+}
+
+/// Writes a path for C, byte by byte, without a `String`.
+struct PathWriter {
+    /// More than any path of BlueZ's own form: `/org/bluez/hci16383/dev_AA_BB_CC_DD_EE_FF/service0028/char002a/desc002c`.
+    static let capacity = 96
+
+    private let bytes: UnsafeMutableBufferPointer<UInt8>
+    private var count = 0
+
+    init(_ bytes: UnsafeMutableBufferPointer<UInt8>) { self.bytes = bytes }
+
+    mutating func append(_ byte: UInt8) {
+        bytes[count] = byte
+        count += 1
+    }
+
+    mutating func append(_ text: StaticString) {
+        for index in 0..<text.utf8CodeUnitCount { append(text.utf8Start[index]) }
+    }
+
+    mutating func append(_ name: StaticString, handle: UInt16) {
+        append(name)
+        append(hexadecimal(handle >> 12, "a"))
+        append(hexadecimal(handle >> 8, "a"))
+        append(hexadecimal(handle >> 4, "a"))
+        append(hexadecimal(handle, "a"))
+    }
+
+    mutating func append(decimal number: UInt64) {
+        if number >= 10 { append(decimal: number / 10) }
+        append(UInt8(ascii: "0") + UInt8(number % 10))
+    }
+
+    /// `AA_BB_CC_DD_EE_FF`.
+    mutating func append(address: UInt64) {
+        for index in 0..<6 {
+            if index > 0 { append(UInt8(ascii: "_")) }
+            let byte = UInt16(truncatingIfNeeded: address >> UInt64(40 - 8 * index))
+            append(hexadecimal(byte >> 4, "A"))
+            append(hexadecimal(byte, "A"))
+        }
+    }
+
+    private func hexadecimal(_ nibble: UInt16, _ ten: Unicode.Scalar) -> UInt8 {
+        let digit = UInt8(nibble & 15)
+        return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: ten) + digit - 10
+    }
+}

@@ -1,0 +1,166 @@
+import DBus
+package import Foundation
+import Reactor
+
+/// How a value is written (`type` of `WriteValue`).
+package enum WriteType: Hashable, Sendable, CaseIterable {
+    /// The peer answers; a value that does not fit into one packet is sent in parts.
+    case request
+    /// Nothing comes back: success means that `bluetoothd` has queued it. At most MTU - 3 bytes.
+    case command
+    /// In parts that the peer repeats and then carries out at once.
+    case reliable
+
+    fileprivate var text: StaticString {
+        switch self {
+        case .request: "request"
+        case .command: "command"
+        case .reliable: "reliable"
+        }
+    }
+}
+
+/// What is done with attributes. On the loop only, as each `completion` is, which comes exactly once and never before the
+/// method returns: with what BlueZ answered, `noReply` when the time is up, `disconnected` when the bus is lost, or
+/// `unknownObject` when there is no such attribute. Of all calls of the client at most a hundred are under way at once;
+/// the others wait in order, and their time passes.
+extension BlueZClient {
+    /// Reads a characteristic or a descriptor from the peer. BlueZ signals the value as a change too, before it answers.
+    ///
+    /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
+    package func readValue(
+        _ key: AttributeKey, offset: Int = 0, timeout: Double,
+        completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
+    ) {
+        call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
+            switch result {
+            case .success(let reply):
+                var reader = reply.reader
+                completion(reader.data().map { .success($0) } ?? .failure(.unexpected(reply, instead: "ay")))
+            case .failure(let error): completion(.failure(BlueZError(error)))
+            }
+        }
+    }
+
+    /// Writes a characteristic or a descriptor.
+    package func writeValue(
+        _ key: AttributeKey, _ value: Data, type: WriteType, offset: Int = 0, timeout: Double,
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        let isCharacteristic = objects.kind(of: key) == .characteristic
+        call(
+            key, "WriteValue", timeout: timeout,
+            body: { writer in
+                writer.bytes(value)
+                writer.options { options in
+                    options.offset(offset)
+                    // Descriptors can be written in one way only.
+                    if isCharacteristic {
+                        options.entry("type", variant: "s") { $0.string(static: type.text) }
+                    }
+                }
+            }, completion: { completion(BlueZClient.done($0)) })
+    }
+
+    /// Turns notifications on, or indications where there are no notifications. Values are changes of the tree from then on.
+    package func startNotify(
+        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        call(key, "StartNotify", timeout: timeout) { completion(BlueZClient.done($0)) }
+    }
+
+    /// Turns them off. Possible without a link too, and then BlueZ does not turn them on again when there is one.
+    package func stopNotify(
+        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        call(key, "StopNotify", timeout: timeout) { completion(BlueZClient.done($0)) }
+    }
+
+    /// Turns notifications on and has them come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify
+    /// acquired") or `inProgress` where somebody has them already.
+    package func acquireNotify(
+        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+    ) {
+        acquire(key, "AcquireNotify", timeout, completion)
+    }
+
+    /// Gets a socket for writing without response, past the bus.
+    package func acquireWrite(
+        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+    ) {
+        acquire(key, "AcquireWrite", timeout, completion)
+    }
+
+    /// For calls that make one or two requests to the peer, which has 30 seconds for each.
+    package static let attributeTimeout = 35.0
+
+    private func acquire(
+        _ key: AttributeKey, _ member: StaticString, _ timeout: Double,
+        _ completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+    ) {
+        let loop = loop
+        call(key, member, timeout: timeout, body: { writer in writer.options { _ in } }) { result in
+            switch result {
+            case .success(let reply):
+                var reader = reply.reader
+                guard let descriptor = reader.descriptor(), let mtu = reader.uint16() else {
+                    return completion(.failure(.unexpected(reply, instead: "hq")))
+                }
+                completion(.success(AcquiredSocket(descriptor, mtu: Int(mtu), loop: loop)))
+            case .failure(let error): completion(.failure(BlueZError(error)))
+            }
+        }
+    }
+
+    private static func done(_ result: Result<Message, DBusError>) -> Result<Void, BlueZError> {
+        switch result {
+        case .success: .success(())
+        case .failure(let error): .failure(BlueZError(error))
+        }
+    }
+
+    private func call(
+        _ key: AttributeKey, _ member: StaticString, timeout: Double, body: (inout MessageWriter) -> Void = { _ in },
+        completion: @escaping Connection.Completion
+    ) {
+        requireLoop()
+        guard let link else { return loop.post { completion(.failure(.closed)) } }
+        let message = objects.kind(of: key).flatMap { kind in
+            objects.withPath(of: key) { path in
+                Message.call(
+                    destination: BlueZName.owner, wellFormedPath: path, interface: kind.interface, member: member,
+                    body: body)
+            }
+        }
+        guard let message else {
+            let error = BlueZError.noSuchObject
+            return loop.post { completion(.failure(DBusError(name: error.name, message: error.message))) }
+        }
+        link.connection.call(message, timeout: timeout, completion: completion)
+    }
+}
+
+extension MessageWriter {
+    /// The `a{sv}` that the calls of attributes end with.
+    fileprivate mutating func options(_ body: (inout MessageWriter) -> Void) {
+        dictionary(key: "s", value: "v", body)
+    }
+
+    fileprivate mutating func offset(_ offset: Int) {
+        guard offset > 0 else { return }
+        // No value is longer than 512 bytes, so a larger offset is out of range in any case.
+        entry("offset", variant: "q") { $0.uint16(UInt16(clamping: offset)) }
+    }
+}
+
+extension BlueZError {
+    fileprivate static func unexpected(_ reply: Message, instead expected: String) -> BlueZError {
+        BlueZError(
+            name: DBusError.Name.invalidSignature,
+            message: "The answer was \"\(reply.signature)\" instead of \"\(expected)\".")
+    }
+}

@@ -1,0 +1,324 @@
+import DBus
+import Foundation
+import GATT
+import XCTest
+
+@testable import BlueZ
+
+final class AttributeTreeTests: XCTestCase {
+    private let device = AttributeTreeTests.deviceKey(BlueZMessages.device)
+    private var changes = ChangeBuffer()
+
+    override func setUp() { changes = ChangeBuffer() }
+
+    private static func deviceKey(_ path: ObjectPath) -> ObjectKey {
+        var text = path.rawValue
+        guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { preconditionFailure("\(path) has no key") }
+        return key
+    }
+
+    private func key(_ handle: UInt16) -> AttributeKey { AttributeKey(device: device, handle: handle) }
+
+    private func makeTree(_ objects: [(ObjectPath, TestInterfaces)] = BlueZMessages.connectedDevice) -> ObjectTree {
+        var tree = ObjectTree()
+        tree.load(BlueZMessages.managedObjects(objects), into: &changes)
+        return tree
+    }
+
+    private func makeQuietTree() -> ObjectTree {
+        let tree = makeTree()
+        changes.removeAll()
+        return tree
+    }
+
+    // MARK: Values
+
+    func testAttributesOfAnyOrderAreToldBehindWhatContainsThem() {
+        let tree = makeTree()
+        XCTAssertEqual(
+            changes.changes.suffix(3),
+            [
+                .attributeAdded(key(0x28), .service), .attributeAdded(key(0x2A), .characteristic),
+                .attributeAdded(key(0x2C), .descriptor),
+            ])
+        XCTAssertEqual(tree.services(of: device), [key(0x28)])
+        XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x2A)])
+        XCTAssertEqual(tree.descriptors(of: key(0x2A)), [key(0x2C)])
+        XCTAssertEqual(tree.attributeCount, 3)
+        XCTAssertEqual(tree.ignoredObjects, 0)
+    }
+
+    func testAServiceHasItsValues() throws {
+        let service = try XCTUnwrap(makeTree().service(key(0x28)))
+        XCTAssertEqual(service.uuid, CBUUID(string: "180D"))
+        XCTAssertTrue(service.isPrimary)
+        XCTAssertEqual(service.includes, [0x10, 0xFF])
+    }
+
+    func testACharacteristicHasItsValues() throws {
+        let characteristic = try XCTUnwrap(makeTree().characteristic(key(0x2A)))
+        XCTAssertEqual(characteristic.uuid, CBUUID(string: "2A37"))
+        XCTAssertEqual(characteristic.service, 0x28)
+        XCTAssertEqual(characteristic.flags, [.read, .notify])
+        XCTAssertEqual(characteristic.otherFlags, ["teleport"])
+        XCTAssertEqual(characteristic.properties, [.read, .notify])
+        XCTAssertEqual(characteristic.value, Data([1, 2]))
+        XCTAssertEqual(characteristic.mtu, 517)
+        XCTAssertTrue(characteristic.isNotifying && characteristic.isNotifyAcquired && characteristic.isWriteAcquired)
+    }
+
+    func testADescriptorHasItsValues() throws {
+        let descriptor = try XCTUnwrap(makeTree().descriptor(key(0x2C)))
+        XCTAssertEqual(descriptor.uuid, CBUUID(string: "2902"))
+        XCTAssertEqual(descriptor.service, 0x28)
+        XCTAssertEqual(descriptor.characteristic, 0x2A)
+        XCTAssertEqual(descriptor.flags, [.read, .write])
+        XCTAssertEqual(descriptor.value, Data())
+    }
+
+    func testEachDeclaredPropertyHasAValueInThoseTests() {
+        func check<Owner>(_ table: PropertyTable<Owner>, _ interfaces: TestInterfaces) {
+            let values = interfaces.last?.1 ?? []
+            for property in table.properties {
+                let value = values.first { $0.0 == "\(property.name)" }?.1
+                XCTAssertEqual(value?.signature, "\(property.signature)", "\(property.name)")
+            }
+        }
+        check(GattService1.table, BlueZMessages.gattService())
+        check(GattCharacteristic1.table, BlueZMessages.gattCharacteristic())
+        check(GattDescriptor1.table, BlueZMessages.gattDescriptor())
+    }
+
+    func testWhatIsReadAsOneKindIsNoOther() {
+        let tree = makeTree()
+        XCTAssertNil(tree.service(key(0x2A)))
+        XCTAssertNil(tree.characteristic(key(0x28)))
+        XCTAssertNil(tree.descriptor(key(0x2A)))
+        XCTAssertNil(tree.characteristic(key(0x99)))
+        XCTAssertNil(tree.value(of: key(0x28)))
+        XCTAssertEqual(tree.characteristics(of: key(0x2A)), [])
+    }
+
+    func testEveryFlagHasItsNameAndItsMeaning() {
+        for bit in 0..<23 as Range<UInt32> {
+            let flag = GattFlags(rawValue: 1 << bit)
+            var text = flag.texts.first ?? ""
+            XCTAssertEqual(flag.texts.count, 1)
+            XCTAssertEqual(text.withUTF8 { GattFlags(name: $0) }, flag)
+        }
+        XCTAssertEqual(
+            GattFlags([.broadcast, .writeWithoutResponse, .write, .indicate, .authenticatedSignedWrites]).properties,
+            [.broadcast, .writeWithoutResponse, .write, .indicate, .authenticatedSignedWrites])
+        XCTAssertEqual(GattFlags.reliableWrite.properties, .extendedProperties)
+        XCTAssertEqual(GattFlags.secureNotify.properties, .notifyEncryptionRequired)
+    }
+
+    // MARK: Changes
+
+    func testEachValueIsAChangeOfItsOwnEvenTheSameAgain() {
+        var tree = makeQuietTree()
+        for value in [[7], [7], [], [8, 9]] as [[UInt8]] {
+            changes.removeAll()
+            tree.apply(BlueZMessages.valueChanged(value), into: &changes)
+            XCTAssertEqual(changes.changes, [.attributeChanged(key(0x2A), .value)])
+            XCTAssertEqual(tree.value(of: key(0x2A)), Data(value))
+            XCTAssertEqual(tree.characteristic(key(0x2A))?.value, Data(value))
+        }
+    }
+
+    func testOtherPropertiesStayWhenTheValueChanges() throws {
+        var tree = makeQuietTree()
+        tree.apply(BlueZMessages.valueChanged([7]), into: &changes)
+        let characteristic = try XCTUnwrap(tree.characteristic(key(0x2A)))
+        XCTAssertEqual(characteristic.mtu, 517)
+        XCTAssertTrue(characteristic.isNotifying)
+    }
+
+    func testWhatIsInvalidatedHasNoValue() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.characteristic, "org.bluez.GattCharacteristic1", [("Notifying", .bool(false))],
+                invalidated: ["Value", "MTU", "NotifyAcquired"]), into: &changes)
+        XCTAssertEqual(
+            changes.changes, [.attributeChanged(key(0x2A), [.isNotifying, .value, .mtu, .isNotifyAcquired])])
+        let characteristic = tree.characteristic(key(0x2A))
+        XCTAssertNil(characteristic?.value)
+        XCTAssertNil(characteristic?.mtu)
+        XCTAssertEqual(characteristic?.isNotifying, false)
+        XCTAssertEqual(characteristic?.isNotifyAcquired, false)
+        XCTAssertEqual(characteristic?.isWriteAcquired, true)
+    }
+
+    func testAPropertyOfAnUnexpectedTypeIsIgnoredAndTheOthersAreNot() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.characteristic, "org.bluez.GattCharacteristic1",
+                [("Value", .string("seven")), ("Flags", .bytes([1])), ("MTU", .uint16(23))]), into: &changes)
+        XCTAssertEqual(changes.changes, [.attributeChanged(key(0x2A), .mtu)])
+        XCTAssertEqual(tree.ignoredProperties, 2)
+        XCTAssertEqual(tree.value(of: key(0x2A)), Data([1, 2]))
+    }
+
+    func testSignalsForOthersChangeNothing() {
+        var tree = makeQuietTree()
+        let strangers: [ObjectPath] = [
+            "/org/bluez/hci0/dev_C0_26_DF_12_34_57/service0028/char002a", BlueZMessages.service.appending("char002b"),
+            BlueZMessages.device, BlueZMessages.service, "/", "/org/bluez/hci0", "/service0028/char002a",
+        ]
+        for path in strangers { tree.apply(BlueZMessages.valueChanged([7], of: path), into: &changes) }
+        XCTAssertEqual(changes.changes, [])
+    }
+
+    // MARK: Coming and going
+
+    func testAnAttributeThatComesLateTakesItsPlaceInTheOrderOfHandles() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.interfacesAdded(
+                BlueZMessages.service.appending("char0029"), BlueZMessages.gattCharacteristic()), into: &changes)
+        XCTAssertEqual(changes.changes, [.attributeAdded(key(0x29), .characteristic)])
+        XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x29), key(0x2A)])
+    }
+
+    func testAnAttributeThatIsToldAgainChanges() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.interfacesAdded(
+                BlueZMessages.characteristic, [("org.bluez.GattCharacteristic1", [("Value", .bytes([9]))])]),
+            into: &changes)
+        guard case .attributeChanged(key(0x2A), let fields)? = changes.changes.first, changes.changes.count == 1 else {
+            return XCTFail("\(changes.changes)")
+        }
+        XCTAssertTrue(fields.isSuperset(of: [.uuid, .flags, .value, .isNotifying]))
+        XCTAssertEqual(tree.characteristic(key(0x2A))?.flags, [])
+        XCTAssertEqual(tree.value(of: key(0x2A)), Data([9]))
+    }
+
+    func testAHandleThatBecomesAnotherKindIsRemovedAndAdded() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.interfacesAdded(
+                BlueZMessages.device.appending("service002a"), BlueZMessages.gattService()), into: &changes)
+        XCTAssertEqual(
+            changes.changes, [.attributeRemoved(key(0x2A), .characteristic), .attributeAdded(key(0x2A), .service)])
+        XCTAssertEqual(tree.services(of: device), [key(0x28), key(0x2A)])
+    }
+
+    func testARemovedAttributeCannotBeRead() {
+        var tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), into: &changes)
+        XCTAssertEqual(changes.changes, [.attributeRemoved(key(0x2C), .descriptor)])
+        XCTAssertNil(tree.descriptor(key(0x2C)))
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.interfacesRemoved(BlueZMessages.descriptor, ["org.bluez.GattDescriptor1"]), into: &changes)
+        XCTAssertEqual(changes.changes, [])
+    }
+
+    func testADeviceTakesItsAttributesAlongTheInnermostFirst() throws {
+        var tree = makeQuietTree()
+        let handle = try XCTUnwrap(tree.handle(of: device))
+        tree.apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), into: &changes)
+        XCTAssertEqual(
+            changes.changes,
+            [
+                .attributeRemoved(key(0x2C), .descriptor), .attributeRemoved(key(0x2A), .characteristic),
+                .attributeRemoved(key(0x28), .service), .deviceRemoved(handle),
+            ])
+        XCTAssertEqual(tree.attributeCount, 0)
+    }
+
+    func testTheDaemonsEndAndTheAdaptersTakeThemToo() {
+        var tree = makeQuietTree()
+        tree.clear(into: &changes)
+        XCTAssertEqual(changes.changes.count, 5)
+        XCTAssertEqual(tree.attributeCount, 0)
+
+        tree = makeQuietTree()
+        tree.apply(
+            BlueZMessages.interfacesRemoved(BlueZMessages.adapterPath, ["org.bluez.Adapter1"]), into: &changes)
+        XCTAssertEqual(changes.changes.count, 5)
+        XCTAssertEqual(tree.attributeCount, 0)
+    }
+
+    func testLoadingAgainRemovesWhatIsNotNamedAnyMore() {
+        var tree = makeQuietTree()
+        let objects = BlueZMessages.connectedDevice.filter { $0.0 != BlueZMessages.descriptor }
+        tree.load(BlueZMessages.managedObjects(objects), into: &changes)
+        XCTAssertTrue(changes.changes.contains(.attributeRemoved(key(0x2C), .descriptor)))
+        XCTAssertEqual(tree.attributes(of: device).map(\.key), [key(0x28), key(0x2A)])
+    }
+
+    func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {
+        var tree = makeQuietTree()
+        tree.apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), into: &changes)
+        tree.sweep()
+        let other: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_99"
+        tree.apply(BlueZMessages.interfacesAdded(other, [("org.bluez.Device1", [])]), into: &changes)
+        XCTAssertEqual(tree.services(of: Self.deviceKey(other)), [])
+    }
+
+    // MARK: Paths
+
+    func testAPathIsWrittenAsItWasRead() {
+        let tree = makeTree()
+        for (handle, path) in [
+            (0x28, BlueZMessages.service), (0x2A, BlueZMessages.characteristic), (0x2C, BlueZMessages.descriptor),
+        ] as [(UInt16, ObjectPath)] {
+            XCTAssertEqual(tree.path(of: key(handle)), path.rawValue)
+            var text = path.rawValue
+            XCTAssertEqual(text.withUTF8 { tree.attributeKey(ofPath: $0) }, key(handle))
+        }
+        XCTAssertNil(tree.path(of: key(0x99)))
+    }
+
+    func testPathsOfAnotherFormArePassedOverAndCounted() {
+        let paths = [
+            "service28", "service002A", "service00028", "char002a", "service0028/desc002c", "service0028/char002a/x",
+            "service0028/char002a/desc002c/desc002d", "my_service", "service0028x",
+        ]
+        var tree = makeQuietTree()
+        for path in paths {
+            guard let path = ObjectPath(validating: "\(BlueZMessages.device)/\(path)") else { return XCTFail(path) }
+            tree.apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), into: &changes)
+        }
+        XCTAssertEqual(changes.changes, [])
+        XCTAssertEqual(tree.ignoredObjects, paths.count)
+        XCTAssertEqual(tree.deviceCount, 1)
+    }
+
+    func testAttributesOfADeviceWithAForeignPathWorkToo() {
+        let device: ObjectPath = "/test/radio/thing"
+        var tree = makeTree([
+            (device.appending("service0001").appending("char0002"), BlueZMessages.gattCharacteristic()),
+            (device.appending("service0001"), BlueZMessages.gattService()), (device, [("org.bluez.Device1", [])]),
+        ])
+        guard case .deviceAdded(let handle, _)? = changes.changes.first, let foreign = tree.key(of: handle) else {
+            return XCTFail("no device")
+        }
+        let characteristic = AttributeKey(device: foreign, handle: 2)
+        XCTAssertEqual(tree.services(of: foreign).map(\.handle), [1])
+        XCTAssertEqual(tree.path(of: characteristic), "/test/radio/thing/service0001/char0002")
+        changes.removeAll()
+        tree.apply(
+            BlueZMessages.valueChanged([5], of: "/test/radio/thing/service0001/char0002"), into: &changes)
+        XCTAssertEqual(changes.changes, [.attributeChanged(characteristic, .value)])
+    }
+
+    // MARK: Size
+
+    func testAttributesThatComeAndGoForWeeksTakeNoMorePlaces() {
+        var tree = makeQuietTree()
+        let path = BlueZMessages.service.appending("char0100")
+        for _ in 0..<5_000 {
+            tree.apply(BlueZMessages.interfacesAdded(path, BlueZMessages.gattCharacteristic()), into: &changes)
+            tree.apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]), into: &changes)
+            changes.removeAll()
+        }
+        XCTAssertEqual(tree.attributes.characteristics.values.count, 2)
+        XCTAssertEqual(tree.attributeCount, 3)
+    }
+}
