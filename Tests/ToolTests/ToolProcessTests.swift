@@ -188,6 +188,17 @@ final class ToolFailureTests: XCTestCase {
         assertOneLine(try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish())
     }
 
+    func testOutputThatCannotBeWrittenIsAFailure() throws {
+        for (command, target) in [
+            ("scan --simulated --duration 5", "/dev/full"), ("scan --simulated --duration 5 --json", "/dev/full"),
+            ("scan --simulated --peripherals empty --duration 0.2", "/dev/full"), ("simulate", "/dev/full"),
+        ] {
+            let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) > \#(target)"#).finish()
+            XCTAssertEqual(result.status, 1, command)
+            XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: No space left on device."], command)
+        }
+    }
+
     func testAnAdapterThatIsNotThereIsNamed() throws {
         let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish()
         XCTAssertEqual(result.status, 1)

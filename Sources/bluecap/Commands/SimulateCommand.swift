@@ -34,7 +34,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let room = try SimulatedRoom(peripherals)
             defer { room.end() }
             if command.isEmpty {
-                await stay(room)
+                try await stay(room)
             } else {
                 let status = try await runCommand(in: room)
                 if status != 0 { throw ExitCode(status) }
@@ -47,13 +47,13 @@ struct SimulateCommand: AsyncParsableCommand {
     private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
 
     /// Prints the address, alone on its line for scripts, and waits to be ended.
-    private func stay(_ room: SimulatedRoom) async {
+    private func stay(_ room: SimulatedRoom) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         SignalWatcher.watch(SignalWatcher.endings) { signal, count in
             if count > 1 { _exit(128 + signal) }
             feed.yield(signal)
         }
-        Output.standard.write(room.address + "\n")
+        if let failure = Output.standard.write(room.address + "\n").failure { throw failure }
         if Output.standard.isTerminal, Output.error.isTerminal {
             Output.error.write(
                 """

@@ -10,9 +10,24 @@ struct Output: Sendable {
     /// Whether this is a terminal.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// Writes all of the text; false where nobody reads it any more, or nothing can be written.
+    /// What became of a text.
+    enum Outcome: Equatable, Sendable {
+        case written
+        /// Nobody reads any more. That is for the reader to decide, and no failure.
+        case readerLeft
+        /// It could not be written, as on a full disk: the output is not complete.
+        case failed(Int32)
+
+        /// What is wrong, in words; `nil` where nothing is.
+        var failure: ToolFailure? {
+            guard case .failed(let code) = self else { return nil }
+            return ToolFailure("Cannot write the output: \(String(cString: strerror(code))).")
+        }
+    }
+
+    /// Writes all of the text.
     @discardableResult
-    func write(_ text: String) -> Bool {
+    func write(_ text: String) -> Outcome {
         var text = text
         return text.withUTF8 { bytes in
             var rest = bytes[...]
@@ -23,11 +38,16 @@ struct Output: Sendable {
                 } else if errno == EAGAIN {
                     waitUntilWritable()
                 } else if errno != EINTR {
-                    return false
+                    return outcome(of: errno)
                 }
             }
-            return true
+            return .written
         }
+    }
+
+    /// A terminal that was closed answers EIO.
+    private func outcome(of code: Int32) -> Outcome {
+        code == EPIPE || (code == EIO && isatty(descriptor) == 1) ? .readerLeft : .failed(code)
     }
 
     /// Somebody may have made the descriptor non-blocking: shells share it with other programs.

@@ -2,12 +2,11 @@
 protocol ScanDisplay: Sendable {
     /// The scan begins.
     mutating func begin(at now: Double)
-    /// False where nobody reads any more.
-    mutating func show(_ event: ScanEvent, at now: Double) -> Bool
+    mutating func show(_ event: ScanEvent, at now: Double) -> Output.Outcome
     /// One line for people that is no part of the output.
     mutating func notice(_ text: String, at now: Double)
     /// The frame's clock has rung, or (`isForced`) the terminal has changed.
-    mutating func redraw(isForced: Bool, at now: Double) -> Bool
+    mutating func redraw(isForced: Bool, at now: Double) -> Output.Outcome
     /// The process was stopped, others have written to the terminal, and now it goes on.
     mutating func resume(at now: Double)
     /// Seconds after which `redraw` is wanted, asked after every call above; `nil` where no new clock is needed.
@@ -21,14 +20,14 @@ struct LineDisplay<Reporter: ScanReporter>: ScanDisplay {
 
     mutating func begin(at now: Double) {}
 
-    mutating func show(_ event: ScanEvent, at now: Double) -> Bool {
+    mutating func show(_ event: ScanEvent, at now: Double) -> Output.Outcome {
         let lines = reporter.lines(for: event)
-        return lines.isEmpty || output.write(lines.map { $0 + "\n" }.joined())
+        return lines.isEmpty ? .written : output.write(lines.map { $0 + "\n" }.joined())
     }
 
     mutating func notice(_ text: String, at now: Double) { Output.error.write("bluecap: \(text)\n") }
 
-    mutating func redraw(isForced: Bool, at now: Double) -> Bool { true }
+    mutating func redraw(isForced: Bool, at now: Double) -> Output.Outcome { .written }
 
     mutating func resume(at now: Double) {}
 
@@ -54,17 +53,18 @@ struct LiveDisplay: ScanDisplay {
 
     mutating func begin(at now: Double) {
         start = now
-        _ = output.write(LiveScreen.begin)
+        output.write(LiveScreen.begin)
         _ = draw(.running(seconds: 0), at: now)
     }
 
-    mutating func show(_ event: ScanEvent, at now: Double) -> Bool {
+    mutating func show(_ event: ScanEvent, at now: Double) -> Output.Outcome {
         if case .finished(let summary) = event {
-            return draw(.finished(summary), at: now) && output.write(LiveScreen.end)
+            let outcome = draw(.finished(summary), at: now)
+            return outcome == .written ? output.write(LiveScreen.end) : outcome
         }
         board.apply(event, at: now)
         changed(at: now)
-        return true
+        return .written
     }
 
     mutating func notice(_ text: String, at now: Double) {
@@ -72,14 +72,14 @@ struct LiveDisplay: ScanDisplay {
         changed(at: now)
     }
 
-    mutating func redraw(isForced: Bool, at now: Double) -> Bool {
-        guard isForced || pace.rang(at: now) else { return true }
+    mutating func redraw(isForced: Bool, at now: Double) -> Output.Outcome {
+        guard isForced || pace.rang(at: now) else { return .written }
         return draw(.running(seconds: now - start), at: now)
     }
 
     mutating func resume(at now: Double) {
         screen = LiveScreen()
-        _ = output.write(LiveScreen.begin)
+        output.write(LiveScreen.begin)
         _ = redraw(isForced: true, at: now)
     }
 
@@ -92,7 +92,7 @@ struct LiveDisplay: ScanDisplay {
         if let delay = pace.changed(at: now) { redrawDelay = delay }
     }
 
-    private mutating func draw(_ status: ScanTable.Status, at now: Double) -> Bool {
+    private mutating func draw(_ status: ScanTable.Status, at now: Double) -> Output.Outcome {
         let size = Terminal.size
         var height: Int?
         // The last frame stays as the result, with all its rows; the others must not be taller than the terminal, and

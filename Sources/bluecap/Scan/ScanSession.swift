@@ -37,7 +37,7 @@ struct ScanSession: Sendable {
 
     /// Scans until the end that the request or the user wants.
     ///
-    /// - Throws: ``ToolFailure`` where there is no radio, or it fails.
+    /// - Throws: ``ToolFailure`` where there is no radio, it fails, or the output cannot be written.
     func run(on display: some ScanDisplay) async throws {
         let manager = CentralManager(options: request.managerOptions)
         watch(manager)
@@ -46,19 +46,26 @@ struct ScanSession: Sendable {
         }
         var machine = ScanMachine(duration: request.duration)
         var display = display
+        var failure: ToolFailure?
+        /// Whoever leaves, and a full disk, end the scan alike; they differ in what is said in the end.
+        func heed(_ outcome: Output.Outcome) {
+            guard outcome != .written else { return }
+            failure = failure ?? outcome.failure
+            post(.event(.readerLeft))
+        }
         let origin = DispatchTime.now().uptimeNanoseconds
         for await input in inputs {
             let now = Double(DispatchTime.now().uptimeNanoseconds - origin) / 1e9
             switch input {
             case .event(let event):
                 for effect in machine.handle(event, at: now) {
-                    if case .end(let ending) = effect { return try finish(ending) }
-                    perform(effect, manager, &display, at: now)
+                    if case .end(let ending) = effect { return try finish(ending, failure) }
+                    heed(perform(effect, manager, &display, at: now))
                 }
             case .frameIsDue:
-                if !display.redraw(isForced: false, at: now) { post(.event(.readerLeft)) }
+                heed(display.redraw(isForced: false, at: now))
             case .terminalChanged:
-                if !display.redraw(isForced: true, at: now) { post(.event(.readerLeft)) }
+                heed(display.redraw(isForced: true, at: now))
             case .resumed:
                 display.resume(at: now)
             }
@@ -70,7 +77,7 @@ struct ScanSession: Sendable {
 
     private func perform(
         _ effect: ScanMachine.Effect, _ manager: CentralManager, _ display: inout some ScanDisplay, at now: Double
-    ) {
+    ) -> Output.Outcome {
         switch effect {
         case .startScan:
             logger.info("scanning", metadata: ["services": "\(request.services)"])
@@ -79,7 +86,7 @@ struct ScanSession: Sendable {
         case .startClock(let seconds):
             post(.event(.timeIsOver), after: seconds)
         case .report(let event):
-            if !display.show(event, at: now) { post(.event(.readerLeft)) }
+            return display.show(event, at: now)
         case .notice(let text):
             display.notice(text, at: now)
         case .stopScan:
@@ -92,11 +99,14 @@ struct ScanSession: Sendable {
         case .end:
             break
         }
+        return .written
     }
 
-    private func finish(_ ending: ScanMachine.Ending) throws {
+    private func finish(_ ending: ScanMachine.Ending, _ failure: ToolFailure?) throws {
         switch ending {
-        case .asked, .readerLeft: logger.info("finished")
+        case .asked, .readerLeft:
+            logger.info("finished")
+            if let failure { throw failure }
         case .failed(let why): throw ToolFailure(why, request.busAddress == nil ? ToolFailure.wayOut : "")
         }
     }
