@@ -3,6 +3,7 @@ import Foundation
 /// Everything that a simulator is: the room, the daemon, and what is to be done next. A pure value behind one lock.
 struct Simulation: Sendable {
     var radio = Radio()
+    var air = Air()
     var daemon = Daemon()
     /// The controllers that are plugged in, whether the daemon lives or not.
     var hardware: [VirtualAdapter]
@@ -16,7 +17,17 @@ struct Simulation: Sendable {
 
     init(hardware: [VirtualAdapter], room: Room) {
         self.hardware = hardware
-        for peripheral in room.peripherals { radio.add(peripheral, behavior: nil, now: 0) }
+        for peripheral in room.peripherals { add(peripheral, behavior: nil, now: 0) }
+    }
+
+    mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?, now: TimeInterval) {
+        radio.add(peripheral, behavior: behavior, now: now)
+        air.add(peripheral, behavior: behavior, now: now)
+    }
+
+    mutating func remove(_ address: VirtualAddress, now: TimeInterval) {
+        radio.remove(address)
+        air.remove(address, now: now)
     }
 
     // MARK: The process
@@ -34,6 +45,7 @@ struct Simulation: Sendable {
         guard isAlive else { return }
         isAlive = false
         daemon.forgetClients()
+        air.silence()
         effects.append(.leaveBus)
     }
 
@@ -42,11 +54,50 @@ struct Simulation: Sendable {
     /// After every decision: the radio is worked out only while somebody listens, and effects come in their order.
     mutating func settle(now: TimeInterval) {
         guard isAlive else {
+            settleAir(now: now)
             radio.endListening()
             return
         }
-        effects += daemon.takeEffects()
+        settleAir(now: now)
         if daemon.isListening { radio.beginListening(now: now) } else { radio.endListening() }
+    }
+
+    /// Takes orders to the air and what comes of them back, until neither has anything to say.
+    private mutating func settleAir(now: TimeInterval) {
+        while true {
+            let decided = daemon.takeEffects()
+            let events = air.takeEvents()
+            for question in air.takeQuestions() { effects.append(.ask(question)) }
+            guard !decided.isEmpty || !events.isEmpty else { return }
+            for effect in decided {
+                if case .order(let order) = effect { air.take(order, now: now) } else { effects.append(effect) }
+            }
+            for event in events {
+                switch event {
+                case .linkUp(let key, _): radio.setBusy(key.address, true, now: now)
+                case .linkDown(let key, _): radio.setBusy(key.address, false, now: now)
+                default: break
+                }
+                if isAlive { daemon.take(event, now: now) }
+            }
+        }
+    }
+
+    /// Time has passed: what fell due happens, in its order and each thing at its time.
+    mutating func timePassed(to now: TimeInterval) {
+        settleAir(now: now)
+        while true {
+            let inTheAir = air.nextDeadline()
+            let alarm = isAlive ? daemon.nextAlarm() : nil
+            guard let next = [inTheAir, alarm].compactMap({ $0 }).min(), next <= now else { return }
+            if next == inTheAir { _ = air.timePassed(to: next) } else { daemon.timePassed(to: next) }
+            settleAir(now: next)
+        }
+    }
+
+    /// A behaviour has answered.
+    mutating func take(_ verdict: Verdict, now: TimeInterval) {
+        air.take(verdict, now: now)
     }
 
     /// Whether there is anything for the loop to do.
@@ -63,13 +114,11 @@ struct Simulation: Sendable {
         return effects
     }
 
-    /// When the loop must come back by itself.
-    mutating func nextDeadline() -> TimeInterval? {
+    /// When the loop must come back by itself; advertisements may wait for others until the end of a quantum.
+    mutating func nextDeadline(now: TimeInterval, quantum: TimeInterval) -> TimeInterval? {
         guard isAlive else { return nil }
-        switch (radio.nextUtterance(), daemon.nextAlarm()) {
-        case (let utterance?, let alarm?): return min(utterance, alarm)
-        case (let utterance, let alarm): return utterance ?? alarm
-        }
+        let utterance = radio.nextUtterance().map { max($0, now + quantum) }
+        return [utterance, air.nextDeadline(), daemon.nextAlarm()].compactMap { $0 }.min()
     }
 
     /// Advertisements are heard, each at its own time.

@@ -14,15 +14,17 @@ extension Simulator {
     public func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)? = nil) {
         let now = seconds
         stage.decide { simulation in
-            simulation.radio.add(peripheral, behavior: behavior, now: now)
+            simulation.add(peripheral, behavior: behavior, now: now)
             guard peripheral.isRemembered, simulation.isAlive else { return }
             for index in simulation.daemon.adapters.keys.sorted() { simulation.daemon.remember(peripheral, on: index) }
         }
     }
 
-    /// Takes a peripheral out of the room: it is not heard again, and BlueZ forgets it after half a minute.
+    /// Takes a peripheral out of the room: its link falls, it is not heard again, and BlueZ forgets it after half a
+    /// minute if it was never connected to.
     public func remove(_ address: VirtualAddress) {
-        stage.decide { _ = $0.radio.remove(address) }
+        let now = seconds
+        stage.decide { $0.remove(address, now: now) }
     }
 
     /// An advertisement of a peripheral is heard now, out of turn; nothing comes of it while no adapter scans.

@@ -109,12 +109,15 @@ final class Stage: Sendable {
     }
 
     private func rearm() {
-        let deadline = shared.withLock { $0.hasEnded ? nil : $0.simulation.nextDeadline() }
+        let now = seconds
+        let deadline = shared.withLock {
+            $0.hasEnded ? nil : $0.simulation.nextDeadline(now: now, quantum: quantum)
+        }
         let present = wire.withLock { $0.timer }
         guard present?.deadline != deadline else { return }
         if let present { loop.cancel(present.id) }
         let timer = deadline.map { deadline in
-            let id = loop.schedule(after: max(quantum, deadline - seconds)) { [weak self] in
+            let id = loop.schedule(after: max(0, deadline - now)) { [weak self] in
                 self?.deadlineCame(deadline)
             }
             return (id: id, deadline: deadline)
@@ -132,7 +135,7 @@ final class Stage: Sendable {
         }
         decide { simulation in
             simulation.hear(sightings)
-            simulation.daemon.timePassed(to: now)
+            simulation.timePassed(to: now)
         }
     }
 
@@ -152,6 +155,11 @@ final class Stage: Sendable {
         case .unwatch(let client):
             let watch = wire.withLock { $0.watches.removeValue(forKey: client) }
             watch?.cancel()
+        case .ask(let question):
+            guard let verdict = question.ask() else { return }
+            let now = seconds
+            decide { $0.take(verdict, now: now) }
+        case .order: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()
         }

@@ -59,6 +59,17 @@ final class BusClient: Sendable {
         return answer.withLock { $0 }
     }
 
+    /// Calls a method and goes on; the loop is driven as far as the daemon has got the call.
+    func begin(
+        _ member: String, on interface: String, at path: ObjectPath, body: (inout MessageWriter) -> Void = { _ in }
+    ) -> PendingCall {
+        let pending = PendingCall()
+        let call = Message.call(destination: "org.bluez", path: path, interface: interface, member: member, body: body)
+        connection.call(call, timeout: 120) { pending.settle($0) }
+        simulator.run()
+        return pending
+    }
+
     /// The error's name; nil for success.
     func error(
         of member: String, on interface: String = "org.bluez.Adapter1", at path: ObjectPath = "/org/bluez/hci0",
@@ -129,7 +140,7 @@ final class BusClient: Sendable {
         }
     }
 
-    private static func text(of reader: inout MessageReader) -> String {
+    static func text(of reader: inout MessageReader) -> String {
         if let text = reader.string() { return text }
         if let flag = reader.bool() { return "\(flag)" }
         if let number = reader.int16() { return "\(number)" }
@@ -137,6 +148,7 @@ final class BusClient: Sendable {
         if let number = reader.uint32() { return "\(number)" }
         if let path = reader.objectPath() { return path.rawValue }
         if let list = reader.strings() { return list.joined(separator: ",") }
+        if let bytes = reader.bytes() { return Hexadecimal.text(bytes) }
         return reader.signature
     }
 }

@@ -34,7 +34,8 @@ extension InterfaceTable {
     /// Those of BlueZ's interfaces that the simulator has, and the standard ones beside them, as 5.66 describes them.
     static let all: [String: InterfaceTable] = {
         let tables = [
-            agentManager, profileManager, adapter, device, gattManager, advertisingManager, properties, introspectable,
+            agentManager, profileManager, adapter, device, battery, service, characteristic, descriptor, gattManager,
+            advertisingManager, properties, introspectable,
             objectManager,
         ]
         return Dictionary(uniqueKeysWithValues: tables.map { ($0.name, $0) })

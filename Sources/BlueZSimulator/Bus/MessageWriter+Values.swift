@@ -12,6 +12,8 @@ extension MessageWriter {
         case .uint16(let number): uint16(number)
         case .uint32(let number): uint32(number)
         case .strings(let list): strings(list)
+        case .objectPaths(let list): objectPaths(list.compactMap(ObjectPath.init(validating:)))
+        case .bytes(let list): bytes(list)
         case .manufacturerData(let list):
             dictionary(key: "q", value: "v") { dictionary in
                 for data in list {

@@ -52,7 +52,8 @@ extension Call {
             return .request(.setAdapterProperty(adapter: index, name: name, value: value))
         case (.device(let key)?, Daemon.deviceInterface):
             return .request(.setDeviceProperty(key, name: name, value: value))
-        case (_, Daemon.advertisingManagerInterface), (_, Daemon.gattManagerInterface):
+        case (_, Daemon.advertisingManagerInterface), (_, Daemon.gattManagerInterface), (_, Daemon.batteryInterface),
+            (.attribute?, _):
             let error = DaemonError.notWritable(name)
             throw DBusError(name: error.name, message: error.message)
         default:
@@ -86,6 +87,8 @@ extension Request {
             member == "RegisterAdvertisement" ? .registerAdvertisement : .unregisterAdvertisement
         case (.device(let key)?, Daemon.deviceInterface):
             readDevice(member, key)
+        case (.attribute(let key)?, Daemon.characteristicInterface), (.attribute(let key)?, Daemon.descriptorInterface):
+            readAttribute(member, key, &reader)
         case (nil, Daemon.agentManagerInterface), (nil, Daemon.profileManagerInterface):
             readManager(member, &reader)
         default:
@@ -116,6 +119,23 @@ extension Request {
         }
     }
 
+    private static func readAttribute(
+        _ member: String, _ key: AttributeKey, _ reader: inout MessageReader
+    ) -> Request? {
+        switch member {
+        case "StartNotify": return .startNotify(key)
+        case "StopNotify": return .stopNotify(key)
+        case "ReadValue":
+            let options = reader.attributeOptions()
+            return .readValue(key, offset: options.offset)
+        case "WriteValue":
+            let bytes = reader.bytes() ?? []
+            let options = reader.attributeOptions()
+            return .writeValue(key, bytes, offset: options.offset, type: options.type)
+        default: return nil
+        }
+    }
+
     private static func readManager(_ member: String, _ reader: inout MessageReader) -> Request? {
         let path = reader.objectPath()?.rawValue ?? ""
         return switch member {
@@ -141,6 +161,20 @@ extension MessageReader {
         case .byte: byte().map(PropertyValue.byte)
         default: nil
         }
+    }
+
+    /// The options of `ReadValue` and `WriteValue`.
+    fileprivate mutating func attributeOptions() -> (offset: Int, type: String?) {
+        var offset = 0
+        var type: String?
+        dictionary { entry in
+            switch entry.string() {
+            case "offset": offset = Int(entry.variant { $0.uint16() } ?? 0)
+            case "type": type = entry.variant { $0.string() }
+            default: break
+            }
+        }
+        return (offset, type)
     }
 
     /// The entries of a filter's dictionary, in the order sent and with the types sent.

@@ -21,6 +21,8 @@ extension Daemon {
     /// A device goes, and its object with it.
     mutating func remove(_ key: DeviceKey) {
         guard let device = devices[key] else { return }
+        endConnection(of: key)
+        hideServices(of: key)
         sayRemoved(.device(key), path: device.path, interfaces: Self.interfacesOfDevice)
         devices[key] = nil
         alarms.remove(.forget(key))
@@ -36,16 +38,25 @@ extension Daemon {
             throw .doesNotExist
         }
         guard adapters[index]?.isPowered == true else { throw .notReady }
-        remove(key)
-        reply(call)
+        guard devices[key]?.isConnected == true else {
+            remove(key)
+            return reply(call)
+        }
+        // The link goes first, and takes its two seconds.
+        removals[key, default: []].append(call)
+        beginDisconnection(of: key)
     }
 
-    /// No link comes up, since virtual peripherals have no services yet: this is the answer that 5.66 gives for every
-    /// failure of its own. As there, the mere attempt makes the device one that is remembered.
-    mutating func connect(_ key: DeviceKey) throws(DaemonError) {
-        guard adapters[key.adapter]?.isPowered == true else { throw .failed("le-connection-adapter-not-powered") }
-        makePermanent(key)
-        throw .failed("le-connection-abort-by-local")
+    /// A device that goes takes its link with it; nobody who waits for one is ever answered (`device_free`).
+    private mutating func endConnection(of key: DeviceKey) {
+        if connects.removeValue(forKey: key) != nil { order(.cancelConnection(key)) }
+        disconnects[key] = nil
+        guard let link = links[key] else { return }
+        failRequests(of: link, at: key)
+        links[key] = nil
+        disconnecting.remove(key)
+        for alarm in [Alarm.dropLink(key), .requestTimeout(key), .export(key)] { alarms.remove(alarm) }
+        order(.disconnect(key))
     }
 
     mutating func pair(_ key: DeviceKey) throws(DaemonError) {
@@ -54,7 +65,7 @@ extension Daemon {
     }
 
     /// Private addresses, which change by themselves, stay temporary whatever is done with them.
-    private mutating func makePermanent(_ key: DeviceKey) {
+    mutating func makePermanent(_ key: DeviceKey) {
         guard let device = devices[key], device.isTemporary else { return }
         let isStatic = key.address.value >> 46 == 0b11
         guard device.addressType == .public || isStatic else { return }

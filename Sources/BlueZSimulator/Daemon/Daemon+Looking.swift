@@ -27,9 +27,33 @@ extension Daemon {
         switch path {
         case "/": ["org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.ObjectManager"]
         case "/org": ["org.freedesktop.DBus.Introspectable"]
-        default: object(at: path)?.interfaces.map(\.name) ?? []
+        default: key(at: path).flatMap(interfaces(of:)) ?? object(at: path)?.interfaces.map(\.name) ?? []
         }
     }
+
+    /// The same for objects that are called often, without working out their properties; nil for others.
+    private func interfaces(of key: ObjectKey) -> [String]? {
+        switch key {
+        case .adapter: nil
+        case .device(let key): devices[key]?.batteryLevel == nil && devices[key] != nil ? Self.namesForDevice : nil
+        case .attribute(let key):
+            switch tables[key.device]?.kind(of: key.handle) {
+            case .service: Self.namesForService
+            case .characteristic: Self.namesForCharacteristic
+            case .descriptor: Self.namesForDescriptor
+            case nil: []
+            }
+        }
+    }
+
+    private static func names(_ interface: String) -> [String] {
+        [introspectable.name, interface, properties.name]
+    }
+
+    private static let namesForDevice = names(deviceInterface)
+    private static let namesForService = names(serviceInterface)
+    private static let namesForCharacteristic = names(characteristicInterface)
+    private static let namesForDescriptor = names(descriptorInterface)
 
     /// The last elements of the paths just below.
     private func children(of path: String) -> [String] {
@@ -38,9 +62,22 @@ extension Daemon {
         case "/org": ["bluez"]
         case Self.root.path: adapters.keys.sorted().map { "hci\($0)" }
         default:
-            devices.values.filter { $0.adapterPath == path }.sorted { $0.sequence < $1.sequence }
-                .map { String($0.path.dropFirst(path.utf8.count + 1)) }
+            switch key(at: path) {
+            case .adapter?:
+                devices.values.filter { $0.adapterPath == path }.sorted { $0.sequence < $1.sequence }
+                    .map { String($0.path.dropFirst(path.utf8.count + 1)) }
+            case .device(let device)?: attributes(below: path, of: device)
+            case .attribute(let attribute)?: attributes(below: path, of: attribute.device)
+            case nil: []
+            }
         }
+    }
+
+    private func attributes(below path: String, of device: DeviceKey) -> [String] {
+        let handles: [UInt16] = tables[device]?.order ?? []
+        let paths: [String] = handles.compactMap { self.path(of: AttributeKey(device: device, handle: $0)) }
+        let below = paths.filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
+        return below.filter { !$0.contains("/") }
     }
 
     /// Writes some properties of a device with wrong types from now on, and says that they have changed.

@@ -12,7 +12,12 @@ extension Daemon {
         for index in adapters.keys.sorted() {
             if let state = state(of: .adapter(index)) { objects.append(state) }
         }
-        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) { objects.append(state(of: device)) }
+        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) {
+            objects.append(state(of: device))
+            for handle in tables[device.key]?.order ?? [] {
+                if let state = state(of: AttributeKey(device: device.key, handle: handle)) { objects.append(state) }
+            }
+        }
         return objects
     }
 
@@ -29,16 +34,22 @@ extension Daemon {
         let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
         guard let first = parts.first, let index = Int(first), adapters[index] != nil else { return nil }
         if parts.count == 1 { return .adapter(index) }
-        guard parts.count == 2, parts[1].hasPrefix("dev_"), let address = VirtualAddress(parts[1].dropFirst(4)) else {
+        guard parts.count <= 5, parts[1].hasPrefix("dev_"), let address = VirtualAddress(parts[1].dropFirst(4)) else {
             return nil
         }
-        return .device(DeviceKey(adapter: index, address: address))
+        let device = DeviceKey(adapter: index, address: address)
+        guard parts.count > 2 else { return .device(device) }
+        // "service0028", "char002a", "desc002c": the last one names it, if the whole path is really its own.
+        guard let handle = UInt16(parts[parts.count - 1].suffix(4), radix: 16) else { return nil }
+        let attribute = AttributeKey(device: device, handle: handle)
+        return self.path(of: attribute) == path ? .attribute(attribute) : nil
     }
 
     func state(of key: ObjectKey) -> ObjectState? {
         switch key {
         case .adapter(let index): adapters[index].map(state(of:))
         case .device(let key): devices[key].map(state(of:))
+        case .attribute(let key): state(of: key)
         }
     }
 
@@ -66,6 +77,12 @@ extension Daemon {
             guard let device = devices[key] else { return nil }
             (path, interface) = (device.path, Self.deviceInterface)
             for case .device(let property) in entry.properties { take(property.rawValue, device.value(of: property)) }
+        case .attribute(let key):
+            guard let characteristic = tables[key.device]?.characteristics[key.handle] else { return nil }
+            (path, interface) = (characteristic.path, Self.characteristicInterface)
+            for case .characteristic(let property) in entry.properties {
+                take(property.rawValue, characteristic.value(of: property, mtu: links[key.device]?.mtu))
+            }
         }
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
@@ -93,12 +110,14 @@ extension Daemon {
             guard let value = device.value(of: property) else { continue }
             properties.append(NamedValue(name: property.rawValue, value: value))
         }
-        return ObjectState(
-            path: device.path,
-            interfaces: [
-                Self.introspectable, InterfaceState(name: Self.deviceInterface, properties: properties),
-                Self.properties,
-            ])
+        var interfaces = [
+            Self.introspectable, InterfaceState(name: Self.deviceInterface, properties: properties), Self.properties,
+        ]
+        if let level = device.batteryLevel {
+            let percentage = NamedValue(name: "Percentage", value: .byte(level))
+            interfaces.append(InterfaceState(name: Self.batteryInterface, properties: [percentage]))
+        }
+        return ObjectState(path: device.path, interfaces: interfaces)
     }
 
     static let root = ObjectState(
@@ -123,8 +142,8 @@ extension Daemon {
         advertisingManagerInterface, gattManagerInterface,
     ]
 
-    private static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
-    private static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")
+    static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
+    static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")
     private static let advertisingProperties = [
         NamedValue(name: "ActiveInstances", value: .byte(0)),
         NamedValue(name: "SupportedInstances", value: .byte(3)),

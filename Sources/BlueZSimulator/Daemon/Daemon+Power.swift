@@ -66,7 +66,10 @@ extension Daemon {
         guard let adapter = adapters[index] else { throw .doesNotExist }
         guard adapter.isPowered != isOn else { return reply(call) }
         if isOn, adapter.isBlocked { throw .blocked }
-        if !isOn { removeTemporaryDevices(of: index) }
+        if !isOn {
+            removeTemporaryDevices(of: index)
+            endLinks(of: index)
+        }
         reply(call)
         powerChanged(to: isOn, on: index)
     }
@@ -81,6 +84,7 @@ extension Daemon {
     /// The adapter went off or on by other hands than a client's.
     mutating func powerChanged(to isOn: Bool, on index: Int) {
         guard let adapter = adapters[index], adapter.isPowered != isOn else { return }
+        if !isOn { endLinks(of: index) }
         adapters[index]?.isPowered = isOn
         outbox.changed(.adapter(.powered), of: .adapter(index))
         if !isOn { stop(index) }
@@ -156,6 +160,7 @@ extension Daemon {
             device.serviceData = []
             device.isConnected = false
             device.areServicesResolved = false
+            device.batteryLevel = nil
             device.wasFound = false
             devices[device.key] = device
         }

@@ -24,6 +24,24 @@ struct Daemon: Sendable {
     /// By device, the properties that are written with a wrong type.
     var mistyped: [VirtualAddress: Set<String>] = [:]
 
+    // MARK: Links
+    /// Who waits for a link, for the end of one, and for the removal of a connected device.
+    var connects: [DeviceKey: CallID] = [:]
+    var disconnects: [DeviceKey: [CallID]] = [:]
+    var removals: [DeviceKey: [CallID]] = [:]
+    /// Links whose two seconds are running.
+    var disconnecting: Set<DeviceKey> = []
+    var links: [DeviceKey: HostLink] = [:]
+    var tables: [DeviceKey: RemoteTable] = [:]
+    /// By client, how many subscriptions it has.
+    var subscribers: [String: Int] = [:]
+    /// What the next attempts to connect fail with.
+    var connectFailures: [VirtualAddress: [DaemonError]] = [:]
+    var requestNumber: UInt64 = 0
+    var batteryReads: UInt64 = 0
+    /// The time of what is being handled.
+    var now: TimeInterval = 0
+
     private var effects: [Effect] = []
     private var watched: Set<String> = []
     private var sequence = 0
@@ -32,6 +50,13 @@ struct Daemon: Sendable {
         /// Not heard for long enough.
         case forget(DeviceKey)
         case endDiscoverable(Int)
+        /// The two seconds after `Disconnect` are over.
+        case dropLink(DeviceKey)
+        /// A request got no response.
+        case requestTimeout(DeviceKey)
+        /// The next object of a table is due.
+        case export(DeviceKey)
+        case exportService(AttributeKey)
     }
 
     /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
@@ -41,6 +66,7 @@ struct Daemon: Sendable {
 
     /// Answers a call by a client.
     mutating func handle(_ request: Request, from client: String, call: CallID, now: TimeInterval) {
+        self.now = now
         do throws(DaemonError) {
             if let refusal { throw refusal }
             try answer(request, from: client, call: call, now: now)
@@ -73,14 +99,20 @@ struct Daemon: Sendable {
         case .setAdapterProperty(let index, let name, let value):
             try setAdapterProperty(name, to: value, of: index, call: call, now: now)
 
-        case .connect(let key): try connect(key)
-        case .disconnect: reply(call)
+        case .connect(let key): try connect(key, call: call)
+        case .disconnect(let key): disconnect(key, call: call)
         case .connectProfile: throw .bluez("NotAvailable", "br-connection-profile-unavailable")
         case .disconnectProfile: throw .invalidArguments
         case .pair(let key): try pair(key)
         case .cancelPairing: throw .doesNotExist
         case .setDeviceProperty(let key, let name, let value):
             try setDeviceProperty(name, to: value, of: key, call: call)
+
+        case .readValue(let key, let offset): try readValue(key, offset: offset, call: call)
+        case .writeValue(let key, let bytes, let offset, let type):
+            try writeValue(key, bytes, offset: offset, type: type, call: call)
+        case .startNotify(let key): try startNotify(key, by: client, call: call)
+        case .stopNotify(let key): try stopNotify(key, by: client, call: call)
 
         case .registerAgent(let path, let capability):
             try registerAgent(at: path, capability: capability, by: client, call: call)
@@ -99,6 +131,7 @@ struct Daemon: Sendable {
     /// A client's connection to the bus has ended, and with it all that it had here.
     mutating func clientLeft(_ client: String) {
         for index in adapters.keys.sorted() { endSession(of: client, on: index) }
+        endSubscriptions(of: client)
         removeAgent(of: client)
         profiles.removeAll { $0.owner == client }
         watched.remove(client)
@@ -113,11 +146,16 @@ struct Daemon: Sendable {
     /// Does what has fallen due.
     mutating func timePassed(to now: TimeInterval) {
         while let due = alarms.popDue(at: now) {
+            self.now = due.deadline
             switch due.key {
             case .forget(let key): remove(key)
             case .endDiscoverable(let index): setDiscoverable(false, of: index)
+            case .dropLink(let key), .requestTimeout(let key): order(.disconnect(key))
+            case .export(let key): exportDue(of: key)
+            case .exportService(let key): exportService(key)
             }
         }
+        self.now = now
     }
 
     // MARK: Effects
@@ -133,6 +171,10 @@ struct Daemon: Sendable {
         guard !outbox.isEmpty else { return }
         for entry in outbox.drainAtRest() { say(entry) }
     }
+
+    mutating func order(_ order: AirOrder) { effects.append(.order(order)) }
+
+    mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
 
     mutating func reply(_ call: CallID, _ answer: Answer = .values([])) {
         flush()
@@ -151,8 +193,8 @@ struct Daemon: Sendable {
     }
 
     private mutating func say(_ entry: Outbox.Entry) {
-        guard let state = state(of: entry.key) else { return }
         if entry.isNew {
+            guard let state = state(of: entry.key) else { return }
             effects.append(.emit(.interfacesAdded(path: state.path, interfaces: state.interfaces)))
         } else if let emission = propertiesChanged(entry) {
             effects.append(.emit(emission))
@@ -180,13 +222,25 @@ struct Daemon: Sendable {
         agents.removeAll()
         defaultAgents.removeAll()
         profiles.removeAll()
+        forgetLinks()
         outbox.removeAll()
         effects.removeAll()
         watched.removeAll()
     }
 
+    private mutating func forgetLinks() {
+        connects.removeAll()
+        disconnects.removeAll()
+        removals.removeAll()
+        disconnecting.removeAll()
+        links.removeAll()
+        tables.removeAll()
+        subscribers.removeAll()
+    }
+
     mutating func refreshWatches() {
         var owners = Set(agents.keys)
+        owners.formUnion(subscribers.keys)
         for profile in profiles { owners.insert(profile.owner) }
         for adapter in adapters.values {
             for session in adapter.scanning + adapter.waiting { owners.insert(session.owner) }

@@ -19,6 +19,8 @@ public struct DaemonError: Error, Hashable, Sendable {
     public static let alreadyExists = bluez("AlreadyExists", "Already Exists")
     public static let notSupported = bluez("NotSupported", "Operation is not supported")
     public static let noDiscoveryStarted = failed("No discovery started")
+    public static let notConnected = failed("Not connected")
+    public static let notAuthorized = bluez("NotAuthorized", "Operation Not Authorized")
     /// Switching on what rfkill holds off.
     public static let blocked = bluez("Blocked", "Blocked through rfkill")
     /// What the bus itself answers to those it keeps out.
@@ -32,6 +34,24 @@ public struct DaemonError: Error, Hashable, Sendable {
     /// An `org.bluez.Error` of any name.
     public static func bluez(_ name: String, _ message: String) -> DaemonError {
         DaemonError(name: "org.bluez.Error." + name, message: message)
+    }
+
+    /// What an error code of the attribute protocol becomes; 0 stands for "none came".
+    static func attribute(_ code: UInt8) -> DaemonError {
+        switch code {
+        case ATTError.readNotPermitted: return bluez("NotPermitted", "Read not permitted")
+        case ATTError.writeNotPermitted: return bluez("NotPermitted", "Write not permitted")
+        case ATTError.insufficientAuthentication, ATTError.insufficientEncryption, ATTError.insufficientKeySize:
+            return bluez("NotPermitted", "Not paired")
+        case ATTError.invalidOffset: return bluez("InvalidArguments", "Invalid offset")
+        case ATTError.invalidLength: return bluez("InvalidArguments", "Invalid Length")
+        case ATTError.insufficientAuthorization: return notAuthorized
+        case ATTError.requestNotSupported: return notSupported
+        case 0: return failed("Operation failed")
+        default:
+            let digits = String(code, radix: 16)
+            return failed("Operation failed with ATT error: 0x" + (code < 0x10 ? "0" : "") + digits)
+        }
     }
 
     static func noSuchProperty(_ name: String) -> DaemonError {

@@ -11,7 +11,12 @@ struct Device: Sendable {
     var rssi: Int16 = 0
     /// 127 is BlueZ's sign for "unknown".
     var txPower: Int16 = 127
+    /// As advertised.
     var uuids: [String] = []
+    /// Those of its primary services, sorted, from the latest discovery.
+    var gattUUIDs: [String] = []
+    /// What the interface for batteries says; nil while it is not there.
+    var batteryLevel: UInt8?
     var manufacturerData: [AdvertisingReport.ManufacturerData] = []
     var serviceData: [AdvertisingReport.ServiceData] = []
     var isPaired = false
@@ -63,13 +68,18 @@ struct Device: Sendable {
         case .legacyPairing: .bool(false)
         case .rssi: rssi == 0 ? nil : .int16(rssi)
         case .connected: .bool(isConnected)
-        case .uuids: .strings(uuids)
+        case .uuids: .strings(shownUUIDs)
         case .adapter: .objectPath(adapterPath)
         case .manufacturerData: manufacturerData.isEmpty ? nil : .manufacturerData(manufacturerData)
         case .serviceData: serviceData.isEmpty ? nil : .serviceData(serviceData)
         case .txPower: txPower == 127 ? nil : .int16(txPower)
         case .servicesResolved: .bool(areServicesResolved)
         }
+    }
+
+    /// What is advertised counts until the services are known, and after that only what they are.
+    private var shownUUIDs: [String] {
+        (areServicesResolved && !gattUUIDs.isEmpty) || uuids.isEmpty ? gattUUIDs : uuids
     }
 
     /// The icon's name that BlueZ derives from an appearance.
@@ -93,12 +103,6 @@ struct Device: Sendable {
         default: nil
         }
     }
-}
-
-/// The adapter that knows a device, and the device's address.
-struct DeviceKey: Hashable, Sendable {
-    var adapter: Int
-    var address: VirtualAddress
 }
 
 /// The properties of `org.bluez.Device1` at 5.66 without `--experimental`, in the order BlueZ lists them. Class,

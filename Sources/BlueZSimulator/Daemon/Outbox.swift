@@ -2,12 +2,14 @@
 enum ObjectKey: Hashable, Sendable {
     case adapter(Int)
     case device(DeviceKey)
+    case attribute(AttributeKey)
 }
 
 /// A property of such an object.
 enum ObjectProperty: Hashable, Sendable {
     case adapter(AdapterProperty)
     case device(DeviceProperty)
+    case characteristic(CharacteristicProperty)
 }
 
 /// What has changed and was not said yet, as gdbus keeps it: each object once, each property once, however often it

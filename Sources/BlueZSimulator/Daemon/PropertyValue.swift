@@ -8,6 +8,8 @@ enum PropertyValue: Hashable, Sendable {
     case uint16(UInt16)
     case uint32(UInt32)
     case strings([String])
+    case objectPaths([String])
+    case bytes([UInt8])
     /// `a{qv}` with `ay` inside.
     case manufacturerData([AdvertisingReport.ManufacturerData])
     /// `a{sv}` with `ay` inside.
@@ -24,6 +26,8 @@ enum PropertyValue: Hashable, Sendable {
         case .uint16: "q"
         case .uint32: "u"
         case .strings: "as"
+        case .objectPaths: "ao"
+        case .bytes: "ay"
         case .manufacturerData: "a{qv}"
         case .serviceData: "a{sv}"
         }
@@ -34,7 +38,8 @@ enum PropertyValue: Hashable, Sendable {
         switch self {
         case .string, .objectPath: .uint32(0xBAD)
         case .bool, .byte, .int16, .uint16, .uint32: .string("not what you expect")
-        case .strings: .string("0000180d-0000-1000-8000-00805f9b34fb")
+        case .strings, .objectPaths: .string("0000180d-0000-1000-8000-00805f9b34fb")
+        case .bytes: .string("0102")
         case .manufacturerData, .serviceData: .strings(["not", "bytes"])
         }
     }

@@ -16,6 +16,11 @@ enum Request: Sendable {
     case cancelPairing(DeviceKey)
     case setDeviceProperty(DeviceKey, name: String, value: PropertyValue?)
 
+    case readValue(AttributeKey, offset: Int)
+    case writeValue(AttributeKey, [UInt8], offset: Int, type: String?)
+    case startNotify(AttributeKey)
+    case stopNotify(AttributeKey)
+
     case registerAgent(path: String, capability: String)
     case unregisterAgent(path: String)
     case requestDefaultAgent(path: String)
@@ -56,6 +61,10 @@ enum Effect: Hashable, Sendable {
     case reply(CallID, Answer)
     case fail(CallID, DaemonError)
     case emit(Emission)
+    /// For the air, which is in the same process; it never gets as far as a bus.
+    case order(AirOrder)
+    /// A peripheral's behaviour is to be asked.
+    case ask(Question)
     /// A client has something here that must end with it.
     case watch(client: String)
     case unwatch(client: String)

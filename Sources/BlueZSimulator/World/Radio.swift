@@ -40,6 +40,8 @@ struct Radio: Sendable {
 
     private(set) var residents: [VirtualAddress: Resident] = [:]
     private var order: [VirtualAddress] = []
+    /// Those that are connected to, and do not advertise meanwhile.
+    private var busy: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
     /// Whether anybody listens; nobody's advertisements are worked out while none does.
     private(set) var isListening = false
@@ -99,8 +101,20 @@ struct Radio: Sendable {
         residents[address].map { Utterance(resident: $0, seconds: now) }
     }
 
+    /// A peripheral is connected to, or no longer is: while it is, it does not advertise.
+    mutating func setBusy(_ address: VirtualAddress, _ isBusy: Bool, now: TimeInterval) {
+        if isBusy {
+            busy.insert(address)
+            schedule.remove(address)
+        } else if busy.remove(address) != nil {
+            plan(address, atOrAfter: now)
+        }
+    }
+
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
-        guard isListening, let next = residents[address]?.peripheral.advertises(atOrAfter: seconds) else { return }
+        guard isListening, !busy.contains(address),
+            let next = residents[address]?.peripheral.advertises(atOrAfter: seconds)
+        else { return }
         schedule.set(address, to: next)
     }
 }

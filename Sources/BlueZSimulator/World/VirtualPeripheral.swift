@@ -27,13 +27,18 @@ public struct VirtualPeripheral: Hashable, Sendable {
     /// Seconds since the simulator began until it is switched off; nil when it stays.
     public var disappearsAfter: TimeInterval?
     /// Known to BlueZ from an earlier day and not advertising: it has an object on the bus and no RSSI.
+    /// One that has services takes connections all the same, as a bonded sensor does that answers only those it knows.
     public var isRemembered: Bool
+    /// What it offers once connected. Generic access and generic attribute are there without being listed.
+    public var services: [VirtualService]
+    /// How its link behaves.
+    public var link: VirtualLink
 
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
         rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
         interval: TimeInterval = 0.5, appearsAfter: TimeInterval = 0, disappearsAfter: TimeInterval? = nil,
-        isRemembered: Bool = false
+        isRemembered: Bool = false, services: [VirtualService] = [], link: VirtualLink = VirtualLink()
     ) {
         self.address = address
         self.addressType = addressType
@@ -44,6 +49,8 @@ public struct VirtualPeripheral: Hashable, Sendable {
         self.appearsAfter = appearsAfter
         self.disappearsAfter = disappearsAfter
         self.isRemembered = isRemembered
+        self.services = services
+        self.link = link
     }
 
     /// Core specification 5.3, volume 6, part B, 4.4.2.2: advertising intervals begin at 20 ms.

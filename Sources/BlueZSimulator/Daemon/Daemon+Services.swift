@@ -1,0 +1,216 @@
+import Foundation
+
+/// The table of a connected device: from discovery to objects on the bus.
+extension Daemon {
+    /// Discovery has ended, well or not: BlueZ calls the services resolved in both cases. Their UUIDs are all told at
+    /// once; the objects come after that, one by one, deeper ones after their parents.
+    mutating func discovered(_ services: [AttributeTable.Service], _ identity: AirIdentity, of key: DeviceKey) {
+        guard links[key] != nil, let device = devices[key] else { return }
+        let wasResolved = device.areServicesResolved
+        let uuids = Set(services.filter(\.isPrimary).map(\.uuid)).sorted()
+        if !services.isEmpty, device.gattUUIDs != uuids {
+            devices[key]?.gattUUIDs = uuids
+            outbox.changed(.device(.uuids), of: .device(key))
+        }
+        devices[key]?.areServicesResolved = true
+        if !wasResolved { outbox.changed(.device(.servicesResolved), of: .device(key)) }
+        if let name = identity.name, name != device.name, !services.isEmpty {
+            devices[key]?.name = name
+            outbox.changed(.device(.name), of: .device(key))
+            if device.alias == nil { outbox.changed(.device(.alias), of: .device(key)) }
+        }
+        flush()
+        take(services, of: key)
+        rearmSubscriptions(of: key)
+    }
+
+    /// Objects of services that are as before stay; what has changed goes and comes again.
+    private mutating func take(_ services: [AttributeTable.Service], of key: DeviceKey) {
+        let before = tables[key]?.services ?? []
+        for service in before where !services.contains(service) { hide(service, of: key) }
+        var table = tables[key] ?? RemoteTable()
+        table.services = services
+        tables[key] = table
+        var unseen: [UInt16] = []
+        for service in services where !Self.hiddenServices.contains(service.uuid) {
+            if table.order.contains(service.handle), before.contains(service) { continue }
+            let handles = adopt(service, of: key)
+            if service.appearsAfter > 0 {
+                alarms.set(
+                    .exportService(AttributeKey(device: key, handle: service.handle)), to: now + service.appearsAfter)
+            } else {
+                unseen += handles
+            }
+        }
+        links[key]?.unseen = unseen
+        exportNext(of: key)
+    }
+
+    /// Services that BlueZ keeps for itself: generic access, and input devices, which it makes the kernel's.
+    static let hiddenServices: Set<String> = [
+        AttributeTable.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
+    ]
+
+    /// Makes the entries of a service's objects, and gives their handles, parents first.
+    private mutating func adopt(_ service: AttributeTable.Service, of key: DeviceKey) -> [UInt16] {
+        guard let device = devices[key] else { return [] }
+        let servicePath = device.path + "/service" + Self.digits(service.handle)
+        var handles = [service.handle]
+        for characteristic in service.characteristics {
+            let path = servicePath + "/char" + Self.digits(characteristic.handle)
+            tables[key]?.characteristics[characteristic.handle] = RemoteCharacteristic(
+                laid: characteristic, path: path, servicePath: servicePath, serviceHandle: service.handle)
+            handles.append(characteristic.handle)
+            for descriptor in characteristic.descriptors {
+                tables[key]?.descriptors[descriptor.handle] = RemoteDescriptor(
+                    laid: descriptor, path: path + "/desc" + Self.digits(descriptor.handle), characteristicPath: path,
+                    serviceHandle: service.handle)
+                handles.append(descriptor.handle)
+            }
+        }
+        return handles
+    }
+
+    static func digits(_ handle: UInt16) -> String {
+        let text = String(handle, radix: 16)
+        return String(repeating: "0", count: 4 - text.utf8.count) + text
+    }
+
+    /// Shows the next object, or all of them when that takes no time.
+    mutating func exportNext(of key: DeviceKey) {
+        guard let link = links[key] else { return }
+        guard link.exportDelay <= 0 else {
+            if !link.unseen.isEmpty {
+                alarms.set(.export(key), to: now + link.exportDelay)
+            } else {
+                showBattery(of: key)
+            }
+            return
+        }
+        for handle in link.unseen { export(handle, of: key) }
+        links[key]?.unseen = []
+        showBattery(of: key)
+    }
+
+    mutating func exportDue(of key: DeviceKey) {
+        guard let handle = links[key]?.unseen.first else { return }
+        links[key]?.unseen.removeFirst()
+        export(handle, of: key)
+        exportNext(of: key)
+    }
+
+    private mutating func export(_ handle: UInt16, of key: DeviceKey) {
+        tables[key]?.order.append(handle)
+        outbox.added(.attribute(AttributeKey(device: key, handle: handle)))
+    }
+
+    /// A service that comes late, with all that it has.
+    mutating func exportService(_ key: AttributeKey) {
+        guard let link = links[key.device], let service = tables[key.device]?.service(key.handle) else { return }
+        let handles = [service.handle] + service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+        links[key.device]?.unseen += handles
+        // Otherwise the next of those before it is due anyhow.
+        if link.unseen.isEmpty { exportNext(of: key.device) }
+    }
+
+    private mutating func showBattery(of key: DeviceKey) {
+        guard devices[key]?.batteryLevel == nil, !disconnecting.contains(key),
+            let battery = tables[key]?.services.first(where: { $0.uuid == Self.batteryService }),
+            let level = battery.characteristics.first(where: { $0.uuid == Self.batteryLevel }),
+            level.flags.contains(.read)
+        else { return }
+        batteryReads += 1
+        order(
+            .request(
+                key,
+                AttributeRequest(
+                    id: Self.batteryRequest | batteryReads, kind: .read(handle: level.valueHandle, offset: 0))))
+    }
+
+    /// BlueZ has read the battery for itself.
+    mutating func batteryAnswered(_ result: AttributeResult, of key: DeviceKey) {
+        guard case .bytes(let bytes) = result, let level = bytes.first, let device = devices[key], links[key] != nil
+        else { return }
+        let isNew = device.batteryLevel == nil
+        devices[key]?.batteryLevel = level
+        guard isNew else { return }
+        flush()
+        emit(
+            .interfacesAdded(
+                path: device.path,
+                interfaces: [
+                    InterfaceState(
+                        name: Self.batteryInterface,
+                        properties: [NamedValue(name: "Percentage", value: .byte(level))])
+                ]))
+    }
+
+    static let batteryService = "0000180f-0000-1000-8000-00805f9b34fb"
+    static let batteryLevel = "00002a19-0000-1000-8000-00805f9b34fb"
+    static let batteryInterface = "org.bluez.Battery1"
+    /// Marks the requests that BlueZ makes for itself.
+    static let batteryRequest: UInt64 = 1 << 63
+
+    // MARK: Going
+
+    /// The peer has said that its services have changed: all objects go, and what is found then comes again.
+    mutating func servicesChanged(of key: DeviceKey) {
+        guard let link = links[key] else { return }
+        failRequests(of: link, at: key)
+        links[key]?.requests = [:]
+        alarms.remove(.requestTimeout(key))
+        hideServices(of: key)
+        order(.discover(key))
+    }
+
+    /// All objects below a device go.
+    mutating func hideServices(of key: DeviceKey) {
+        for service in tables[key]?.services ?? [] { hide(service, of: key) }
+        tables[key] = nil
+        links[key]?.unseen = []
+        alarms.remove(.export(key))
+    }
+
+    /// A service's objects go, the deepest first.
+    private mutating func hide(_ service: AttributeTable.Service, of key: DeviceKey) {
+        alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
+        for characteristic in service.characteristics {
+            for descriptor in characteristic.descriptors { hide(descriptor.handle, .descriptor, of: key) }
+            hide(characteristic.handle, .characteristic, of: key)
+        }
+        hide(service.handle, .service, of: key)
+    }
+
+    private mutating func hide(_ handle: UInt16, _ kind: AttributeKind, of key: DeviceKey) {
+        let attribute = AttributeKey(device: key, handle: handle)
+        if tables[key]?.order.contains(handle) == true, let path = path(of: attribute) {
+            sayRemoved(
+                .attribute(attribute), path: path, interfaces: Self.standardInterfaces + [Self.interface(of: kind)])
+        }
+        tables[key]?.order.removeAll { $0 == handle }
+        for client in tables[key]?.characteristics[handle]?.clients ?? [] { countSubscriber(client.owner, -1) }
+        tables[key]?.characteristics[handle] = nil
+        tables[key]?.descriptors[handle] = nil
+        links[key]?.unseen.removeAll { $0 == handle }
+    }
+
+    func path(of key: AttributeKey) -> String? {
+        guard let table = tables[key.device] else { return nil }
+        if let characteristic = table.characteristics[key.handle] { return characteristic.path }
+        if let descriptor = table.descriptors[key.handle] { return descriptor.path }
+        return devices[key.device].map { $0.path + "/service" + Self.digits(key.handle) }
+    }
+
+    static func interface(of kind: AttributeKind) -> String {
+        switch kind {
+        case .service: serviceInterface
+        case .characteristic: characteristicInterface
+        case .descriptor: descriptorInterface
+        }
+    }
+
+    static let serviceInterface = "org.bluez.GattService1"
+    static let characteristicInterface = "org.bluez.GattCharacteristic1"
+    static let descriptorInterface = "org.bluez.GattDescriptor1"
+    static let standardInterfaces = ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable"]
+}

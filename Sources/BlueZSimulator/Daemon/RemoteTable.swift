@@ -1,0 +1,144 @@
+/// The attributes of a remote device that BlueZ shows on the bus, and what clients do with them. It outlives the link:
+/// BlueZ keeps the objects of a device that it remembers.
+struct RemoteTable: Sendable {
+    /// As discovered, those that are not shown yet too.
+    var services: [AttributeTable.Service] = []
+    /// By the handle of the declaration.
+    var characteristics: [UInt16: RemoteCharacteristic] = [:]
+    var descriptors: [UInt16: RemoteDescriptor] = [:]
+    /// The objects that are on the bus, in the order they came.
+    var order: [UInt16] = []
+
+    func service(_ handle: UInt16) -> AttributeTable.Service? { services.first { $0.handle == handle } }
+
+    func kind(of handle: UInt16) -> AttributeKind? {
+        guard order.contains(handle) else { return nil }
+        if characteristics[handle] != nil { return .characteristic }
+        if descriptors[handle] != nil { return .descriptor }
+        return service(handle) == nil ? nil : .service
+    }
+}
+
+/// An attribute of a remote device.
+struct AttributeKey: Hashable, Sendable {
+    var device: DeviceKey
+    var handle: UInt16
+}
+
+enum AttributeKind: Hashable, Sendable {
+    case service, characteristic, descriptor
+}
+
+/// The state behind one `org.bluez.GattCharacteristic1`.
+struct RemoteCharacteristic: Sendable {
+    let laid: AttributeTable.Characteristic
+    let path: String
+    let servicePath: String
+    let serviceHandle: UInt16
+    /// What was last read or notified; empty before.
+    var value: [UInt8] = []
+    var isNotifying = false
+    /// Who has asked for notifications, in their order.
+    var clients: [NotifyClient] = []
+    /// Whether the configuration has been written on this link, or is being written.
+    var isConfigured = false
+    var reading: ReadOperation?
+    /// The write under way, the only one at a time.
+    var writing: UInt64?
+}
+
+/// The state behind one `org.bluez.GattDescriptor1`.
+struct RemoteDescriptor: Sendable {
+    let laid: AttributeTable.Descriptor
+    let path: String
+    let characteristicPath: String
+    let serviceHandle: UInt16
+    var value: [UInt8] = []
+    var reading: ReadOperation?
+    var writing: UInt64?
+}
+
+/// A client's session of notifications; it ends with the client's connection to the bus.
+struct NotifyClient: Hashable, Sendable {
+    var owner: String
+    /// Whether it is in effect on this link. One that is not is put into effect when the device connects again.
+    var isArmed: Bool
+}
+
+/// A read under way; other clients that ask for the same wait for it too.
+struct ReadOperation: Hashable, Sendable {
+    var id: UInt64
+    var offset: Int
+    var calls: [CallID]
+}
+
+/// A link as the daemon sees it.
+struct HostLink: Sendable {
+    var mtu: Int
+    var exportDelay: Double
+    /// Discovered objects that are not on the bus yet.
+    var unseen: [UInt16] = []
+    /// What is asked of the peer and not answered, by its number.
+    var requests: [UInt64: HostRequest] = [:]
+}
+
+/// What a request is for.
+enum HostRequest: Hashable, Sendable {
+    case read(handle: UInt16)
+    case write(handle: UInt16, call: CallID)
+    /// The call is nil for a subscription that comes back by itself.
+    case subscribe(handle: UInt16, owner: String, call: CallID?)
+    case unsubscribe(handle: UInt16)
+}
+
+enum ServiceProperty: String, CaseIterable, Sendable {
+    case uuid = "UUID"
+    case device = "Device"
+    case primary = "Primary"
+    case includes = "Includes"
+
+    var signature: String {
+        switch self {
+        case .uuid: "s"
+        case .device: "o"
+        case .primary: "b"
+        case .includes: "ao"
+        }
+    }
+}
+
+enum CharacteristicProperty: String, CaseIterable, Sendable {
+    case uuid = "UUID"
+    case service = "Service"
+    case value = "Value"
+    case notifying = "Notifying"
+    case flags = "Flags"
+    case writeAcquired = "WriteAcquired"
+    case notifyAcquired = "NotifyAcquired"
+    case mtu = "MTU"
+
+    var signature: String {
+        switch self {
+        case .uuid: "s"
+        case .service: "o"
+        case .value: "ay"
+        case .notifying, .writeAcquired, .notifyAcquired: "b"
+        case .flags: "as"
+        case .mtu: "q"
+        }
+    }
+}
+
+enum DescriptorProperty: String, CaseIterable, Sendable {
+    case uuid = "UUID"
+    case characteristic = "Characteristic"
+    case value = "Value"
+
+    var signature: String {
+        switch self {
+        case .uuid: "s"
+        case .characteristic: "o"
+        case .value: "ay"
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+
+/// A peripheral's attributes with their handles: what a client's discovery finds.
+struct AttributeTable: Hashable, Sendable {
+    struct Service: Hashable, Sendable {
+        var handle: UInt16
+        /// Long form.
+        var uuid: String
+        var isPrimary: Bool
+        /// Handles of services.
+        var includes: [UInt16]
+        var characteristics: [Characteristic]
+        var appearsAfter: TimeInterval
+    }
+
+    struct Characteristic: Hashable, Sendable {
+        /// Of the declaration; the value's is the next.
+        var handle: UInt16
+        var uuid: String
+        var flags: Set<CharacteristicFlag>
+        var descriptors: [Descriptor]
+        var notifications: NotificationSource?
+        /// The declaration's handle of the characteristic that repeats what is written here.
+        var echo: UInt16?
+
+        var valueHandle: UInt16 { handle + 1 }
+    }
+
+    struct Descriptor: Hashable, Sendable {
+        var handle: UInt16
+        var uuid: String
+        var flags: Set<CharacteristicFlag>
+    }
+
+    /// In the order of their handles.
+    private(set) var services: [Service] = []
+    /// What the values are at first, by the handle of the value or the descriptor.
+    private(set) var initialValues: [UInt16: [UInt8]] = [:]
+    /// What a request's handle names.
+    private(set) var targets: [UInt16: Target] = [:]
+
+    /// What a handle that can be read or written belongs to.
+    struct Target: Hashable, Sendable {
+        var service: String
+        var characteristic: Characteristic
+        /// Nil for the characteristic's own value.
+        var descriptor: Descriptor?
+    }
+
+    /// Lays out a table. The services that every peripheral has come first unless they are given: generic access
+    /// (`1800`) with the name and appearance, generic attribute (`1801`) with "service changed".
+    init(_ given: [VirtualService], name: String?, appearance: UInt16?) {
+        let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
+        var all: [VirtualService] = []
+        if !uuids.contains(Self.genericAccess) { all.append(Self.access(name: name, appearance: appearance)) }
+        if !uuids.contains(Self.genericAttribute) { all.append(Self.attribute) }
+        all += given
+
+        var next: UInt16 = 1
+        for service in all {
+            guard let uuid = ServiceUUID.long(service.uuid) else { continue }
+            next = max(next, service.handle ?? next)
+            var laid = Service(
+                handle: next, uuid: uuid, isPrimary: service.isPrimary, includes: [], characteristics: [],
+                appearsAfter: service.appearsAfter)
+            // One attribute for each include declaration.
+            next += 1 + UInt16(service.includes.count)
+            laid.characteristics = service.characteristics.compactMap { place($0, of: uuid, at: &next) }
+            services.append(laid)
+        }
+        resolve(all)
+    }
+
+    /// Once every handle is known: who includes and who echoes whom.
+    private mutating func resolve(_ given: [VirtualService]) {
+        let known = given.filter { ServiceUUID.long($0.uuid) != nil }
+        let declared = services.flatMap(\.characteristics)
+        for (index, service) in known.enumerated() {
+            services[index].includes = service.includes.compactMap { uuid in
+                let long = ServiceUUID.long(uuid)
+                return services.first { $0.uuid == long }?.handle
+            }
+            let echoes = service.characteristics.filter { ServiceUUID.long($0.uuid) != nil }.map(\.echo)
+            for (place, echo) in echoes.enumerated() {
+                guard let echo, let long = ServiceUUID.long(echo) else { continue }
+                services[index].characteristics[place].echo = declared.first { $0.uuid == long }?.handle
+            }
+            for characteristic in services[index].characteristics {
+                targets[characteristic.valueHandle]?.characteristic = characteristic
+            }
+        }
+    }
+
+    private mutating func place(
+        _ given: VirtualCharacteristic, of service: String, at next: inout UInt16
+    ) -> Characteristic? {
+        guard let uuid = ServiceUUID.long(given.uuid) else { return nil }
+        var laid = Characteristic(
+            handle: next, uuid: uuid, flags: given.flags, descriptors: [], notifications: given.notifications)
+        if !given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) {
+            laid.flags.insert(.extendedProperties)
+        }
+        initialValues[next + 1] = given.value
+        next += 2
+        for descriptor in Self.implied(laid, beside: given.descriptors) + given.descriptors {
+            guard let uuid = ServiceUUID.long(descriptor.uuid) else { continue }
+            laid.descriptors.append(Descriptor(handle: next, uuid: uuid, flags: descriptor.flags))
+            initialValues[next] = descriptor.value
+            next += 1
+        }
+        targets[laid.valueHandle] = Target(service: service, characteristic: laid)
+        for descriptor in laid.descriptors {
+            targets[descriptor.handle] = Target(service: service, characteristic: laid, descriptor: descriptor)
+        }
+        return laid
+    }
+
+    /// The descriptors that follow from the flags and were not given.
+    private static func implied(
+        _ characteristic: Characteristic, beside given: [VirtualDescriptor]
+    ) -> [VirtualDescriptor] {
+        let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
+        var implied: [VirtualDescriptor] = []
+        if characteristic.flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
+            let reliable: UInt8 = characteristic.flags.contains(.reliableWrite) ? 1 : 0
+            let auxiliaries: UInt8 = characteristic.flags.contains(.writableAuxiliaries) ? 2 : 0
+            implied.append(VirtualDescriptor(extendedProperties, value: [reliable | auxiliaries, 0]))
+        }
+        if characteristic.canNotify, !uuids.contains(configuration) {
+            implied.append(VirtualDescriptor(configuration, value: [0, 0], flags: [.read, .write]))
+        }
+        return implied
+    }
+
+    // MARK: Looking up
+
+    /// The first characteristic with this UUID, or the one with this handle, be it of its declaration or of its value.
+    func characteristic(_ selector: AttributeSelector) -> Characteristic? {
+        switch selector {
+        case .uuid(let text):
+            let long = ServiceUUID.long(text)
+            return services.lazy.flatMap(\.characteristics).first { $0.uuid == long }
+        case .handle(let handle):
+            return services.lazy.flatMap(\.characteristics).first { $0.handle == handle || $0.valueHandle == handle }
+        }
+    }
+
+    private static func access(name: String?, appearance: UInt16?) -> VirtualService {
+        let look = appearance ?? 0
+        return VirtualService(
+            genericAccess,
+            characteristics: [
+                VirtualCharacteristic("2a00", [.read], value: Array((name ?? "").utf8)),
+                VirtualCharacteristic("2a01", [.read], value: [UInt8(look & 0xFF), UInt8(look >> 8)]),
+            ])
+    }
+
+    private static let attribute = VirtualService(
+        genericAttribute, characteristics: [VirtualCharacteristic("2a05", [.indicate], value: [1, 0, 0xFF, 0xFF])])
+
+    static let genericAccess = short("1800")
+    static let genericAttribute = short("1801")
+    static let configuration = short("2902")
+    static let extendedProperties = short("2900")
+    static let deviceName = short("2a00")
+
+    private static func short(_ digits: String) -> String { "0000\(digits)-0000-1000-8000-00805f9b34fb" }
+}
+
+extension AttributeTable.Characteristic {
+    /// Whether one can subscribe to it.
+    var canNotify: Bool { flags.contains(.notify) || flags.contains(.indicate) }
+
+    /// The handle of the descriptor that subscriptions are written to.
+    var configurationHandle: UInt16? {
+        descriptors.first { $0.uuid == AttributeTable.configuration }?.handle
+    }
+}
+
+/// Names a characteristic of a peripheral: by its UUID, short or long, or by its handle where a UUID is there twice.
+public enum AttributeSelector: Hashable, Sendable {
+    case uuid(String)
+    /// The handle of the declaration, the number in `…/char002a`, or of the value.
+    case handle(UInt16)
+}
+
+extension AttributeSelector: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    public init(stringLiteral uuid: String) { self = .uuid(uuid) }
+    public init(integerLiteral handle: UInt16) { self = .handle(handle) }
+}

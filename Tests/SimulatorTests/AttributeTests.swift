@@ -1,0 +1,305 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// Reading, writing and subscriptions as clients see them.
+final class AttributeTests: XCTestCase {
+    private func scene(_ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient) {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]))
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 1)
+        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
+        simulator.advance(by: 1)
+        _ = client.error(of: "StopDiscovery")
+        simulator.run()
+        _ = client.takeLog()
+        return (simulator, client)
+    }
+
+    // MARK: Objects
+
+    func testEachKindOfObjectHasThePropertiesOfTheRadioLab() {
+        let (_, client) = scene()
+        XCTAssertEqual(
+            client.properties(of: "org.bluez.GattService1", at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a"),
+            [
+                "UUID=0000180d-0000-1000-8000-00805f9b34fb", "Device=/org/bluez/hci0/dev_C0_00_00_00_00_01",
+                "Primary=true", "Includes=ao",
+            ])
+        XCTAssertEqual(
+            client.properties(of: characteristic, at: GattCast.rate),
+            [
+                "UUID=00002a37-0000-1000-8000-00805f9b34fb",
+                "Service=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a", "Value=", "Notifying=false",
+                "Flags=notify,indicate", "NotifyAcquired=false", "MTU=247",
+            ])
+        XCTAssertEqual(
+            client.properties(of: characteristic, at: GattCast.control),
+            [
+                "UUID=00002a39-0000-1000-8000-00805f9b34fb",
+                "Service=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a", "Value=",
+                "Flags=read,write-without-response,write", "WriteAcquired=false", "MTU=247",
+            ])
+        XCTAssertEqual(
+            client.properties(of: descriptor, at: GattCast.controlText),
+            [
+                "UUID=00002901-0000-1000-8000-00805f9b34fb",
+                "Characteristic=/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char0010", "Value=",
+            ])
+    }
+
+    // MARK: Reading
+
+    func testAReadTellsTheValueBeforeItIsAnswered() {
+        var bench = DaemonBench.connected
+        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0e)
+        XCTAssertEqual(bench.ask(.readValue(key, offset: 0)), [])
+        bench.daemon.take(.response(DaemonBench.strap, id: 1, .bytes([1])), now: 1)
+        XCTAssertEqual(bench.settle().outline, ["r000e Value", "reply"])
+    }
+
+    func testAReadTakesTheTimeOfOneRequestForEachPacket() {
+        let (simulator, client) = scene()
+        simulator.setValue(Array(repeating: 7, count: 500), of: "2A38", at: GattCast.strap.address)
+        let begin = simulator.seconds
+        XCTAssertEqual(client.read(GattCast.place), Array(repeating: 7, count: 500))
+        XCTAssertEqual(simulator.seconds - begin, 0.015, accuracy: 0.0001)
+    }
+
+    func testAReadFromAnOffsetIsAnsweredWithAllThatIsKnown() {
+        let (simulator, client) = scene()
+        simulator.setValue([1, 2, 3, 4], of: "2A38", at: GattCast.strap.address)
+        XCTAssertEqual(client.read(GattCast.place, offset: 2), [0, 0, 3, 4])
+        XCTAssertEqual(client.read(GattCast.place), [1, 2, 3, 4])
+        XCTAssertEqual(
+            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 5) },
+            DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid offset"))
+    }
+
+    func testReadsOfTheSameAreOneRequest() {
+        let (simulator, client) = scene()
+        let first = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
+        let second = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
+        let other = client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options(offset: 1) }
+        simulator.advance(by: 1)
+        XCTAssertEqual(first.bytes, [1])
+        XCTAssertEqual(second.bytes, [1])
+        XCTAssertEqual(other.error?.name, "org.bluez.Error.InProgress")
+        XCTAssertEqual(simulator.links.first?.requests, 1)
+    }
+
+    func testWhatCannotBeReadIsNotPermitted() {
+        let (_, client) = scene()
+        XCTAssertEqual(
+            client.error(of: "ReadValue", on: characteristic, at: GattCast.rate) { $0.options() },
+            DBusError(name: "org.bluez.Error.NotPermitted", message: "Read not permitted"))
+    }
+
+    // MARK: Writing
+
+    func testAWriteIsStoredAndReadBack() {
+        let (simulator, client) = scene()
+        XCTAssertNil(client.write([1, 2, 3], to: GattCast.control, type: "request"))
+        XCTAssertEqual(simulator.value(of: "2A39", at: GattCast.strap.address), [1, 2, 3])
+        XCTAssertEqual(client.read(GattCast.control), [1, 2, 3])
+        XCTAssertNil(client.write([9], to: GattCast.control))
+        XCTAssertNil(client.write([4, 5], to: GattCast.control, type: "command"))
+        XCTAssertEqual(simulator.value(of: "2A39", at: GattCast.strap.address), [4, 5])
+    }
+
+    func testOneWriteIsUnderWayAtATime() {
+        let (simulator, client) = scene()
+        let first = client.begin("WriteValue", on: characteristic, at: GattCast.control) { writer in
+            writer.bytes([1])
+            writer.options()
+        }
+        XCTAssertEqual(client.write([2], to: GattCast.control)?.name, "org.bluez.Error.InProgress")
+        simulator.advance(by: 1)
+        XCTAssertEqual(first.succeeded, true)
+    }
+
+    func testErrorsOfWritesHaveBlueZsNamesAndTexts() {
+        let (_, client) = scene()
+        let table: [(ObjectPath, Int, String?, DBusError)] = [
+            (
+                GattCast.place, 1, "request",
+                DBusError(name: "org.bluez.Error.NotPermitted", message: "Write not permitted")
+            ),
+            (
+                GattCast.place, 1, nil,
+                DBusError(name: "org.bluez.Error.NotSupported", message: "Operation is not supported")
+            ),
+            (
+                GattCast.control, 1, "loud",
+                DBusError(name: "org.bluez.Error.NotSupported", message: "Operation is not supported")
+            ),
+            (
+                GattCast.control, 245, "command",
+                DBusError(name: "org.bluez.Error.Failed", message: "Failed to initiate write")
+            ),
+            (
+                GattCast.control, 513, "request",
+                DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid Length")
+            ),
+        ]
+        for (path, count, type, error) in table {
+            XCTAssertEqual(client.write(Array(repeating: 0, count: count), to: path, type: type), error)
+        }
+    }
+
+    func testADescriptorIsReadAndTheOneForSubscriptionsIsNotWritten() {
+        let (_, client) = scene()
+        XCTAssertEqual(client.read(GattCast.controlText, on: descriptor), Array("Control".utf8))
+        let error = client.error(
+            of: "WriteValue", on: descriptor, at: "/org/bluez/hci0/dev_C0_00_00_00_00_01/service000a/char000b/desc000d"
+        ) { writer in
+            writer.bytes([1, 0])
+            writer.options()
+        }
+        XCTAssertEqual(error, DBusError(name: "org.bluez.Error.NotPermitted", message: "Write not permitted"))
+    }
+
+    // MARK: Subscriptions
+
+    func testNotificationsComeAsChangesOfTheValueEachOneAndInOrder() {
+        let (simulator, client) = scene()
+        XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertEqual(client.takeLog(), ["char000b Notifying=true"])
+        for number: UInt8 in 1...5 {
+            XCTAssertTrue(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0, number / 2]))
+        }
+        simulator.run()
+        XCTAssertEqual(
+            client.takeLog(),
+            [
+                "char000b Value=0000", "char000b Value=0001", "char000b Value=0001", "char000b Value=0002",
+                "char000b Value=0002",
+            ])
+        XCTAssertNil(client.error(of: "StopNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertEqual(client.takeLog(), ["char000b Notifying=false"])
+        simulator.advance(by: 1)
+        XCTAssertFalse(simulator.notify(GattCast.strap.address, characteristic: "2A37", value: [0]))
+    }
+
+    func testASessionBelongsToItsClientAndEndsWithIt() {
+        let (simulator, client) = scene()
+        let other = BusClient(simulator)
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertNil(other.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        XCTAssertEqual(simulator.subscriptions(to: "2A37", at: GattCast.strap.address), [client.name, other.name])
+        XCTAssertEqual(simulator.links.first?.requests, 1, "one configuration serves both")
+        _ = other.takeLog()
+        client.connection.close()
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.subscriptions(to: "2A37", at: GattCast.strap.address), [other.name])
+        other.connection.close()
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.links.first?.subscriptions, [])
+    }
+
+    func testSessionsComeBackWithTheLinkAndMayBeginWithoutOne() {
+        let (simulator, client) = scene()
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.run()
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.alarm))
+        XCTAssertEqual(
+            client.error(of: "StartNotify", on: characteristic, at: GattCast.rate)?.name, "org.bluez.Error.InProgress")
+        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            simulator.links.first?.subscriptions,
+            ["00002a37-0000-1000-8000-00805f9b34fb", "00002a3a-0000-1000-8000-00805f9b34fb"])
+    }
+
+    func testASourceSendsByItselfWhileSomebodyListens() {
+        var strap = GattCast.strap
+        strap.services[0].characteristics[0].notifications = .counter(size: 2, every: 0.5)
+        let (simulator, client) = scene(strap)
+        XCTAssertNil(client.error(of: "StartNotify", on: characteristic, at: GattCast.rate))
+        simulator.advance(by: 1.6)
+        XCTAssertEqual(
+            client.takeLog(),
+            ["char000b Notifying=true", "char000b Value=0000", "char000b Value=0100", "char000b Value=0200"])
+    }
+
+    func testWithoutALinkAndWithoutASessionBlueZSaysSo() {
+        let (simulator, client) = scene()
+        XCTAssertEqual(
+            client.error(of: "StopNotify", on: characteristic, at: GattCast.rate),
+            DBusError(name: "org.bluez.Error.Failed", message: "No notify session started"))
+        XCTAssertEqual(
+            client.error(of: "StartNotify", on: characteristic, at: GattCast.place)?.name,
+            "org.bluez.Error.NotSupported")
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.run()
+        XCTAssertEqual(
+            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() },
+            DBusError(name: "org.bluez.Error.Failed", message: "Not connected"))
+    }
+
+    private let characteristic = "org.bluez.GattCharacteristic1"
+    private let descriptor = "org.bluez.GattDescriptor1"
+}
+
+extension MessageWriter {
+    /// The dictionary of `ReadValue` and `WriteValue`.
+    mutating func options(offset: UInt16? = nil, type: String? = nil) {
+        dictionary(key: "s", value: "v") { dictionary in
+            if let offset { dictionary.entry("offset", variant: "q") { $0.uint16(offset) } }
+            if let type { dictionary.entry("type", variant: "s") { $0.string(type) } }
+        }
+    }
+}
+
+extension BusClient {
+    func read(
+        _ path: ObjectPath, on interface: String = "org.bluez.GattCharacteristic1", offset: UInt16? = nil
+    ) -> [UInt8]? {
+        guard
+            case .success(let reply)? = call("ReadValue", on: interface, at: path, body: { $0.options(offset: offset) })
+        else { return nil }
+        var reader = reply.reader
+        return reader.bytes()
+    }
+
+    func write(_ bytes: [UInt8], to path: ObjectPath, type: String? = nil) -> DBusError? {
+        error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: path) { writer in
+            writer.bytes(bytes)
+            writer.options(type: type)
+        }
+    }
+
+    /// All properties of an interface, `Name=value`, in their order.
+    func properties(of interface: String, at path: ObjectPath) -> [String] {
+        let result = call("GetAll", on: "org.freedesktop.DBus.Properties", at: path) { $0.string(interface) }
+        guard case .success(let reply)? = result else { return [] }
+        var reader = reply.reader
+        var lines: [String] = []
+        reader.dictionary { entry in
+            let name = entry.string() ?? ""
+            lines.append(name + "=" + (entry.variant { BusClient.text(of: &$0) } ?? ""))
+        }
+        return lines
+    }
+}
+
+extension DaemonBench {
+    static let strap = DeviceKey(adapter: 0, address: GattCast.strap.address)
+
+    /// A daemon with the strap connected and all its objects on the bus.
+    static var connected: DaemonBench {
+        var bench = DaemonBench(remembering: [GattCast.known])
+        _ = bench.ask(.connect(strap))
+        bench.daemon.take(.linkUp(strap, .immediate), now: 0)
+        let table = AttributeTable(GattCast.strap.services, name: "Strap", appearance: nil)
+        bench.daemon.take(.discovered(strap, table.services, AirIdentity()), now: 0)
+        _ = bench.settle()
+        return bench
+    }
+}

@@ -1,0 +1,194 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// `Connect`, `Disconnect` and what is seen of them, in the order of the radio lab.
+final class LinkTests: XCTestCase {
+    private func scene(
+        _ peripheral: VirtualPeripheral = GattCast.strap, others: [VirtualPeripheral] = []
+    ) -> (Simulator, BusClient) {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [peripheral] + others))
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 1)
+        _ = client.error(of: "StopDiscovery")
+        simulator.run()
+        _ = client.takeLog()
+        return (simulator, client)
+    }
+
+    func testAFirstConnectionTellsTheLinkThenTheUUIDsAndThenOneObjectAfterAnother() {
+        let (simulator, client) = scene()
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true"])
+        XCTAssertEqual(client.property("ServicesResolved", of: device, at: GattCast.path), "false")
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            client.takeLog(),
+            [
+                "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                    + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
+                    + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap",
+                "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d",
+                "+ char000e", "+ char0010", "+ desc0012", "+ char0013", "+ desc0015",
+            ])
+        XCTAssertEqual(simulator.links.map(\.address), [GattCast.strap.address])
+    }
+
+    func testASecondConnectIsAlreadyInProgressAndOneWhileConnectedIsFine() {
+        let (simulator, client) = scene()
+        let first = client.begin("Connect", on: device, at: GattCast.path)
+        XCTAssertEqual(
+            client.error(of: "Connect", on: device, at: GattCast.path),
+            DBusError(name: "org.bluez.Error.Failed", message: "Operation already in progress"))
+        simulator.advance(by: 1)
+        XCTAssertEqual(first.succeeded, true)
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+    }
+
+    func testWhoIsNotThereIsTriedForTwentySeconds() {
+        let (simulator, client) = scene()
+        simulator.remove(GattCast.strap.address)
+        let begin = simulator.seconds
+        XCTAssertEqual(
+            client.error(of: "Connect", on: device, at: GattCast.path),
+            DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
+        XCTAssertEqual(simulator.seconds - begin, 20, accuracy: 0.01)
+    }
+
+    func testWhoComesInTimeIsConnectedTo() {
+        let (simulator, client) = scene()
+        simulator.remove(GattCast.strap.address)
+        let call = client.begin("Connect", on: device, at: GattCast.path)
+        simulator.advance(by: 10)
+        XCTAssertNil(call.succeeded)
+        simulator.add(GattCast.strap)
+        simulator.advance(by: 1)
+        XCTAssertEqual(call.succeeded, true)
+    }
+
+    func testADisconnectCancelsAConnectionThatIsBeingTried() {
+        let (simulator, client) = scene()
+        let call = client.begin("Connect", on: device, at: GattCast.path)
+        XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
+        XCTAssertEqual(
+            call.error, DBusError(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
+        simulator.advance(by: 30)
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testADisconnectIsAnsweredBeforeTheDeviceIsNotConnected() {
+        var bench = DaemonBench(remembering: [GattCast.known])
+        let key = DeviceKey(adapter: 0, address: GattCast.strap.address)
+        _ = bench.ask(.connect(key))
+        bench.daemon.take(.linkUp(key, VirtualLink()), now: 0)
+        bench.daemon.take(.discovered(key, [], AirIdentity()), now: 0)
+        XCTAssertEqual(bench.settle().outline, ["00_01 Connected", "reply", "00_01 ServicesResolved"])
+        XCTAssertEqual(bench.ask(.disconnect(key)), [])
+        bench.daemon.take(.linkDown(key, byUs: true), now: 2)
+        XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved", "reply", "00_01 Connected"])
+    }
+
+    func testADisconnectTakesTwoSecondsAndKeepsTheObjects() {
+        let (simulator, client) = connected()
+        let begin = simulator.seconds
+        XCTAssertNil(client.error(of: "Disconnect", on: device, at: GattCast.path))
+        XCTAssertEqual(simulator.seconds - begin, 2, accuracy: 0.01)
+        XCTAssertEqual(
+            client.takeLog(),
+            ["dev_C0_00_00_00_00_01 ServicesResolved=false", "dev_C0_00_00_00_00_01 Connected=false"])
+        XCTAssertTrue(client.objects().contains { $0.hasSuffix("service000a") }, "objects are kept")
+    }
+
+    func testAConnectWithinTheTwoSecondsSucceedsAndTheLinkFallsAllTheSame() {
+        let (simulator, client) = connected()
+        let call = client.begin("Disconnect", on: device, at: GattCast.path)
+        simulator.advance(by: 1)
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        simulator.advance(by: 2)
+        XCTAssertEqual(call.succeeded, true)
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testALinkLossIsOneSignal() {
+        let (simulator, client) = connected()
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.run()
+        XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false"])
+    }
+
+    func testASecondConnectionHasTheObjectsAtOnceAndTellsNoUUIDs() {
+        let (simulator, client) = connected()
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.run()
+        _ = client.takeLog()
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
+    }
+
+    func testTheLinkOutlivesItsClient() {
+        let (simulator, client) = connected()
+        client.connection.close()
+        simulator.advance(by: 60)
+        XCTAssertEqual(simulator.links.count, 1)
+    }
+
+    func testWhoIsConnectedDoesNotAdvertise() {
+        let (simulator, client) = connected()
+        client.startScanning()
+        _ = client.takeLog()
+        simulator.advance(by: 5)
+        XCTAssertEqual(client.takeLog(), [])
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.advance(by: 1)
+        XCTAssertTrue(client.takeLog().contains { $0.contains("RSSI") })
+    }
+
+    func testTheRemovalOfAConnectedDeviceTakesTheTwoSecondsAndAllItsObjects() {
+        let (simulator, client) = connected()
+        XCTAssertNil(client.error(of: "RemoveDevice") { $0.objectPath(GattCast.path) })
+        let log = client.takeLog()
+        XCTAssertEqual(log.last, "- dev_C0_00_00_00_00_01")
+        XCTAssertEqual(log.filter { $0.hasPrefix("- desc") }.count, 4)
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(client.objects(), ["/org/bluez", "/org/bluez/hci0"])
+    }
+
+    func testPowerOffEndsLinksBeforeThePower() {
+        let (simulator, client) = connected()
+        simulator.simulatePowerOff()
+        simulator.run()
+        XCTAssertEqual(
+            client.takeLog(),
+            [
+                "dev_C0_00_00_00_00_01 ServicesResolved=false Connected=false",
+                "hci0 Powered=false Discovering=false Class=0",
+            ])
+    }
+
+    func testADeadDaemonHasNoLinksWhenItReturns() {
+        let (simulator, client) = connected()
+        simulator.simulateDaemonDeath()
+        simulator.run()
+        XCTAssertEqual(simulator.links, [])
+        simulator.simulateDaemonReturn()
+        simulator.run()
+        XCTAssertEqual(client.property("Connected", of: device, at: GattCast.path), "false")
+        XCTAssertEqual(client.objects().count, 3)
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+    }
+
+    private func connected() -> (Simulator, BusClient) {
+        let (simulator, client) = scene()
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        simulator.advance(by: 1)
+        _ = client.takeLog()
+        return (simulator, client)
+    }
+
+    private let device = "org.bluez.Device1"
+}
