@@ -21,6 +21,14 @@ final class FakeDaemon: @unchecked Sendable {
     var errors: [String: [DBusError]] = [:]
     /// Methods that get no answer.
     var silent: Set<String> = []
+    /// What answers carry, where they carry anything.
+    var bodies: [String: (inout MessageWriter) -> Void] = [:]
+    /// Paths and arguments of the calls, as text.
+    private(set) var details: [String] = []
+    /// The options that came with `WriteValue`.
+    private(set) var options: [[String: String]] = []
+    /// The calls that got no answer, until they are answered by hand.
+    private(set) var unanswered: [Message] = []
 
     init() { bus = LoopbackBus(loop: loop) }
 
@@ -45,7 +53,19 @@ final class FakeDaemon: @unchecked Sendable {
 
     func count(_ member: String) -> Int { calls.filter { $0 == member }.count }
 
-    func forgetCalls() { calls = [] }
+    func forgetCalls() {
+        calls = []
+        details = []
+    }
+
+    /// Answers the oldest call of the method that was left without an answer.
+    func answerLate(_ member: String, error: DBusError? = nil) {
+        guard let index = unanswered.firstIndex(where: { $0.member == member }) else { return }
+        let call = unanswered.remove(at: index)
+        connection?.send(
+            error.map { .error(to: call, $0) } ?? .reply(to: call) { self.bodies[member]?(&$0) })
+        loop.run()
+    }
 
     func set(_ properties: TestProperties, invalidated: [String] = []) {
         send(
@@ -56,17 +76,31 @@ final class FakeDaemon: @unchecked Sendable {
     private func answer(_ call: Message) {
         guard let member = call.member else { return }
         calls.append(member)
-        guard !silent.contains(member) else { return }
+        details.append("\(call.path?.lastElement ?? "") \(call.interface ?? "") \(member) \(call.signature)")
+        guard !silent.contains(member) else { return unanswered.append(call) }
         if let error = errors[member]?.first {
             errors[member]?.removeFirst()
             connection?.send(.error(to: call, error))
             return
         }
         if member == "SetDiscoveryFilter" { readFilter(call) }
+        if member == "WriteValue" { readOptions(call) }
         connection?.send(
             .reply(to: call) { writer in
                 if member == "GetManagedObjects" { BlueZMessages.write(self.objects, &writer) }
+                self.bodies[member]?(&writer)
             })
+    }
+
+    private func readOptions(_ call: Message) {
+        var reader = call.reader
+        reader.skip()
+        var options: [String: String] = [:]
+        reader.dictionary { entry in
+            guard let key = entry.string() else { return }
+            options[key] = entry.variant { value in value.string() ?? value.uint16().map { "\($0)" } }
+        }
+        self.options.append(options)
     }
 
     private func readFilter(_ call: Message) {

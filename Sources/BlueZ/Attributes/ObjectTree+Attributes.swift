@@ -120,6 +120,21 @@ extension ObjectTree {
             characteristic: path.characteristic, slot: slot)
     }
 
+    /// Where that very path's attribute lies: not another one that has got its handle.
+    private func place(of location: Location) -> AttributeTable.Place? {
+        guard let place = attributes.place(of: location.key.handle, device: location.slot), place.kind == location.kind
+        else { return nil }
+        switch place.kind {
+        case .service: return place
+        case .characteristic:
+            return attributes.characteristics[place.index].service == location.service ? place : nil
+        case .descriptor:
+            let descriptor = attributes.descriptors[place.index]
+            let isSame = descriptor.service == location.service && descriptor.characteristic == location.characteristic
+            return isSame ? place : nil
+        }
+    }
+
     /// What a path says, once its device was found.
     private struct Location {
         let kind: AttributeKind
@@ -137,8 +152,8 @@ extension ObjectTree {
     mutating func attributeChanged(
         _ kind: AttributeKind, _ signal: Message, _ reader: inout MessageReader, into changes: inout ChangeBuffer
     ) {
-        guard let location = signal.withPath({ locate($0) }) ?? nil,
-            let place = attributes.place(of: location.key.handle, device: location.slot), place.kind == kind
+        guard let location = signal.withPath({ locate($0) }) ?? nil, location.kind == kind,
+            let place = place(of: location)
         else { return }
         let fields =
             switch kind {
@@ -188,14 +203,13 @@ extension ObjectTree {
         insert: (inout AttributeTable) -> Int, replace: (inout AttributeTable, Int) -> AttributeFields
     ) {
         let key = location.key
-        if let place = attributes.place(of: key.handle, device: location.slot) {
-            guard place.kind != location.kind else {
-                let old = replace(&attributes, place.index)
-                changes.append(.attributeChanged(key, old.union(fields)))
-                return
-            }
-            removeAttribute(key, at: location.slot, into: &changes)
+        if let place = place(of: location) {
+            let old = replace(&attributes, place.index)
+            changes.append(.attributeChanged(key, old.union(fields)))
+            return
         }
+        // Another one may have had the handle, if its removal was not told.
+        removeAttribute(key, at: location.slot, into: &changes)
         attributes.insert(
             key.handle, device: location.slot, at: AttributeTable.Place(location.kind, insert(&attributes)))
         changes.append(.attributeAdded(key, location.kind))
@@ -204,7 +218,7 @@ extension ObjectTree {
     mutating func attributeRemoved(
         _ kind: AttributeKind, path: UnsafeBufferPointer<UInt8>, into changes: inout ChangeBuffer
     ) {
-        guard let location = locate(path), location.kind == kind else { return }
+        guard let location = locate(path), location.kind == kind, place(of: location) != nil else { return }
         removeAttribute(location.key, at: location.slot, into: &changes)
     }
 

@@ -1,0 +1,375 @@
+import DBus
+import Foundation
+import Futures
+import Glibc
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// Makes completions that write down what they are told.
+private struct Notes: Sendable {
+    let results = Locked<[String]>([])
+
+    func callAsFunction<T>(_ name: String = "") -> @Sendable (Result<T, BlueZError>) -> Void {
+        { [results] result in
+            results.withLock { list in
+                switch result {
+                case .success(let data as Data): list.append("\(name)\([UInt8](data))")
+                case .success: list.append("\(name)ok")
+                case .failure(let error): list.append("\(name)\(error)")
+                }
+            }
+        }
+    }
+}
+
+final class AttributeCallTests: XCTestCase {
+    private var daemon = FakeDaemon()
+    private let observer = RecordingObserver()
+    private let note = Notes()
+    private var device = ObjectKey(foreign: 0)
+    private var observation: Observation?
+
+    override func setUpWithError() throws {
+        daemon = FakeDaemon()
+        var path = BlueZMessages.device.rawValue
+        device = try XCTUnwrap(path.withUTF8 { ObjectKey(path: $0) })
+    }
+
+    private var characteristic: AttributeKey { AttributeKey(device: device, handle: 0x2A) }
+    private var descriptor: AttributeKey { AttributeKey(device: device, handle: 0x2C) }
+
+    private func readyClient() -> BlueZClient {
+        daemon.objects = BlueZMessages.connectedDevice
+        daemon.appear()
+        let client = BlueZClient.shared(at: daemon.bus.address)
+        observation = client.observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(observer.log.last, "ready")
+        observer.forget()
+        daemon.forgetCalls()
+        return client
+    }
+
+    private func onLoop(_ work: @escaping @Sendable () -> Void) {
+        daemon.loop.post(work)
+        daemon.loop.run()
+    }
+
+    private var told: [String] { note.results.withLock { $0 } }
+
+    // MARK: Changes
+
+    func testAnObserverHearsOfAttributesInTheirOrderAndOfEachValue() {
+        let client = readyClient()
+        let newcomer = RecordingObserver()
+        let second = client.observe(newcomer)
+        daemon.loop.run()
+        XCTAssertEqual(newcomer.log.suffix(4), ["+service 40", "+characteristic 42", "+descriptor 44", "ready"])
+
+        for value in [[1], [1], [2, 3]] as [[UInt8]] { daemon.connection?.send(BlueZMessages.valueChanged(value)) }
+        daemon.loop.run()
+        XCTAssertEqual(observer.log, ["~42 [1]", "~42 [1]", "~42 [2, 3]"])
+        second.cancel()
+    }
+
+    // MARK: Reading and writing
+
+    func testAReadGivesTheBytesOfTheAnswer() {
+        let client = readyClient()
+        daemon.bodies["ReadValue"] = { $0.bytes([7, 8]) }
+        onLoop { [characteristic, descriptor, note] in
+            client.readValue(characteristic, timeout: 5, completion: note("a"))
+            client.readValue(descriptor, offset: 3, timeout: 5, completion: note("b"))
+        }
+        XCTAssertEqual(told, ["a[7, 8]", "b[7, 8]"])
+        XCTAssertEqual(
+            daemon.details,
+            [
+                "char002a org.bluez.GattCharacteristic1 ReadValue a{sv}",
+                "desc002c org.bluez.GattDescriptor1 ReadValue a{sv}",
+            ])
+    }
+
+    func testAWriteNamesItsTypeForCharacteristicsOnly() {
+        let client = readyClient()
+        onLoop { [characteristic, descriptor, note] in
+            for type in WriteType.allCases {
+                client.writeValue(characteristic, Data([1]), type: type, timeout: 5, completion: note())
+            }
+            client.writeValue(descriptor, Data(), type: .request, offset: 700, timeout: 5, completion: note())
+        }
+        XCTAssertEqual(told, ["ok", "ok", "ok", "ok"])
+        XCTAssertEqual(
+            daemon.options,
+            [["type": "request"], ["type": "command"], ["type": "reliable"], ["offset": "700"]])
+    }
+
+    func testARefusalKeepsItsWordsAndItsATTCode() {
+        let client = readyClient()
+        daemon.errors["ReadValue"] = [
+            DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e")
+        ]
+        let code = Locked<UInt8?>(nil)
+        onLoop { [characteristic] in
+            client.readValue(characteristic, timeout: 5) { result in
+                if case .failure(let error) = result { code.withLock { $0 = error.attCode } }
+            }
+        }
+        XCTAssertEqual(code.withLock { $0 }, 0x0E)
+    }
+
+    func testAnAnswerOfAnotherFormIsAFailure() {
+        let client = readyClient()
+        daemon.bodies["ReadValue"] = { $0.string("seven") }
+        daemon.bodies["AcquireNotify"] = { $0.uint16(23) }
+        onLoop { [characteristic, note] in
+            client.readValue(characteristic, timeout: 5, completion: note())
+            client.acquireNotify(characteristic, completion: note())
+        }
+        XCTAssertEqual(told.count, 2)
+        XCTAssertTrue(told.allSatisfy { $0.contains("InvalidSignature") })
+    }
+
+    func testASilentDaemonCostsAReadItsTimeAndNoMore() {
+        let client = readyClient()
+        daemon.silent = ["ReadValue"]
+        onLoop { [characteristic, note] in client.readValue(characteristic, timeout: 5, completion: note()) }
+        XCTAssertEqual(told, [])
+        daemon.loop.advance(by: 5)
+        XCTAssertEqual(told, ["org.freedesktop.DBus.Error.NoReply: No answer came in time."])
+        daemon.answerLate("ReadValue")
+        XCTAssertEqual(told.count, 1)
+    }
+
+    func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
+        let client = readyClient()
+        onLoop { [device, note] in
+            let nobody = AttributeKey(device: device, handle: 0x99)
+            client.readValue(nobody, timeout: 5, completion: note("read "))
+            client.startNotify(nobody, completion: note("notify "))
+            client.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
+            client.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
+            XCTAssertEqual(note.results.withLock { $0 }, [])
+        }
+        XCTAssertEqual(told.count, 4)
+        XCTAssertTrue(told.allSatisfy { $0.contains("UnknownObject") })
+        XCTAssertEqual(daemon.calls, [])
+    }
+
+    func testADaemonThatDiesFailsWhatIsPendingOnce() {
+        let client = readyClient()
+        daemon.silent = ["ReadValue", "Connect"]
+        onLoop { [characteristic, device, note] in
+            client.readValue(characteristic, timeout: 5, completion: note("read "))
+            client.connect(device, timeout: 20, completion: note("connect "))
+        }
+        daemon.vanish()
+        daemon.loop.advance(by: 60)
+        XCTAssertEqual(told.count, 2)
+        XCTAssertTrue(told.allSatisfy { $0.contains("NoReply") }, "\(told)")
+        _ = client
+    }
+
+    func testABusThatIsLostFailsWhatIsPendingOnce() {
+        let client = readyClient()
+        daemon.silent = ["WriteValue"]
+        onLoop { [characteristic, note] in
+            client.writeValue(characteristic, Data([1]), type: .request, timeout: 50, completion: note())
+        }
+        daemon.bus.close()
+        daemon.loop.advance(by: 60)
+        XCTAssertEqual(told.count, 1)
+        XCTAssertTrue(told[0].contains("Disconnected"))
+    }
+
+    func testNoMoreThanAHundredCallsAreUnderWayAndTheOthersFollowInOrder() {
+        let client = readyClient()
+        daemon.silent = ["ReadValue"]
+        daemon.bodies["ReadValue"] = { $0.bytes([1]) }
+        onLoop { [characteristic, note] in
+            for number in 0..<150 { client.readValue(characteristic, timeout: 60, completion: note("\(number) ")) }
+        }
+        XCTAssertEqual(daemon.count("ReadValue"), 100)
+        daemon.answerLate("ReadValue")
+        XCTAssertEqual(daemon.count("ReadValue"), 101)
+        for _ in 0..<149 { daemon.answerLate("ReadValue") }
+        XCTAssertEqual(told, (0..<150).map { "\($0) [1]" })
+    }
+
+    // MARK: Sockets
+
+    func testAnAcquiredSocketCarriesValuesPastTheBus() throws {
+        let client = readyClient()
+        var ends: [Int32] = [-1, -1]
+        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
+        let ours = OwnedDescriptor(owning: ends[0])
+        let given = ends[1]
+        daemon.bodies["AcquireNotify"] = {
+            $0.descriptor(given)
+            $0.uint16(247)
+        }
+        let sockets = Locked<[AcquiredSocket]>([])
+        let packets = Locked<[Data]>([])
+        onLoop { [characteristic] in
+            client.acquireNotify(characteristic) { result in
+                guard case .success(let socket) = result else { return }
+                socket.start(onPackets: { list in packets.withLock { $0 += list } }, onClosed: {})
+                sockets.withLock { $0.append(socket) }
+            }
+        }
+        close(given)
+        XCTAssertEqual(sockets.withLock { $0.first?.mtu }, 247)
+        let peer = try XCTUnwrap(ours.rawValue)
+        XCTAssertNil(([5, 6] as [UInt8]).withUnsafeBytes { sendPacket($0, to: peer) })
+        daemon.loop.run()
+        XCTAssertEqual(packets.withLock { $0 }, [Data([5, 6])])
+        onLoop { sockets.withLock { $0 = [] } }
+        XCTAssertTrue(isHungUp(peer))
+    }
+
+    // MARK: Links
+
+    func testConnectionsOfOneAdapterTakeTurns() {
+        let client = readyClient()
+        daemon.silent = ["Connect"]
+        let started = Locked(0)
+        onLoop { [device, note] in
+            for number in 0..<3 {
+                client.connect(
+                    device, timeout: 30, started: { started.withLock { $0 += 1 } }, completion: note("\(number) "))
+            }
+        }
+        XCTAssertEqual(daemon.count("Connect"), 1)
+        XCTAssertEqual(started.withLock { $0 }, 1)
+        daemon.answerLate("Connect")
+        daemon.answerLate(
+            "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
+        daemon.answerLate("Connect")
+        XCTAssertEqual(
+            told, ["0 ok", "1 org.bluez.Error.Failed: le-connection-abort-by-local", "2 ok"])
+        XCTAssertEqual(started.withLock { $0 }, 3)
+    }
+
+    func testACancelledConnectionIsDisconnectedAndToldOnce() {
+        let client = readyClient()
+        daemon.silent = ["Connect"]
+        onLoop { [device, note] in client.connect(device, timeout: 30, completion: note()) }
+        onLoop { [device] in client.cancelConnect(device) }
+        XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
+        XCTAssertEqual(told, [])
+        daemon.answerLate(
+            "Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "br-connection-canceled"))
+        XCTAssertEqual(told, ["org.bluez.Error.Canceled: The attempt to connect was cancelled."])
+    }
+
+    func testAConnectionThatTakesTooLongIsCalledOff() {
+        let client = readyClient()
+        daemon.silent = ["Connect"]
+        onLoop { [device, note] in client.connect(device, timeout: 3, completion: note()) }
+        daemon.loop.advance(by: 3)
+        XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
+        daemon.loop.advance(by: ConnectQueue.cancelLimit)
+        XCTAssertEqual(told.count, 1)
+        XCTAssertTrue(told[0].contains("NoReply"))
+    }
+
+    func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
+        let client = readyClient()
+        onLoop { [device, note] in
+            client.disconnect(device, completion: note("disconnect "))
+            client.connect(device, timeout: 5, completion: note("connect "))
+        }
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+        XCTAssertEqual(told, [])
+        daemon.send(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
+        XCTAssertEqual(told, ["disconnect ok", "connect ok"])
+        XCTAssertEqual(daemon.calls, ["Disconnect", "Connect"])
+    }
+
+    func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
+        let client = readyClient()
+        onLoop { [device, note] in client.disconnect(device, completion: note()) }
+        XCTAssertEqual(told, [])
+        daemon.loop.advance(by: 0.25)
+        XCTAssertEqual(told, ["ok"])
+        daemon.loop.advance(by: 10)
+        XCTAssertEqual(told, ["ok"])
+    }
+
+    func testARefusedDisconnectionIsToldAndHoldsNobodyUp() {
+        let client = readyClient()
+        daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
+        onLoop { [device, note] in
+            client.disconnect(device, completion: note("disconnect "))
+            client.connect(device, timeout: 5, completion: note("connect "))
+        }
+        XCTAssertEqual(told, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
+    }
+
+    func testAFenceIsAnsweredWhateverTheDaemonDoes() {
+        let client = readyClient()
+        let fences = Locked(0)
+        let count: @Sendable () -> Void = { fences.withLock { $0 += 1 } }
+        onLoop { [device] in client.fence(device, completion: count) }
+        XCTAssertEqual(fences.withLock { $0 }, 1)
+        daemon.silent = ["Get"]
+        onLoop { [device] in
+            client.fence(device, completion: count)
+            client.fence(ObjectKey(foreign: 99), completion: count)
+        }
+        XCTAssertEqual(fences.withLock { $0 }, 2)
+        daemon.loop.advance(by: 5)
+        XCTAssertEqual(fences.withLock { $0 }, 3)
+    }
+
+    // MARK: Pauses
+
+    func testScansRestWhileAPauseLastsAndComeBackWithoutAWord() throws {
+        let client = readyClient()
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let events = Locked<[ScanEvent]>([])
+        let pauses = Locked<[DiscoveryPause]>([])
+        let rests = Locked(0)
+        onLoop {
+            _ = client.startScan(on: adapter, filter: DiscoveryFilter()) { event in events.withLock { $0.append(event) }
+            }
+        }
+        onLoop {
+            for _ in 0..<2 {
+                let pause = client.pauseDiscovery(on: adapter) { rests.withLock { $0 += 1 } }
+                pauses.withLock { $0.append(pause) }
+            }
+            XCTAssertEqual(rests.withLock { $0 }, 0)
+        }
+        XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery", "StopDiscovery"])
+        XCTAssertEqual(rests.withLock { $0 }, 2)
+
+        onLoop { pauses.withLock { $0[0] }.resume() }
+        onLoop { pauses.withLock { $0[0] }.resume() }
+        XCTAssertEqual(daemon.count("StartDiscovery"), 1)
+        onLoop { pauses.withLock { $0 = [] } }
+        XCTAssertEqual(daemon.count("StartDiscovery"), 2)
+        XCTAssertEqual(events.withLock { $0 }, [.started])
+    }
+
+    func testAScanThatBeginsDuringAPauseStartsAfterIt() throws {
+        let client = readyClient()
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let events = Locked<[ScanEvent]>([])
+        let pause = Locked<DiscoveryPause?>(nil)
+        onLoop {
+            let made = client.pauseDiscovery(on: adapter)
+            pause.withLock { $0 = made }
+            _ = client.startScan(on: adapter, filter: DiscoveryFilter()) { event in events.withLock { $0.append(event) }
+            }
+        }
+        XCTAssertEqual(daemon.calls, [])
+        onLoop { pause.withLock { $0 }?.resume() }
+        XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
+        XCTAssertEqual(events.withLock { $0 }, [.started])
+    }
+}

@@ -1,0 +1,134 @@
+import DBus
+import Foundation
+import XCTest
+
+@testable import BlueZ
+
+/// Random lives of devices and attributes, told by signals, compared with a plain model of them.
+final class AttributeFuzzTests: XCTestCase {
+    /// What a test knows without the tree: paths with their values, by device.
+    private typealias Model = [String: [String: [UInt8]?]]
+
+    private let interfaces = [
+        AttributeKind.service: "org.bluez.GattService1", .characteristic: "org.bluez.GattCharacteristic1",
+        .descriptor: "org.bluez.GattDescriptor1",
+    ]
+
+    func testRandomSignalsLeaveTheTreeAsAPlainModelSaysAndTellEachChange() throws {
+        var random = SeededGenerator(state: 566)
+        for _ in 0..<40 {
+            var tree = ObjectTree()
+            var changes = ChangeBuffer()
+            tree.load(
+                BlueZMessages.managedObjects([(BlueZMessages.adapterPath, BlueZMessages.adapter())]), into: &changes)
+            var model: Model = [:]
+            var known = Set<AttributeKey>()
+            for _ in 0..<400 {
+                changes.removeAll()
+                let device = "/org/bluez/hci0/dev_00_00_00_00_00_0\(Int.random(in: 0..<4, using: &random))"
+                let devicePath = try XCTUnwrap(ObjectPath(validating: device))
+                let (tail, kind) = randomTail(&random)
+                let path = try XCTUnwrap(ObjectPath(validating: device + tail))
+                let value = (0..<Int.random(in: 0...40, using: &random)).map { _ in UInt8.random(in: 0...255) }
+                switch Int.random(in: 0..<20, using: &random) {
+                case 0:
+                    tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
+                    if model[device] == nil { model[device] = [:] }
+                case 1:
+                    tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]), into: &changes)
+                    model[device] = nil
+                case 2...8:
+                    tree.apply(BlueZMessages.interfacesAdded(path, attribute(kind, value)), into: &changes)
+                    guard model[device] != nil else { break }
+                    // One handle is one attribute, whatever it was before.
+                    let handle = tail.suffix(4)
+                    for old in model[device, default: [:]].keys where old.suffix(4) == handle {
+                        model[device]?[old] = nil
+                    }
+                    model[device]?[tail] = kind == .service ? .some(nil) : value
+                case 9...11:
+                    tree.apply(BlueZMessages.interfacesRemoved(path, [interfaces[kind] ?? ""]), into: &changes)
+                    model[device]?[tail] = nil
+                default:
+                    tree.apply(
+                        BlueZMessages.propertiesChanged(path, interfaces[kind] ?? "", [("Value", .bytes(value))]),
+                        into: &changes)
+                    if kind != .service, model[device]?.keys.contains(tail) == true { model[device]?[tail] = value }
+                }
+                for change in changes.changes {
+                    switch change {
+                    case .attributeAdded(let key, _): XCTAssertTrue(known.insert(key).inserted)
+                    case .attributeRemoved(let key, _): XCTAssertNotNil(known.remove(key))
+                    case .attributeChanged(let key, _): XCTAssertTrue(known.contains(key))
+                    default: break
+                    }
+                }
+                tree.sweep()
+            }
+            check(tree, against: model)
+            XCTAssertEqual(known.count, model.values.reduce(0) { $0 + $1.count })
+        }
+    }
+
+    func testRandomBytesInPathsAreNoAttributesOfAnybody() {
+        var random = SeededGenerator(state: 1)
+        let alphabet = Array("0123456789abcdefABCDEF_/servicechardesc")
+        for _ in 0..<20_000 {
+            let length = Int.random(in: 0...40, using: &random)
+            var text = "/org/bluez/hci0/dev_C0_26_DF_12_34_56/"
+            for _ in 0..<length { text.append(alphabet[Int.random(in: 0..<alphabet.count, using: &random)]) }
+            text.withUTF8 { bytes in
+                guard let path = AttributePath(bytes) else { return }
+                XCTAssertTrue(
+                    String(decoding: bytes, as: UTF8.self).hasPrefix(String(decoding: path.device, as: UTF8.self)))
+            }
+        }
+    }
+
+    private func check(_ tree: borrowing ObjectTree, against model: Model) {
+        XCTAssertEqual(tree.attributeCount, model.values.reduce(0) { $0 + $1.count })
+        for (device, attributes) in model {
+            var text = device
+            guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { return XCTFail(device) }
+            XCTAssertEqual(tree.attributes(of: key).map(\.key.handle), attributes.keys.map(handle).sorted())
+            for (tail, value) in attributes {
+                let attribute = AttributeKey(device: key, handle: handle(tail))
+                XCTAssertEqual(tree.path(of: attribute), device + tail)
+                XCTAssertEqual(tree.kind(of: attribute), kind(tail))
+                if let value { XCTAssertEqual(tree.value(of: attribute), Data(value)) }
+            }
+        }
+    }
+
+    private func handle(_ tail: String) -> UInt16 { UInt16(tail.suffix(4), radix: 16) ?? 0 }
+
+    private func kind(_ tail: String) -> AttributeKind {
+        tail.contains("desc") ? .descriptor : tail.contains("char") ? .characteristic : .service
+    }
+
+    /// Few handles, so that many collide.
+    private func randomTail(_ random: inout SeededGenerator) -> (String, AttributeKind) {
+        func handle() -> String { "00" + ["0a", "0b", "1c", "2d", "ff"][Int.random(in: 0..<5, using: &random)] }
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: return ("/service" + handle(), .service)
+        case 1: return ("/service" + handle() + "/char" + handle(), .characteristic)
+        default: return ("/service" + handle() + "/char" + handle() + "/desc" + handle(), .descriptor)
+        }
+    }
+
+    private func attribute(_ kind: AttributeKind, _ value: [UInt8]) -> TestInterfaces {
+        [(interfaces[kind] ?? "", kind == .service ? [("Primary", .bool(true))] : [("Value", .bytes(value))])]
+    }
+}
+
+private struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}

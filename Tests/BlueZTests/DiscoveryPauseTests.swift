@@ -1,0 +1,98 @@
+import XCTest
+
+@testable import BlueZ
+
+final class DiscoveryPauseTests: XCTestCase {
+    private typealias Machine = DiscoveryMachine
+
+    private let a = ScanID(1)
+    private let all = DiscoveryFilter()
+    private let inProgress = BlueZError(name: "org.bluez.Error.InProgress", message: "Operation already in progress")
+
+    private func runningMachine() -> Machine {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
+        _ = machine.setFilterReplied(1, error: nil)
+        _ = machine.startReplied(2, error: nil)
+        XCTAssertEqual(machine.session, .running(all))
+        return machine
+    }
+
+    func testAPauseStopsTheSessionAndKeepsScansAndFilter() {
+        var machine = runningMachine()
+        XCTAssertEqual(machine.paused(), [.cancelTimer(.watchdog), .stopDiscovery(3)])
+        XCTAssertEqual(machine.stopReplied(3, error: nil), [])
+        XCTAssertTrue(machine.isSettled)
+        XCTAssertFalse(machine.isAtRest)
+        XCTAssertEqual(machine.discoveringChanged(false), [])
+    }
+
+    func testTheEndOfAPauseStartsTheSessionAgainInSilence() {
+        var machine = runningMachine()
+        _ = machine.paused()
+        _ = machine.stopReplied(3, error: nil)
+        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
+        XCTAssertEqual(machine.setFilterReplied(4, error: nil), [.startDiscovery(5)])
+        XCTAssertEqual(machine.startReplied(5, error: nil), [.startTimer(.watchdog, seconds: 30)])
+        XCTAssertEqual(machine.session, .running(all))
+    }
+
+    func testPausesCount() {
+        var machine = runningMachine()
+        XCTAssertEqual(machine.resumed(), [])
+        _ = machine.paused()
+        XCTAssertEqual(machine.paused(), [])
+        _ = machine.stopReplied(3, error: nil)
+        XCTAssertEqual(machine.resumed(), [])
+        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
+        XCTAssertEqual(machine.resumed(), [])
+    }
+
+    func testAPauseThatEndsBeforeTheStopIsAnsweredStartsAgainAfterIt() {
+        var machine = runningMachine()
+        _ = machine.paused()
+        XCTAssertEqual(machine.resumed(), [])
+        XCTAssertEqual(machine.stopReplied(3, error: nil), [.setFilter(4, all)])
+    }
+
+    func testAPauseDuringAStartStopsWhatHasStarted() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: nil))
+        XCTAssertEqual(machine.paused(), [])
+        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [])
+        XCTAssertEqual(machine.session, .idle)
+        XCTAssertEqual(machine.resumed(), [.setFilter(2, all)])
+        _ = machine.setFilterReplied(2, error: nil)
+        XCTAssertEqual(machine.paused(), [])
+        XCTAssertEqual(
+            machine.startReplied(3, error: nil), [.scanStarted(a), .cancelTimer(.watchdog), .stopDiscovery(4)])
+    }
+
+    func testARefusedStopIsTriedAgainWhileThePauseLasts() {
+        var machine = runningMachine()
+        _ = machine.paused()
+        XCTAssertEqual(
+            machine.stopReplied(3, error: inProgress), [.startTimer(.retry, seconds: Machine.retryDelays[0])])
+        XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(4)])
+    }
+
+    func testScansThatEndDuringAPauseLeaveNothingBehind() {
+        var machine = runningMachine()
+        _ = machine.paused()
+        _ = machine.stopReplied(3, error: nil)
+        XCTAssertEqual(machine.scanRemoved(a), [.clearFilter(4)])
+        _ = machine.setFilterReplied(4, error: nil)
+        XCTAssertTrue(machine.isAtRest)
+        XCTAssertEqual(machine.resumed(), [])
+    }
+
+    func testAnAdapterThatComesBackDuringAPauseIsLeftAlone() {
+        var machine = runningMachine()
+        _ = machine.paused()
+        _ = machine.poweredOff()
+        XCTAssertEqual(machine.poweredOn(), [])
+        XCTAssertEqual(machine.resumed(), [.setFilter(4, all)])
+    }
+}
