@@ -26,7 +26,9 @@ final class AttributeTableTests: XCTestCase {
             role: .descriptor(of: AttributeHandle(characteristic)))
     }
 
-    private func id(_ handle: UInt16) -> AttributeID { table.id(at: AttributeHandle(handle)) ?? AttributeID(rawValue: -1) }
+    private func id(_ handle: UInt16) -> AttributeID {
+        table.id(at: AttributeHandle(handle)) ?? AttributeID(rawValue: -1)
+    }
 
     private func handle(_ id: AttributeID) -> UInt16? { table[id]?.handle.attHandle }
 

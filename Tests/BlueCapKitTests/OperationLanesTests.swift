@@ -20,9 +20,9 @@ final class OperationLanesTests: XCTestCase {
         effects.map { effect in
             switch effect {
             case .send(let operation): "send \(operation.id.rawValue)"
-            case .finish(let id, .done): "done \(id.rawValue)"
-            case .finish(let id, .failed(let failure)):
-                failure == .timedOut ? "timed out \(id.rawValue)" : "failed \(id.rawValue)"
+            case .finish(let operation, nil): "done \(operation.id.rawValue)"
+            case .finish(let operation, .timedOut?): "timed out \(operation.id.rawValue)"
+            case .finish(let operation, _?): "failed \(operation.id.rawValue)"
             case .startRetry(let lane, _): "retry \(lane.rawValue)"
             case .cancelRetry(let lane): "cancel \(lane.rawValue)"
             }

@@ -27,6 +27,10 @@ struct AttributeTable {
 
         var uuid: CBUUID { declaration.uuid }
         var handle: AttributeHandle { declaration.handle }
+
+        func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
+            AttributeTable.maximumWriteLength(for: type, mtu: mtu)
+        }
     }
 
     /// What was different when the table was read again.
@@ -53,6 +57,20 @@ struct AttributeTable {
 
     /// The attribute that stands there now.
     func id(at handle: AttributeHandle) -> AttributeID? { ids[handle] }
+
+    /// The size of an ATT packet on the link, as BlueZ tells it with the characteristics; `nil` where it does not.
+    var mtu: Int? { records.lazy.filter(\.isPresent).compactMap(\.mtu).first }
+
+    func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
+        AttributeTable.maximumWriteLength(for: type, mtu: mtu)
+    }
+
+    /// How many bytes can be written at once. With response BlueZ sends what does not fit into a packet in parts; no
+    /// attribute is longer than 512 bytes (Core Specification, Vol 3, Part F, 3.2.9). Without response it is what fits
+    /// into a packet, behind the three bytes of its head; the smallest packet has 23.
+    private static func maximumWriteLength(for type: CBCharacteristicWriteType, mtu: Int?) -> Int {
+        type == .withResponse ? 512 : min(max(mtu ?? 23, 23) - 3, 512)
+    }
 
     /// The services that were asked for on this connection.
     var services: [AttributeID] { allServices.filter { records[$0.rawValue].isDiscovered } }
@@ -85,6 +103,7 @@ struct AttributeTable {
     // MARK: Changing
 
     /// Changes what is known of an attribute in place; `nil` for an id of another table.
+    @discardableResult
     mutating func update<R>(_ id: AttributeID, _ change: (inout Record) -> R) -> R? {
         guard records.indices.contains(id.rawValue) else { return nil }
         return change(&records[id.rawValue])

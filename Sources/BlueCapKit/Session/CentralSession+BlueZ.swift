@@ -21,14 +21,14 @@ extension CentralSession: BlueZObserver {
         }
         loop.post {
             self.drain()
-            let (observation, handles) = self.core.withLock { core in
+            let (observation, handles, attributes) = self.core.withLock { core in
                 core.state.forgetAll()
-                defer { core.link.observation = nil }
-                return (core.link.observation, core.handles.letGoOfAll())
+                defer { (core.link.observation, core.attributeHandles) = (nil, [:]) }
+                return (core.link.observation, core.handles.letGoOfAll(), core.attributeHandles)
             }
             self.finishStreams()
             observation?.cancel()
-            withExtendedLifetime(handles) {}
+            withExtendedLifetime((handles, attributes)) {}
         }
     }
 
@@ -79,7 +79,7 @@ extension CentralSession: BlueZObserver {
         case .adapterChanged(_, let fields):
             if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
         case .attributeAdded, .attributeChanged, .attributeRemoved:
-            break
+            attributeChanged(change, in: tree)
         }
     }
 

@@ -43,6 +43,7 @@ extension CentralSession {
         case .settle(let id, let failure):
             guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
             complete { completion(failure?.error) }
+        case .attributes(let effect): perform(effect, of: key)
         }
     }
 

@@ -103,12 +103,16 @@ extension CentralSession {
 
     /// A handle has died.
     func released(_ key: PeripheralKey) {
-        let successor = core.withLock { core -> Peripheral? in
+        let (successor, attributes, services) = core.withLock { core in
             let successor = core.handles.forget(key)
-            if successor == nil { core.state.release(key) }
-            return successor
+            guard successor == nil else {
+                return (successor, AttributeHandles?.none, StreamPromise<Peripheral>?.none)
+            }
+            core.state.release(key)
+            return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
         }
-        withExtendedLifetime(successor) {}
+        if let services { complete { services.finish() } }
+        withExtendedLifetime((successor, attributes)) {}
     }
 }
 

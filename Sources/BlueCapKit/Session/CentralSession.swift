@@ -18,6 +18,10 @@ final class CentralSession: Sendable {
         /// How this manager hangs on to BlueZ; changed on the loop alone.
         var link: Link
         var handles = HandleTable()
+        /// The handles of services, characteristics and descriptors, by their peripherals.
+        var attributeHandles: [PeripheralKey: AttributeHandles] = [:]
+        /// Who watches the services of a peripheral.
+        var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
         /// Decided and not yet done.
@@ -41,10 +45,15 @@ final class CentralSession: Sendable {
         }
 
         mutating func makeOperation(_ completion: @escaping Completion) -> OperationID {
-            lastOperation += 1
-            let id = OperationID(rawValue: lastOperation)
+            let id = nameOperation()
             completions[id] = completion
             return id
+        }
+
+        /// For those whose completion has to know the name.
+        mutating func nameOperation() -> OperationID {
+            lastOperation += 1
+            return OperationID(rawValue: lastOperation)
         }
 
         /// Whether the loop has to be asked to do what is pending; true for one asker only.
@@ -163,8 +172,8 @@ final class CentralSession: Sendable {
             guard let peripheral = core.withLock({ $0.handles[key] }) else { return }
             complete { self.expiryPromise.success(peripheral) }
         case .drop(let key):
-            let handle = core.withLock { $0.handles.letGo(key) }
-            withExtendedLifetime(handle) {}
+            let handles = core.withLock { ($0.handles.letGo(key), $0.attributeHandles[key]?.letGoOfAll()) }
+            withExtendedLifetime(handles) {}
         case .peripheral(let key, let effect):
             perform(effect, of: key)
         }

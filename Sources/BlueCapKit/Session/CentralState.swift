@@ -203,6 +203,9 @@ struct CentralState {
         return effects.map { .peripheral(key, $0) }
     }
 
+    /// Whether a peripheral was asked for something.
+    mutating func deals(with key: PeripheralKey) -> Bool { dealings.read(key) { _ in true } ?? false }
+
     /// Where a dealing begins: a device without a link is known from its sightings alone.
     private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
         if let known = facts[key] { return known }

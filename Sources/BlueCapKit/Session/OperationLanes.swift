@@ -17,15 +17,10 @@ struct OperationLanes<Request> {
         let request: Request
     }
 
-    enum Outcome {
-        case done
-        case failed(OperationFailure)
-    }
-
     enum Effect {
         /// Calls BlueZ, and tells when it has answered.
         case send(Operation)
-        case finish(OperationID, Outcome)
+        case finish(Operation, OperationFailure?)
         /// Tells the lane when so many seconds have passed.
         case startRetry(AttributeID, TimeInterval)
         case cancelRetry(AttributeID)
@@ -62,10 +57,8 @@ struct OperationLanes<Request> {
             return waiting[first]
         }
 
-        mutating func remove(_ id: OperationID) -> Bool {
-            guard let index = waiting[first...].firstIndex(where: { $0.id == id }) else { return false }
-            waiting.remove(at: index)
-            return true
+        mutating func remove(_ id: OperationID) -> Operation? {
+            waiting[first...].firstIndex { $0.id == id }.map { waiting.remove(at: $0) }
         }
     }
 
@@ -94,26 +87,26 @@ struct OperationLanes<Request> {
     }
 
     /// The operation's time is up.
-    mutating func timedOut(_ id: OperationID) -> [Effect] { abandon(id, because: .timedOut) }
-
-    private mutating func abandon(_ id: OperationID, because failure: OperationFailure) -> [Effect] {
+    mutating func timedOut(_ id: OperationID) -> [Effect] {
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return [] }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        places[id] = nil
+        let abandoned: Operation
         switch lane.head {
         case .inFlight(let operation) where operation.id == id:
             lane.head = .abandoned(id)
-            places[id] = key
-        case .refused(let operation, false) where operation.id == id:
+            return [.finish(operation, .timedOut)]
+        case .abandoned(id), .refused(_, isAbandoned: true):
+            return []
+        case .refused(let operation, isAbandoned: false) where operation.id == id:
             // Its turn ends when the pause is over.
             lane.head = .refused(operation, isAbandoned: true)
-        case .abandoned(id):
-            places[id] = key
-            return []
+            abandoned = operation
         case .inFlight, .abandoned, .refused, nil:
-            guard lane.remove(id) else { return [] }
+            guard let operation = lane.remove(id) else { return [] }
+            abandoned = operation
         }
-        return [.finish(id, .failed(failure))]
+        places[id] = nil
+        return [.finish(abandoned, .timedOut)]
     }
 
     // MARK: BlueZ
@@ -130,7 +123,7 @@ struct OperationLanes<Request> {
             places[id] = nil
             lanes[key]?.head = nil
             lanes[key]?.refusals = 0
-            return [.finish(id, failure.map { .failed($0) } ?? .done)] + advance(key)
+            return [.finish(operation, failure)] + advance(key)
         case .abandoned(id):
             places[id] = nil
             lanes[key]?.head = nil
@@ -150,7 +143,7 @@ struct OperationLanes<Request> {
     /// The pause of a lane is over.
     mutating func retry(_ key: AttributeID) -> [Effect] {
         guard case .refused(let operation, let isAbandoned)? = lanes[key]?.head else { return [] }
-        guard isAbandoned || !isOpen || lanes[key]?.isHeld == true else {
+        guard isAbandoned || !isOpen || isHeld(key) else {
             lanes[key]?.head = .inFlight(operation)
             return [.send(operation)]
         }
@@ -189,8 +182,21 @@ struct OperationLanes<Request> {
     /// It is in doubt whether the characteristic of a lane is still there: nothing more is sent.
     mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
 
+    func isHeld(_ key: AttributeID) -> Bool { lanes[key]?.isHeld == true }
+
     /// The lanes that are held.
-    var heldLanes: [AttributeID] { lanes.keys.filter { lanes[$0]?.isHeld == true }.sorted() }
+    var heldLanes: [AttributeID] { lanes.keys.filter { isHeld($0) }.sorted() }
+
+    /// The lanes in which something waits or is in flight, or that are held.
+    var busyLanes: [AttributeID] { lanes.keys.sorted() }
+
+    /// The operation with this id, if it is the one in flight in its lane, and somebody waits for it.
+    func inFlight(_ id: OperationID) -> Operation? {
+        guard let key = places[id], case .inFlight(let operation)? = lanes[key]?.head, operation.id == id else {
+            return nil
+        }
+        return operation
+    }
 
     /// The characteristic of a lane is there.
     mutating func release(_ key: AttributeID) -> [Effect] {
@@ -206,20 +212,20 @@ struct OperationLanes<Request> {
         var effects: [Effect] = []
         switch lane.head {
         case .inFlight(let operation):
-            effects.append(.finish(operation.id, .failed(failure)))
+            effects.append(.finish(operation, failure))
             places[operation.id] = nil
         case .abandoned(let id):
             places[id] = nil
         case .refused(let operation, let isAbandoned):
             effects.append(.cancelRetry(key))
             places[operation.id] = nil
-            if !isAbandoned { effects.append(.finish(operation.id, .failed(failure))) }
+            if !isAbandoned { effects.append(.finish(operation, failure)) }
         case nil:
             break
         }
         for operation in lane.waiting[lane.first...] {
             places[operation.id] = nil
-            effects.append(.finish(operation.id, .failed(failure)))
+            effects.append(.finish(operation, failure))
         }
         return effects
     }

@@ -9,10 +9,14 @@ struct OperationID: Hashable, Sendable {
 /// Why an operation failed, in the words of the documented errors.
 enum PeripheralFailure: Equatable, Sendable {
     case peripheral(PeripheralError)
+    case service(ServiceError)
+    case characteristic(CharacteristicError)
 
     var error: any Error {
         switch self {
         case .peripheral(let error): error
+        case .service(let error): error
+        case .characteristic(let error): error
         }
     }
 }
@@ -26,6 +30,10 @@ struct PeripheralState {
     enum Timer: Hashable, Sendable {
         /// The time of an operation is up.
         case operation(OperationID)
+        /// The services are to be looked at again.
+        case discovery(ServiceDiscoveryMachine.Timer)
+        /// An operation that BlueZ was too busy for is to be tried again.
+        case retry(AttributeID)
     }
 
     /// What BlueZ says of the device.
@@ -41,15 +49,19 @@ struct PeripheralState {
         case cancelTimer(Timer)
         /// Completes what a user waits for.
         indirect case settle(OperationID, PeripheralFailure?)
+        indirect case attributes(AttributeState.Effect)
     }
 
     private(set) var facts = Facts()
+    /// What is on the other end of the link.
+    var attributes = AttributeState()
 
     /// BlueZ's device has come, changed or gone, or its daemon with it.
     mutating func factsChanged(_ new: Facts) -> [Effect] {
         guard new != facts else { return [] }
         facts = new
-        return []
+        guard let device = new.device, new.isConnected else { return attributes.linkDown(.linkLost) }
+        return attributes.linkUp(device, isResolved: new.areServicesResolved)
     }
 
     /// Whether operations can be asked for: the manager's state.
@@ -57,10 +69,10 @@ struct PeripheralState {
 
     mutating func fired(_ timer: Timer) -> [Effect] {
         switch timer {
-        case .operation: []
+        case .operation, .discovery, .retry: attributes.fired(timer)
         }
     }
 
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
-    mutating func closed() -> [Effect] { [] }
+    mutating func closed() -> [Effect] { attributes.linkDown(.linkEnded) }
 }

@@ -1,0 +1,57 @@
+public import Foundation
+public import Futures
+public import GATT
+
+extension Characteristic {
+    /// Reads the value from the peripheral, however long it is; ``dataValue`` has it when the future succeeds.
+    ///
+    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
+    /// - Returns: This characteristic; or a failure: ``CharacteristicError/readNotSupported`` at once where its
+    ///   properties lack `read`, ``CharacteristicError/readFailed(_:)`` where the peripheral refuses, with its ATT
+    ///   error, ``CharacteristicError/invalidated``, ``PeripheralError/disconnected``.
+    @discardableResult
+    public func read(timeout: TimeInterval = .infinity) -> Future<Characteristic> {
+        submit(.read(offset: 0), timeout: timeout, yielding: self)
+    }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
+        submit(.read(offset: 0), timeout: timeout, yielding: ())
+    }
+
+    /// Reads the value from an offset on, and yields that part. ``dataValue`` stays as it is.
+    ///
+    /// Nobody needs it for long values, which ``read(timeout:)-(TimeInterval)`` reads to their end; it saves time where
+    /// the front of a value is known.
+    /// - Parameter offset: How many bytes to pass over, 1 to 512; 0 reads all.
+    public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
+        guard offset > 0 else {
+            let whole: Future<Characteristic> = read(timeout: timeout)
+            return whole.map(context: ImmediateContext()) { $0.dataValue ?? Data() }
+        }
+        return session.part(of: peripheral.key, id, from: offset, timeout: timeout)
+    }
+
+    // MARK: The value
+
+    /// The newest value: the one that was read or notified last. `nil` before there was one.
+    public var dataValue: Data? { record { $0.value } }
+
+    /// The newest value as people read it, by the characteristic's profile: hexadecimal under its name where the
+    /// profile does not know better. `nil` where there is none, or where it is no value of that kind.
+    public var stringValue: [String: String]? { dataValue.flatMap { profile.stringValue($0) } }
+
+    /// All texts that a value can have, for a menu; empty when there are too many to choose from.
+    public var stringValues: [String] { profile.stringValues }
+
+    /// The newest value as one of a type. `nil` where there is none, or where its bytes spell none of that type.
+    ///
+    /// ```swift
+    /// characteristic.read().onSuccess { characteristic in
+    ///     let isEnabled: Enabled? = characteristic.value()
+    /// }
+    /// ```
+    public func value<T: CharacteristicCodable>() -> T? { dataValue.flatMap { T.deserialize($0) } }
+}

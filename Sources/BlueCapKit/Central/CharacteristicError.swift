@@ -1,0 +1,95 @@
+public import Foundation
+
+/// Why something asked of a ``Characteristic`` or a ``Descriptor`` failed.
+///
+/// Where the link is the reason the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
+public enum CharacteristicError: Swift.Error, Hashable, Sendable {
+    /// The read was not answered within its time-out.
+    case readTimeout
+    /// The write was not answered within its time-out.
+    case writeTimeout
+    /// The texts do not spell a value of the characteristic's profile.
+    case notSerializable
+    /// The characteristic cannot be read.
+    case readNotSupported
+    /// The characteristic cannot be written, or not in the way that was asked for.
+    case writeNotSupported
+    /// The characteristic neither notifies nor indicates.
+    case notifyNotSupported
+    /// The characteristic belongs to nothing that could be asked.
+    case unconfigured
+    /// The peripheral has changed its services, and the characteristic is not among them any more.
+    case invalidated
+    /// The value has more bytes than can be written at once.
+    case valueTooLong(count: Int, maximum: Int)
+    /// The peripheral, or `bluetoothd` for it, refused to have the value read.
+    case readFailed(BusFailure)
+    /// The peripheral, or `bluetoothd` for it, refused to have the value written.
+    case writeFailed(BusFailure)
+    /// The peripheral, or `bluetoothd` for it, refused the subscription.
+    case notifyFailed(BusFailure)
+    /// Values may have been missed here: the subscription was interrupted, and goes on.
+    case notificationsInterrupted
+}
+
+extension CharacteristicError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .readTimeout:
+            "The peripheral did not answer the read in time."
+        case .writeTimeout:
+            "The peripheral did not answer the write in time; it may have been carried out all the same."
+        case .notSerializable:
+            "The texts do not spell a value of this characteristic: see its stringValues, "
+                + "or write hexadecimal digits under its name."
+        case .readNotSupported:
+            "This characteristic cannot be read: its properties do not contain read."
+        case .writeNotSupported:
+            "This characteristic cannot be written in this way: "
+                + "withResponse takes the property write, withoutResponse takes writeWithoutResponse."
+        case .notifyNotSupported:
+            "This characteristic sends no values by itself: its properties contain neither notify nor indicate."
+        case .unconfigured:
+            "This characteristic belongs to no manager: add its service to a PeripheralManager first."
+        case .invalidated:
+            "The peripheral has changed its services and this characteristic is gone: "
+                + "discover its services and characteristics again."
+        case .valueTooLong(let count, let maximum):
+            "The value has \(count) bytes and at most \(maximum) can be written at once: "
+                + "see maximumWriteValueLength(for:), or write it in parts."
+        case .readFailed(let failure):
+            "The read was refused (\(failure)).\(failure.advice)"
+        case .writeFailed(let failure):
+            "The write was refused (\(failure)).\(failure.advice)"
+        case .notifyFailed(let failure):
+            "The subscription was refused (\(failure)).\(failure.advice)"
+        case .notificationsInterrupted:
+            "The subscription was interrupted and goes on; values may have been missed."
+        }
+    }
+}
+
+extension BusFailure {
+    /// What can be done about it, as a sentence to follow another; empty where nothing is known.
+    fileprivate var advice: String {
+        switch attError {
+        case .insufficientAuthentication?, .insufficientEncryption?, .insufficientEncryptionKeySize?:
+            return " Pair with the peripheral first."
+        case .insufficientAuthorization?:
+            return " The peripheral does not allow this program to do it."
+        default:
+            break
+        }
+        switch (name, message) {
+        case ("org.bluez.Error.NotPermitted", "Not paired"), ("org.bluez.Error.NotAuthorized", _):
+            return " Pair with the peripheral first."
+        case ("org.bluez.Error.InProgress", _), ("org.bluez.Error.NotPermitted", "Write acquired"),
+            ("org.bluez.Error.NotPermitted", "Notify acquired"):
+            return " Another program uses this characteristic."
+        default:
+            return ""
+        }
+    }
+}

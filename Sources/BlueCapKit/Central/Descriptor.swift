@@ -1,0 +1,94 @@
+public import Foundation
+public import Futures
+public import GATT
+
+/// A descriptor of a characteristic: what the peripheral says about it, such as a description for people.
+///
+/// It is a handle, as ``Characteristic`` is. Its operations wait for their turn with those of its characteristic.
+public final class Descriptor: Sendable {
+    /// The peripheral that has it.
+    public let peripheral: Peripheral
+    /// What kind of descriptor it is.
+    public let uuid: CBUUID
+    let id: AttributeID
+
+    init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID) {
+        self.peripheral = peripheral
+        self.id = id
+        self.uuid = uuid
+    }
+
+    /// The characteristic that it describes.
+    public var characteristic: Characteristic? { peripheral.session.characteristic(of: peripheral, owning: id) }
+
+    /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
+    public var name: String { uuid.assignedNumber.flatMap { Descriptor.names[$0] } ?? "Unknown" }
+
+    /// Whether the peripheral still has it, as far as is known.
+    public var isValid: Bool { peripheral.session.attribute(peripheral.key, id) { $0.isPresent } ?? false }
+
+    /// The newest value: the one that was read last. `nil` before there was one.
+    public var dataValue: Data? { peripheral.session.attribute(peripheral.key, id) { $0.value } }
+
+    /// Reads the value from the peripheral; ``dataValue`` has it when the future succeeds.
+    ///
+    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
+    /// - Returns: This descriptor, or a failure as of ``Characteristic/read(timeout:)-(TimeInterval)``.
+    @discardableResult
+    public func read(timeout: TimeInterval = .infinity) -> Future<Descriptor> {
+        submit(.read(offset: 0), timeout, yielding: self)
+    }
+
+    /// The same, for those who ask for no descriptor back.
+    @_disfavoredOverload
+    @discardableResult
+    public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
+        submit(.read(offset: 0), timeout, yielding: ())
+    }
+
+    /// Writes bytes to the peripheral, and waits for its answer.
+    ///
+    /// BlueZ keeps the descriptor 2902, which turns notifications on, to itself and refuses to write it: use
+    /// `startNotifying()`.
+    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/writeTimeout``.
+    /// - Returns: This descriptor, or a failure as of ``Characteristic/write(data:timeout:type:)-(Data,_,_)``.
+    @discardableResult
+    public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Descriptor> {
+        submit(.write(value, .withResponse, offset: 0), timeout, yielding: self)
+    }
+
+    /// The same, for those who ask for no descriptor back.
+    @_disfavoredOverload
+    @discardableResult
+    public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Void> {
+        submit(.write(value, .withResponse, offset: 0), timeout, yielding: ())
+    }
+
+    private func submit<T: Sendable>(
+        _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T
+    ) -> Future<T> {
+        peripheral.session.operation(on: peripheral.key, value: { value }) { [id] state, operation in
+            state.attributes.submit(request, on: id, operation, timeout: timeout)
+        }
+    }
+
+    private static let names: [UInt32: String] = [
+        0x2900: "Characteristic Extended Properties", 0x2901: "Characteristic User Description",
+        0x2902: "Client Characteristic Configuration", 0x2903: "Server Characteristic Configuration",
+        0x2904: "Characteristic Presentation Format", 0x2905: "Characteristic Aggregate Format",
+        0x2906: "Valid Range", 0x2907: "External Report Reference", 0x2908: "Report Reference",
+    ]
+}
+
+extension Descriptor: Hashable, CustomStringConvertible {
+    public static func == (left: Descriptor, right: Descriptor) -> Bool {
+        left.id == right.id && left.peripheral == right.peripheral
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(id)
+        hasher.combine(peripheral)
+    }
+
+    public var description: String { "Descriptor(\(name), \(uuid))" }
+}

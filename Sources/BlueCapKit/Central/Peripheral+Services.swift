@@ -1,0 +1,90 @@
+public import Foundation
+public import Futures
+public import GATT
+
+extension Peripheral {
+    // MARK: Discovered
+
+    /// The services that were discovered on this connection, in the order of the peripheral's table.
+    ///
+    /// A UUID can be there several times; each of them is a service of its own.
+    public var services: [Service] { session.services(of: self) { $0.services } }
+
+    /// The first discovered service with this UUID.
+    public func service(_ uuid: CBUUID) -> Service? { services(withUUID: uuid)?.first }
+
+    /// The discovered services with this UUID; `nil` where there is none.
+    public func services(withUUID uuid: CBUUID) -> [Service]? {
+        let found = session.services(of: self) { table in table.services.filter { table[$0]?.uuid == uuid } }
+        return found.isEmpty ? nil : found
+    }
+
+    // MARK: Discovering
+
+    /// Discovers all services.
+    ///
+    /// BlueZ looks for services by itself once the link is up, and tells of them one after another. The future waits
+    /// for the end of that; when it succeeds the services and their characteristics are all there. Any number of
+    /// discoveries may be under way at once.
+    /// - Parameter timeout: In seconds. When it is exceeded the future fails with
+    ///   ``PeripheralError/serviceDiscoveryTimeout``.
+    /// - Returns: This peripheral; or a failure: ``PeripheralError/noServices`` where BlueZ found none,
+    ///   ``PeripheralError/disconnected`` without a link or when it is lost.
+    @discardableResult
+    public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Peripheral> {
+        discover(nil, timeout, yielding: self)
+    }
+
+    /// The later form, for those who ask for no peripheral back.
+    @_disfavoredOverload
+    @discardableResult
+    public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Void> {
+        discover(nil, timeout, yielding: ())
+    }
+
+    /// Discovers the services with these UUIDs; all, where the list is empty or `nil`.
+    ///
+    /// One that the peripheral does not have is no failure: look for it in ``services``.
+    /// - Parameters:
+    ///   - services: The UUIDs.
+    ///   - timeout: In seconds. When it is exceeded the future fails with
+    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    @discardableResult
+    public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Peripheral> {
+        discover(services, timeout, yielding: self)
+    }
+
+    /// The later form, for those who ask for no peripheral back.
+    @_disfavoredOverload
+    @discardableResult
+    public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Void> {
+        discover(services, timeout, yielding: ())
+    }
+
+    private func discover<T: Sendable>(
+        _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
+    ) -> Future<T> {
+        let uuids = Set(uuids ?? [])
+        return session.operation(on: key, value: { value }) { state, operation in
+            state.attributes.discoverServices(uuids.isEmpty ? nil : uuids, operation, timeout: timeout)
+        }
+    }
+
+    /// Tells each time the peripheral has changed its services while it was connected: discover them again.
+    ///
+    /// Attributes that are there as before go on to work; those that are not are invalid. Every call answers the same
+    /// stream, which keeps nothing: it is for those who watch. It ends with the manager.
+    public func whenServicesChange() -> FutureStream<Peripheral> { session.serviceChanges(of: key) }
+
+    // MARK: Packets
+
+    /// The size of an ATT packet on the link in bytes, three of them its head; `nil` until it is known, and where BlueZ
+    /// does not tell (before 5.62).
+    public var mtu: Int? { session.attributes(key) { $0.mtu } }
+
+    /// How many bytes can be written to a characteristic at once: 512 with response; without response what fits into
+    /// one packet, 20 where its size is not known.
+    public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
+        session.attributes(key) { $0.maximumWriteLength(for: type) } ?? (type == .withResponse ? 512 : 20)
+    }
+}

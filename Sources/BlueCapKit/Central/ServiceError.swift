@@ -1,0 +1,33 @@
+public import Foundation
+
+/// Why something asked of a ``Service`` failed.
+///
+/// Where the link is the reason the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
+public enum ServiceError: Swift.Error, Hashable, Sendable {
+    /// The characteristics were not known within the time-out.
+    case characteristicDiscoveryTimeout
+    /// Not thrown: discoveries that are asked for while another is under way share it. One revision of the documents
+    /// has it.
+    case characteristicDiscoveryInProgress
+    /// The service belongs to no peripheral.
+    case unconfigured
+    /// The peripheral has changed its services, and this one is not among them any more.
+    case invalidated
+}
+
+extension ServiceError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .characteristicDiscoveryTimeout:
+            "The service's characteristics were not known in time: try again, or disconnect and connect anew."
+        case .characteristicDiscoveryInProgress:
+            "The service's characteristics are being discovered already: wait for that discovery."
+        case .unconfigured:
+            "This service belongs to no peripheral: add it to a PeripheralManager first."
+        case .invalidated:
+            "The peripheral has changed its services and this one is gone: discover its services again."
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// The one handle of each attribute of a peripheral: held while the attribute is there, remembered while somebody else
+/// holds it.
+///
+/// The documents' programs capture them weakly, so the session must hold them. What leaves the table is handed to the
+/// caller, who lets go of it after the session's lock is released.
+struct AttributeHandles {
+    struct Memory<Handle: AnyObject> {
+        private struct Weak {
+            weak var handle: Handle?
+        }
+
+        private var held: [AttributeID: Handle] = [:]
+        /// Those that are not held. A weak reference costs an object of its own, so it waits until the strong one goes.
+        private var remembered: [AttributeID: Weak] = [:]
+
+        /// The handle of this attribute, held from now on; made where there is none.
+        mutating func hold(_ id: AttributeID, or make: () -> Handle) -> Handle {
+            if let handle = held[id] { return handle }
+            let handle = remembered.removeValue(forKey: id)?.handle ?? make()
+            held[id] = handle
+            return handle
+        }
+
+        /// The handle of this attribute, not held beyond what it was.
+        mutating func find(_ id: AttributeID, or make: () -> Handle) -> Handle {
+            if let handle = held[id] ?? remembered[id]?.handle { return handle }
+            let handle = make()
+            remembered[id] = Weak(handle: handle)
+            return handle
+        }
+
+        fileprivate mutating func letGo(_ id: AttributeID) -> Handle? {
+            guard let handle = held.removeValue(forKey: id) else { return nil }
+            remembered[id] = Weak(handle: handle)
+            return handle
+        }
+
+        fileprivate mutating func letGoOfAll() -> [Handle] { held.keys.compactMap { letGo($0) } }
+    }
+
+    var services = Memory<Service>()
+    var characteristics = Memory<Characteristic>()
+    var descriptors = Memory<Descriptor>()
+
+    /// Stops holding the handles of these attributes, and answers them.
+    mutating func letGo(_ ids: [AttributeID]) -> [AnyObject] {
+        ids.compactMap { services.letGo($0) ?? characteristics.letGo($0) ?? descriptors.letGo($0) }
+    }
+
+    /// Stops holding them all.
+    mutating func letGoOfAll() -> [AnyObject] {
+        services.letGoOfAll() as [AnyObject] + characteristics.letGoOfAll() + descriptors.letGoOfAll()
+    }
+}

@@ -1,0 +1,302 @@
+import BlueZ
+import Foundation
+import GATT
+
+/// What is decided about the attributes of one peripheral: which there are, which the user has asked for, and what is
+/// being done with them.
+///
+/// It lives from link to link: what a user holds of the last connection works on the next one, where it is there again.
+struct AttributeState {
+    /// What is done with a characteristic or a descriptor.
+    enum Request: Equatable, Sendable {
+        case read(offset: Int)
+        case write(Data, CBCharacteristicWriteType, offset: Int)
+    }
+
+    /// Who waits for the services to be known, and what is shown to them then.
+    private enum Wish {
+        case services(Set<CBUUID>?)
+        case characteristics(Set<CBUUID>?, of: AttributeID)
+
+        var timeoutFailure: PeripheralFailure {
+            switch self {
+            case .services: .peripheral(.serviceDiscoveryTimeout)
+            case .characteristics: .service(.characteristicDiscoveryTimeout)
+            }
+        }
+    }
+
+    enum Effect: Equatable, Sendable {
+        /// Has BlueZ answer something about the device, and tells when it has.
+        case fence(ObjectKey, link: UInt32)
+        /// Reads what BlueZ has exported of the device, and tells.
+        case readTable(ObjectKey, link: UInt32)
+        indirect case call(OperationID, ObjectKey, handle: UInt16, Request)
+        /// These are not there any more; the session lets go of their handles.
+        case letGo([AttributeID])
+        /// The table is not what it was when it was last known on this connection.
+        case servicesChanged
+    }
+
+    typealias Effects = [PeripheralState.Effect]
+
+    private(set) var table = AttributeTable()
+    private var discovery = ServiceDiscoveryMachine()
+    private var lanes = OperationLanes<Request>()
+    private var wishes: [OperationID: Wish] = [:]
+    /// What was asked for and not been settled: those with a time-out.
+    private var timed: Set<OperationID> = []
+    /// What reads that did not begin at the front have brought, until it is fetched.
+    private var parts: [OperationID: Data] = [:]
+    private var device: ObjectKey?
+    /// Tells the links apart, so that news of an earlier one is known as such.
+    private var link: UInt32 = 0
+    private var wasReadOnThisLink = false
+    /// Services that the device names, and BlueZ was seen not to export; nobody waits for them again.
+    private var unexported: Set<CBUUID> = []
+
+    /// Whether the table is known to hold.
+    var isReady: Bool { discovery.isReady }
+
+    // MARK: The link
+
+    mutating func linkUp(_ device: ObjectKey, isResolved: Bool) -> Effects {
+        guard !discovery.hasLink else { return resolved(isResolved) }
+        self.device = device
+        link &+= 1
+        wasReadOnThisLink = false
+        table.forgetDiscovered()
+        return perform(discovery.event(.linkUp(isResolved: isResolved)))
+    }
+
+    /// `ServicesResolved` of the device.
+    mutating func resolved(_ isResolved: Bool) -> Effects { perform(discovery.event(.resolved(isResolved))) }
+
+    /// The link is gone, or nothing may be done on it any more. Whatever anybody waits for fails.
+    mutating func linkDown(_ failure: OperationFailure) -> Effects {
+        guard discovery.hasLink else { return [] }
+        device = nil
+        return perform(discovery.event(.linkLost), linkFailure: failure) + perform(lanes.fail(failure))
+    }
+
+    // MARK: What BlueZ tells
+
+    mutating func fencePassed(link: UInt32) -> Effects {
+        guard link == self.link else { return [] }
+        return perform(discovery.event(.fencePassed))
+    }
+
+    /// What BlueZ has exported, in the order of handles; and the services that the device was found to have.
+    mutating func tableRead(_ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32) -> Effects {
+        guard link == self.link, discovery.hasLink else { return [] }
+        let difference = table.read(declarations)
+        let isWhole = table.isWhole(naming: named.filter { !unexported.contains($0) })
+        var effects: Effects = []
+        if !difference.invalidated.isEmpty { effects.append(.attributes(.letGo(difference.invalidated))) }
+        effects += perform(discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some)))
+        // Whoever got the services before is told that they are others now. The first reading is no news.
+        if discovery.isReady {
+            unexported = Set(named).subtracting(table.allServices.compactMap { table[$0]?.uuid })
+            if wasReadOnThisLink, !difference.isEmpty { effects.append(.attributes(.servicesChanged)) }
+            wasReadOnThisLink = true
+        }
+        return effects
+    }
+
+    /// BlueZ has exported an attribute, or declared one anew.
+    mutating func objectCame() -> Effects { perform(discovery.event(.cameOrWent)) }
+
+    mutating func objectWent(_ handle: AttributeHandle) -> Effects {
+        guard discovery.hasLink else { return [] }
+        if let id = table.removed(at: handle) { lanes.hold(lane(of: id)) }
+        return perform(discovery.event(.cameOrWent))
+    }
+
+    /// BlueZ has a new value of an attribute, read or notified, whoever asked for it.
+    mutating func valueChanged(at handle: AttributeHandle, _ value: Data) {
+        guard let id = table.id(at: handle) else { return }
+        table.update(id) { $0.value = value }
+    }
+
+    mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
+        guard let id = table.id(at: handle) else { return }
+        table.update(id) { $0.mtu = mtu }
+    }
+
+    mutating func replied(_ id: OperationID, _ result: Result<Data?, BlueZError>) -> Effects {
+        switch result {
+        case .failure(let error):
+            return perform(lanes.replied(id, OperationFailure(error)))
+        case .success(let data):
+            if let data, let operation = lanes.inFlight(id) {
+                if operation.request == .read(offset: 0) {
+                    table.update(operation.target) { $0.value = data }
+                } else {
+                    parts[id] = data
+                }
+            }
+            return perform(lanes.replied(id, nil))
+        }
+    }
+
+    /// What a read that did not begin at the front has brought.
+    mutating func takePart(_ id: OperationID) -> Data? { parts.removeValue(forKey: id) }
+
+    // MARK: What users ask for
+
+    /// - Parameter uuids: The services to be shown; `nil` for all.
+    mutating func discoverServices(_ uuids: Set<CBUUID>?, _ id: OperationID, timeout: TimeInterval) -> Effects {
+        want(.services(uuids), id, timeout)
+    }
+
+    mutating func discoverCharacteristics(
+        _ uuids: Set<CBUUID>?, of service: AttributeID, _ id: OperationID, timeout: TimeInterval
+    ) -> Effects {
+        want(.characteristics(uuids, of: service), id, timeout)
+    }
+
+    private mutating func want(_ wish: Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
+        wishes[id] = wish
+        let timer = startTimer(id, timeout)
+        return timer + perform(discovery.event(.wanted(id)))
+    }
+
+    /// Something is to be done with a characteristic or a descriptor.
+    mutating func submit(
+        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval
+    ) -> Effects {
+        if let refusal = refusal(of: request, on: target) { return [.settle(id, .characteristic(refusal))] }
+        guard discovery.hasLink else {
+            return [.settle(id, PeripheralFailure(.linkLost, request))]
+        }
+        guard table[target]?.isPresent == true || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
+            return [.settle(id, PeripheralFailure(.invalidated, request))]
+        }
+        let timer = startTimer(id, timeout)
+        return timer + perform(lanes.submit(.init(id: id, target: target, request: request), lane: lane(of: target)))
+    }
+
+    /// Why BlueZ need not be asked.
+    private func refusal(of request: Request, on target: AttributeID) -> CharacteristicError? {
+        guard let record = table[target] else { return .unconfigured }
+        // BlueZ 5.66 does not say what can be done with a descriptor.
+        let properties =
+            record.declaration.kind == .characteristic ? record.declaration.properties : [.read, .write]
+        switch request {
+        case .read:
+            return properties.contains(.read) ? nil : .readNotSupported
+        case .write(let data, let type, let offset):
+            guard properties.contains(type == .withResponse ? .write : .writeWithoutResponse) else {
+                return .writeNotSupported
+            }
+            let (count, maximum) = (offset + data.count, record.maximumWriteLength(for: type))
+            return count > maximum ? .valueTooLong(count: count, maximum: maximum) : nil
+        }
+    }
+
+    private mutating func startTimer(_ id: OperationID, _ timeout: TimeInterval) -> Effects {
+        guard timeout.isFinite else { return [] }
+        timed.insert(id)
+        return [.startTimer(.operation(id), max(0, timeout))]
+    }
+
+    mutating func fired(_ timer: PeripheralState.Timer) -> Effects {
+        switch timer {
+        case .discovery(let timer): return perform(discovery.event(.fired(timer)))
+        case .retry(let lane): return perform(lanes.retry(lane))
+        case .operation(let id):
+            timed.remove(id)
+            guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
+            return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
+        }
+    }
+
+    // MARK: Doing what the machines say
+
+    private mutating func perform(
+        _ effects: [ServiceDiscoveryMachine.Effect], linkFailure: OperationFailure = .linkLost
+    ) -> Effects {
+        var result: Effects = []
+        for effect in effects {
+            switch effect {
+            case .fence:
+                if let device { result.append(.attributes(.fence(device, link: link))) }
+            case .read:
+                if let device { result.append(.attributes(.readTable(device, link: link))) }
+            case .startTimer(let timer, let seconds): result.append(.startTimer(.discovery(timer), seconds))
+            case .cancelTimer(let timer): result.append(.cancelTimer(.discovery(timer)))
+            case .tableHolds: result += tableHolds()
+            case .tableIsVoid: lanes.close()
+            case .finish(let id, let outcome): result += finish(id, outcome, linkFailure)
+            }
+        }
+        return result
+    }
+
+    /// What waited for the table can go, or has nowhere to go.
+    private mutating func tableHolds() -> Effects {
+        var effects: [OperationLanes<Request>.Effect] = []
+        for lane in lanes.busyLanes where table[lane]?.isPresent != true {
+            effects += lanes.fail(lane, .invalidated)
+        }
+        for lane in lanes.heldLanes { effects += lanes.release(lane) }
+        return perform(effects + lanes.open())
+    }
+
+    private mutating func finish(
+        _ id: OperationID, _ outcome: ServiceDiscoveryMachine.Outcome, _ linkFailure: OperationFailure
+    ) -> Effects {
+        guard let wish = wishes.removeValue(forKey: id) else { return [] }
+        var failure: PeripheralFailure?
+        switch outcome {
+        case .found: failure = show(wish)
+        case .foundNothing: failure = .peripheral(.noServices)
+        case .linkLost: failure = .peripheral(linkFailure == .linkEnded ? .forcedDisconnect : .disconnected)
+        }
+        return endTimer(id) + [.settle(id, failure)]
+    }
+
+    /// Shows the user what was wished for.
+    private mutating func show(_ wish: Wish) -> PeripheralFailure? {
+        switch wish {
+        case .services(let uuids):
+            table.discoverServices(uuids)
+        case .characteristics(let uuids, let service):
+            guard table[service]?.isPresent == true else { return .service(.invalidated) }
+            table.discoverCharacteristics(uuids, of: service)
+        }
+        return nil
+    }
+
+    private mutating func perform(_ effects: [OperationLanes<Request>.Effect]) -> Effects {
+        var result: Effects = []
+        for effect in effects {
+            switch effect {
+            case .send(let operation):
+                result += send(operation)
+            case .finish(let operation, let failure):
+                result += endTimer(operation.id)
+                result.append(.settle(operation.id, failure.map { PeripheralFailure($0, operation.request) }))
+            case .startRetry(let lane, let seconds): result.append(.startTimer(.retry(lane), seconds))
+            case .cancelRetry(let lane): result.append(.cancelTimer(.retry(lane)))
+            }
+        }
+        return result
+    }
+
+    private mutating func send(_ operation: OperationLanes<Request>.Operation) -> Effects {
+        guard let device, let record = table[operation.target], record.isPresent, let handle = record.handle.attHandle
+        else { return perform(lanes.replied(operation.id, .invalidated)) }
+        return [.attributes(.call(operation.id, device, handle: handle, operation.request))]
+    }
+
+    private mutating func endTimer(_ id: OperationID) -> Effects {
+        timed.remove(id) == nil ? [] : [.cancelTimer(.operation(id))]
+    }
+
+    /// Whose turn an operation waits for: a descriptor's that of its characteristic.
+    private func lane(of target: AttributeID) -> AttributeID {
+        guard let record = table[target], record.declaration.kind == .descriptor else { return target }
+        return record.parent ?? target
+    }
+}

@@ -1,0 +1,156 @@
+import BlueZ
+import Foundation
+import Futures
+import GATT
+
+/// What users ask of services, characteristics and descriptors, and what follows from it.
+extension CentralSession {
+    // MARK: Handles; any thread
+
+    /// The services of a peripheral with the ids that are found in its table.
+    func services(
+        of peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Service] {
+        handles(peripheral, ids) { handles, id, uuid in
+            handles.services.hold(id) { Service(peripheral: peripheral, id: id, uuid: uuid) }
+        }
+    }
+
+    /// The characteristics of a peripheral with the ids that are found in its table.
+    func characteristics(
+        of peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Characteristic] {
+        handles(peripheral, ids) { handles, id, uuid in
+            handles.characteristics.hold(id) { Characteristic(peripheral: peripheral, id: id, uuid: uuid) }
+        }
+    }
+
+    /// The descriptors of a peripheral with the ids that are found in its table.
+    func descriptors(
+        of peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Descriptor] {
+        handles(peripheral, ids) { handles, id, uuid in
+            handles.descriptors.hold(id) { Descriptor(peripheral: peripheral, id: id, uuid: uuid) }
+        }
+    }
+
+    private func handles<Handle>(
+        _ peripheral: Peripheral, _ ids: (borrowing AttributeTable) -> [AttributeID],
+        _ handle: (inout AttributeHandles, AttributeID, CBUUID) -> Handle
+    ) -> [Handle] {
+        core.withLock { core in
+            let found = core.state.readDealing(with: peripheral.key) { state in
+                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
+            }
+            return (found ?? []).map { id, uuid in
+                handle(&core.attributeHandles[peripheral.key, default: AttributeHandles()], id, uuid)
+            }
+        }
+    }
+
+    /// The service that an attribute belongs to, also where it is not there any more.
+    func service(of peripheral: Peripheral, owning id: AttributeID) -> Service? {
+        core.withLock { core in
+            let found = core.state.readDealing(with: peripheral.key) { state -> (AttributeID, CBUUID)? in
+                let table = state.attributes.table
+                return table[id]?.parent.flatMap { parent in table[parent].map { (parent, $0.uuid) } }
+            }
+            guard let (parent, uuid) = found else { return nil }
+            return core.attributeHandles[peripheral.key, default: AttributeHandles()].services
+                .find(parent) { Service(peripheral: peripheral, id: parent, uuid: uuid) }
+        }
+    }
+
+    /// The characteristic that a descriptor belongs to, also where it is not there any more.
+    func characteristic(of peripheral: Peripheral, owning id: AttributeID) -> Characteristic? {
+        core.withLock { core in
+            let found = core.state.readDealing(with: peripheral.key) { state -> (AttributeID, CBUUID)? in
+                let table = state.attributes.table
+                return table[id]?.parent.flatMap { parent in table[parent].map { (parent, $0.uuid) } }
+            }
+            guard let (parent, uuid) = found else { return nil }
+            return core.attributeHandles[peripheral.key, default: AttributeHandles()].characteristics
+                .find(parent) { Characteristic(peripheral: peripheral, id: parent, uuid: uuid) }
+        }
+    }
+
+    /// Reads from what is known of an attribute; `nil` where nothing is.
+    func attribute<R>(
+        _ key: PeripheralKey, _ id: AttributeID, _ body: (borrowing AttributeTable.Record) -> R?
+    ) -> R? {
+        core.withLock { core in
+            core.state.readDealing(with: key) { state in state.attributes.table[id].flatMap { body($0) } }
+        }
+    }
+
+    /// Reads from the table of a peripheral's attributes; `nil` where it was never asked for something.
+    func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
+        core.withLock { core in core.state.readDealing(with: key) { body($0.attributes.table) } }
+    }
+
+    /// Tells of changed services until the manager ends, or nobody holds the peripheral any more.
+    func serviceChanges(of key: PeripheralKey) -> FutureStream<Peripheral> {
+        let made = StreamPromise<Peripheral>(capacity: 0)
+        let kept = core.withLock { core -> StreamPromise<Peripheral>? in
+            guard !core.isClosed else { return nil }
+            if let known = core.serviceStreams[key] { return known }
+            core.serviceStreams[key] = made
+            return made
+        }
+        if kept == nil { made.finish() }
+        return (kept ?? made).stream
+    }
+
+    // MARK: Operations; any thread
+
+    /// Reads a part of a value.
+    func part(
+        of key: PeripheralKey, _ id: AttributeID, from offset: Int, timeout: TimeInterval
+    ) -> Future<Data> {
+        let promise = Promise<Data>()
+        let operation = core.withLock { $0.nameOperation() }
+        let completion: Completion = { [self] error in
+            var part: Data?
+            decide(key) { state in
+                part = state.attributes.takePart(operation)
+                return []
+            }
+            if let error { promise.failure(error) } else { promise.success(part ?? Data()) }
+        }
+        let isAccepted = decideIfOpen { core in
+            core.completions[operation] = completion
+            return core.state.peripheral(key) {
+                $0.attributes.submit(.read(offset: offset), on: id, operation, timeout: timeout)
+            }
+        }
+        if !isAccepted { complete { completion(PeripheralError.disconnected) } }
+        return promise.future
+    }
+
+    /// A future that has failed, completed where the manager's promises are.
+    func failed<T: Sendable>(_ error: any Error) -> Future<T> {
+        let promise = Promise<T>()
+        complete { promise.failure(error) }
+        return promise.future
+    }
+
+    // MARK: Doing; on the loop
+
+    func perform(_ effect: AttributeState.Effect, of key: PeripheralKey) {
+        switch effect {
+        case .fence(let device, let link):
+            fence(device, of: key, link: link)
+        case .readTable(let device, let link):
+            readTable(of: device, of: key, link: link)
+        case .call(let id, let device, let handle, let request):
+            call(id, of: key, AttributeKey(device: device, handle: handle), request)
+        case .letGo(let ids):
+            let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
+            withExtendedLifetime(handles) {}
+        case .servicesChanged:
+            let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
+            guard let promise, let peripheral else { return }
+            complete { promise.success(peripheral) }
+        }
+    }
+}

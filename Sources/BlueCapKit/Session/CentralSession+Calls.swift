@@ -1,0 +1,148 @@
+import BlueZ
+import Foundation
+import GATT
+
+/// Attributes and BlueZ: what it tells of them, and what it is asked to do with them. Everything here runs on the loop.
+extension CentralSession {
+    /// For how many seconds an answer is waited for. A peer has 30 for each request (Core Specification, Vol 3, Part F,
+    /// 3.3.3), after which BlueZ ends the link; requests to one peer wait for each other.
+    private static let callLimit = 60.0
+
+    // MARK: What BlueZ tells
+
+    /// Something about an attribute became different.
+    func attributeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .attributeAdded(let attribute, _):
+            tell(attribute, in: tree) { $0.objectCame() }
+        case .attributeRemoved(let attribute, _):
+            tell(attribute, in: tree) { $0.objectWent(AttributeHandle(attribute.handle)) }
+        case .attributeChanged(let attribute, let fields):
+            let handle = AttributeHandle(attribute.handle)
+            if fields.contains(.value), let value = tree.value(of: attribute) {
+                tell(attribute, in: tree) { state in
+                    state.valueChanged(at: handle, value)
+                    return []
+                }
+            }
+            if fields.contains(.mtu) {
+                let mtu = tree.characteristic(attribute)?.mtu
+                tell(attribute, in: tree) { state in
+                    state.mtuChanged(at: handle, mtu)
+                    return []
+                }
+            }
+            if !fields.isDisjoint(with: [.uuid, .flags, .includes]) {
+                tell(attribute, in: tree) { $0.objectCame() }
+            }
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:
+            break
+        }
+    }
+
+    /// Tells the peripheral that an attribute belongs to, if it was asked for something. What follows is done when the
+    /// batch has ended: the tree is being read.
+    private func tell(
+        _ attribute: AttributeKey, in tree: borrowing ObjectTree,
+        _ event: (inout AttributeState) -> AttributeState.Effects
+    ) {
+        guard let device = tree.handle(of: attribute.device) else { return }
+        let adapter = tree.adapter(of: device)
+        tree.read(device) { device in
+            let key = PeripheralKey(device)
+            core.withLock { core in
+                guard adapter == core.link.adapter, core.state.deals(with: key) else { return }
+                core.pending += core.state.peripheral(key) { event(&$0.attributes) }
+            }
+        }
+    }
+
+    // MARK: What BlueZ is asked
+
+    func fence(_ device: ObjectKey, of key: PeripheralKey, link: UInt32) {
+        client.fence(device) { [weak self] in
+            self?.decideHere(key) { $0.attributes.fencePassed(link: link) }
+        }
+    }
+
+    func readTable(of device: ObjectKey, of key: PeripheralKey, link: UInt32) {
+        var declarations: [AttributeDeclaration] = []
+        var values: [(handle: AttributeHandle, value: Data?, mtu: Int?)] = []
+        var named: [CBUUID] = []
+        client.withTree { tree in
+            if let handle = tree.handle(of: device) { tree.read(handle) { named = $0.uuids } }
+            for (attribute, kind) in tree.attributes(of: device) {
+                let handle = AttributeHandle(attribute.handle)
+                switch kind {
+                case .service: declarations += tree.service(attribute).map { AttributeDeclaration(handle, $0) }
+                case .characteristic:
+                    guard let characteristic = tree.characteristic(attribute) else { continue }
+                    declarations.append(AttributeDeclaration(handle, characteristic))
+                    values.append((handle, characteristic.value, characteristic.mtu))
+                case .descriptor: declarations += tree.descriptor(attribute).map { AttributeDeclaration(handle, $0) }
+                }
+            }
+        }
+        decide(key) { state in
+            let effects = state.attributes.tableRead(declarations, naming: named, link: link)
+            for (handle, value, mtu) in values {
+                state.attributes.mtuChanged(at: handle, mtu)
+                // BlueZ exports an empty value before there is one.
+                if let value, !value.isEmpty { state.attributes.valueChanged(at: handle, value) }
+            }
+            return effects
+        }
+    }
+
+    func call(_ id: OperationID, of key: PeripheralKey, _ attribute: AttributeKey, _ request: AttributeState.Request) {
+        switch request {
+        case .read(let offset):
+            client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [weak self] result in
+                self?.decideHere(key) { $0.attributes.replied(id, result.map { $0 }) }
+            }
+        case .write(let value, let type, let offset):
+            client.writeValue(
+                attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
+                timeout: Self.callLimit
+            ) { [weak self] result in
+                self?.decideHere(key) { $0.attributes.replied(id, result.map { nil }) }
+            }
+        }
+    }
+
+    /// Has something decided on the loop, outside any report, and does at once what follows.
+    private func decideHere(_ key: PeripheralKey, _ event: (inout PeripheralState) -> [PeripheralState.Effect]) {
+        let mustDrain = core.withLock { core in
+            guard core.state.deals(with: key) else { return false }
+            core.pending += core.state.peripheral(key, event)
+            return core.mustWake()
+        }
+        if mustDrain { drain() }
+    }
+}
+
+extension [AttributeDeclaration] {
+    fileprivate static func += (list: inout [AttributeDeclaration], declaration: AttributeDeclaration?) {
+        if let declaration { list.append(declaration) }
+    }
+}
+
+extension AttributeDeclaration {
+    fileprivate init(_ handle: AttributeHandle, _ service: GattService1) {
+        self.init(
+            handle: handle, uuid: service.uuid,
+            role: .service(isPrimary: service.isPrimary, includes: service.includes.map { AttributeHandle($0) }))
+    }
+
+    fileprivate init(_ handle: AttributeHandle, _ characteristic: GattCharacteristic1) {
+        self.init(
+            handle: handle, uuid: characteristic.uuid,
+            role: .characteristic(
+                of: AttributeHandle(characteristic.service), properties: characteristic.properties))
+    }
+
+    fileprivate init(_ handle: AttributeHandle, _ descriptor: GattDescriptor1) {
+        self.init(
+            handle: handle, uuid: descriptor.uuid, role: .descriptor(of: AttributeHandle(descriptor.characteristic)))
+    }
+}
