@@ -8,9 +8,16 @@ struct Glyphs: Equatable, Sendable {
     var ellipsis: String
     /// Between the parts of the status line.
     var separator: String
+    /// Before an entry of a tree, before the last one, and below those that have some after them.
+    var branch: String
+    var lastBranch: String
+    var trunk: String
 
     static let unicode = Glyphs(
-        bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], new: "●", ellipsis: "…", separator: " · ")
+        bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], new: "●", ellipsis: "…", separator: " · ",
+        branch: "├─ ", lastBranch: "└─ ", trunk: "│  ")
 
-    static let ascii = Glyphs(bar: ["-", "#"], new: "*", ellipsis: "~", separator: " - ")
+    static let ascii = Glyphs(
+        bar: ["-", "#"], new: "*", ellipsis: "~", separator: " - ", branch: "|- ",
+        lastBranch: "`- ", trunk: "|  ")
 }

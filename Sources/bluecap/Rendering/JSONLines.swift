@@ -42,13 +42,7 @@ struct JSONLines: ScanReporter {
 
     private static func object(_ members: [(key: String, value: Data)]) -> JSONObject {
         var object = JSONObject()
-        for member in members { object.add(member.key, hexadecimal(member.value)) }
+        for member in members { object.add(member.key, ValueForm.hexadecimal(member.value)) }
         return object
-    }
-
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    private static func hexadecimal(_ data: Data) -> String {
-        String(decoding: data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }

@@ -16,6 +16,17 @@ struct JSONObject {
         addRaw(name, "[" + values.map(JSONText.quoted).joined(separator: ",") + "]")
     }
 
+    mutating func add(_ name: String, _ values: [JSONObject]) {
+        addRaw(name, "[" + values.map(\.closed).joined(separator: ",") + "]")
+    }
+
+    mutating func add(_ name: String, _ values: [Int]) {
+        addRaw(name, "[" + values.map(String.init).joined(separator: ",") + "]")
+    }
+
+    /// A member that is there and not known.
+    mutating func addNull(_ name: String) { addRaw(name, nil) }
+
     /// A number of seconds, to the millisecond.
     mutating func add(_ name: String, seconds: Double) {
         let milliseconds = Int((seconds * 1000).rounded())

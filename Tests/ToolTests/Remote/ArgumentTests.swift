@@ -1,0 +1,125 @@
+import BlueCapKit
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+final class AttributeArgumentTests: XCTestCase {
+    private func handle(
+        _ text: String, _ wanted: CBCharacteristicProperties = [.read, .write, .writeWithoutResponse, .notify]
+    ) throws -> UInt16 {
+        try XCTUnwrap(AttributeArgument(argument: text), text).find(in: TreeSamples.strap, usableFor: wanted).handle
+    }
+
+    private func refusal(_ text: String, _ wanted: CBCharacteristicProperties = [.read]) -> String {
+        do { return "found \(try handle(text, wanted))" } catch { return "\(error)" }
+    }
+
+    func testACharacteristicIsNamedByUUIDNameOrHandle() throws {
+        for text in [
+            "2A37", "2a37", "0x2A37", "00002a37-0000-1000-8000-00805f9b34fb", "Heart Rate Measurement",
+            "heart rate measurement", "@0029", "@29", "180D/2A37", "Heart Rate/2A37", "180d/Heart Rate Measurement",
+            "@0028/2A37", "@0028/@0029",
+        ] {
+            XCTAssertEqual(try handle(text), 0x29, text)
+        }
+    }
+
+    func testAnotherServicesCharacteristicIsNotMeant() {
+        XCTAssertTrue(refusal("180D/2A19").hasPrefix("The peripheral has no characteristic \"180D/2A19\""))
+    }
+
+    func testSeveralOfOneNameAreListed() {
+        let text = refusal("Battery Level")
+        XCTAssertEqual(
+            text,
+            "\"Battery Level\" is 2 characteristics here; say which by its handle: "
+                + "@0041 (Battery/Battery Level), @0044 (Battery/Battery Level).")
+    }
+
+    func testOfSeveralTheOneThatCanDoItIsMeant() throws {
+        XCTAssertEqual(try handle("2A19", .notify), 0x41)
+    }
+
+    func testWhatCannotBeANameIsNoArgument() {
+        for text in ["", "@", "@xyz", "@12345", "@-1"] { XCTAssertNil(AttributeArgument(argument: text), text) }
+    }
+
+    func testANameMayContainASlash() throws {
+        var tree = TreeSamples.strap
+        tree.services[2].characteristics[0].name = "In/Out"
+        let found = try XCTUnwrap(AttributeArgument(argument: "in/out")).find(in: tree, usableFor: .read)
+        XCTAssertEqual(found.handle, 0x51)
+    }
+}
+
+final class PeripheralSearchTests: XCTestCase {
+    private func search(_ text: String) throws -> PeripheralSearch {
+        PeripheralSearch(for: try XCTUnwrap(PeripheralArgument(argument: text)), patience: 10)
+    }
+
+    private func candidate(_ last: UInt64, _ name: String?) -> PeripheralSearch.Candidate {
+        .init(address: BluetoothAddress(rawValue: 0xC05A_1700_1800 + last), name: name)
+    }
+
+    func testAnAddressIsFoundAtOnce() throws {
+        for text in ["C0:5A:17:00:18:07", "c0:5a:17:00:18:07", "C0-5A-17-00-18-07"] {
+            var search = try search(text)
+            XCTAssertEqual(search.handle(.heard(candidate(1, text))), [])
+            XCTAssertEqual(search.handle(.heard(candidate(7, nil))), [.found(candidate(7, nil))])
+            XCTAssertEqual(search.handle(.timeIsOver), [])
+        }
+    }
+
+    func testANameIsFoundWhenNobodyElseHasIt() throws {
+        var search = try search("pulse strap")
+        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse Strap"))), [.wait(PeripheralSearch.waitForNamesakes)])
+        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse Strap"))), [])
+        XCTAssertEqual(search.handle(.heard(candidate(2, "Pulse Strap 2"))), [])
+        XCTAssertEqual(search.handle(.waited), [.found(candidate(1, "Pulse Strap"))])
+    }
+
+    func testABeginningGivesWayToTheWholeName() throws {
+        var search = try search("Pulse")
+        XCTAssertEqual(search.handle(.heard(candidate(2, "Pulse 2"))), [.wait(PeripheralSearch.waitForBetter)])
+        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse"))), [.wait(PeripheralSearch.waitForNamesakes)])
+        XCTAssertEqual(search.handle(.waited), [.found(candidate(1, "Pulse"))])
+    }
+
+    func testNamesakesAreListedAndNoneIsTaken() throws {
+        var search = try search("Pulse")
+        _ = search.handle(.heard(candidate(1, "Pulse")))
+        _ = search.handle(.heard(candidate(2, "Pulse")))
+        XCTAssertEqual(
+            search.handle(.waited),
+            [
+                .failed(
+                    "\"Pulse\" is 2 peripherals here; say which by its address: "
+                        + "C0:5A:17:00:18:01 (Pulse), C0:5A:17:00:18:02 (Pulse).")
+            ])
+    }
+
+    func testANameThatComesLaterCounts() throws {
+        var search = try search("Pulse")
+        XCTAssertEqual(search.handle(.heard(candidate(1, nil))), [])
+        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse"))), [.wait(PeripheralSearch.waitForNamesakes)])
+    }
+
+    func testNobodyIsSaidToBeThereWhenTheTimeIsOver() throws {
+        var search = try search("Pulse")
+        _ = search.handle(.heard(candidate(1, "Kitchen")))
+        XCTAssertEqual(
+            search.handle(.timeIsOver),
+            [
+                .failed(
+                    "In 10 s nobody of the name \"Pulse\" was heard, 1 other was: `bluecap scan` shows who is there.")
+            ])
+        var address = try self.search("C0:5A:17:00:18:07")
+        XCTAssertEqual(
+            address.handle(.timeIsOver),
+            [
+                .failed(
+                    "In 10 s C0:5A:17:00:18:07 was not heard, nor anybody else: `bluecap scan` shows who is there.")
+            ])
+    }
+}
