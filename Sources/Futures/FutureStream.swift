@@ -22,7 +22,7 @@
 /// handler and nobody holds it, it keeps nothing.
 ///
 /// A stream of a `Sendable` type is `Sendable`; of other types see ``Future``.
-// `@unchecked`: `kept`, `limit`, `inbox` and `hasCancelled` are touched under the lock of `state` only. `handlers` and
+// `@unchecked`: `kept`, `limit`, `inbox`, `dropped` and `hasCancelled` are touched under the lock of `state` only. `handlers` and
 // `soleHandler` are changed under the lock, and only by the thread that is delivering; so that thread may read them without.
 public final class FutureStream<T> {
     /// What is going on in a stream; the flags of its `state`.
@@ -60,6 +60,8 @@ public final class FutureStream<T> {
     /// The one in `handlers` if it is alone, changed with it; so that delivering to it costs no look and no counting.
     @exclusivity(unchecked) @usableFromInline var soleHandler: Unmanaged<StreamHandler<T>>?
     @usableFromInline var hasCancelled = false
+    /// What `droppedCount` tells; touched under the lock.
+    @usableFromInline var dropped = 0
 
     /// How many elements are kept at most.
     public let capacity: Int
@@ -88,6 +90,14 @@ public final class FutureStream<T> {
     /// How many elements are kept.
     public var count: Int {
         state.withLock { _ in kept.count }
+    }
+
+    /// How many elements were lost because there was no handler yet and no room: displaced by newer ones, or, where
+    /// `capacity` is 0, not kept at all.
+    ///
+    /// While there is a handler nothing is lost, however slow it is.
+    public var droppedCount: Int {
+        state.withLock { _ in dropped }
     }
 
     /// Whether there is a handler.
@@ -125,6 +135,7 @@ public final class FutureStream<T> {
             return false
         }
         let evicted = limit > 0 ? kept.append(element, limit: limit) : nil
+        if flags & (Flag.watched | Flag.delivering) == 0, evicted != nil || limit == 0 { dropped += 1 }
         if flags & Flag.delivering != 0 {
             inbox.append(.element(element))
             state.unlock(flags | Flag.more)
@@ -161,6 +172,7 @@ public final class FutureStream<T> {
                 if let oldest = kept.append(element, limit: limit) { evicted.append(oldest) }
             }
         }
+        if flags & (Flag.watched | Flag.delivering) == 0 { dropped += limit > 0 ? evicted.count : batch.count }
         push(.batch(batch), flags)
         withExtendedLifetime(evicted) {}
         return true

@@ -88,16 +88,16 @@ extension StreamHandler {
     }
 }
 
-/// What holds a stream that another one feeds.
+/// What holds a stream that another one feeds, or that a source feeds which would otherwise keep it for ever.
 @usableFromInline
-final class StreamLink<T> {
+package final class StreamLink<T> {
     /// Variable only so that it can be asked whether anybody else holds it.
     private var holder: FutureStream<T>
     /// The same stream, in a constant, so that feeding it costs no look and no counting.
     @usableFromInline let unmanaged: Unmanaged<FutureStream<T>>
 
     @usableFromInline
-    init(_ stream: FutureStream<T>) {
+    package init(_ stream: FutureStream<T>) {
         holder = stream
         unmanaged = .passUnretained(stream)
     }
@@ -105,8 +105,10 @@ final class StreamLink<T> {
     var stream: FutureStream<T> { holder }
 
     /// A stream that has no handler and that nobody holds will never be looked at: it need not keep anything.
+    ///
+    /// Asked on one thread at a time.
     @usableFromInline
-    func isForgotten() -> Bool {
+    package func isForgotten() -> Bool {
         isKnownUniquelyReferenced(&holder)
     }
 
@@ -118,12 +120,12 @@ final class StreamLink<T> {
     }
 
     @usableFromInline
-    func send(contentsOf batch: [Try<T>]) {
+    package func send(contentsOf batch: [Try<T>]) {
         if stream.isWatched || !isForgotten() { stream.send(contentsOf: batch) }
     }
 
     @usableFromInline
-    func finish() {
+    package func finish() {
         stream.finish()
     }
 }

@@ -222,8 +222,22 @@ final class SubscriptionLinkTests: XCTestCase {
         turnOn()
         XCTAssertEqual(event(.invalidated), [.closeGate, .finish(.invalidated)])
         XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .invalidated)])
+        XCTAssertEqual(event(.invalidated), [])
         XCTAssertEqual(event(.attributesReady), [])
-        XCTAssertEqual(event(lost), [])
+        XCTAssertEqual(machine.state, .off)
+    }
+
+    func testAnAttributeThatIsRemovedAndReturnsIsSubscribedToAgain() {
+        turnOn(.socket)
+        XCTAssertEqual(event(.attributeRemoved), [.closeSocket(call(1)), .closeGate])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .invalidated)])
+        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: true), .acquire(call(2))])
+    }
+
+    func testAnAttributeThatIsRemovedWhileStartingLeavesTheAnswerToTheDaemon() {
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(event(.attributeRemoved), [])
+        XCTAssertEqual(event(.startFailed(call(1), .invalidated)), [.closeGate, .settle(id(1), .invalidated)])
     }
 
     func testAManagerThatEndsLeavesNothingBehind() {

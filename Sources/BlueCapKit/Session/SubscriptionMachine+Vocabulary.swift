@@ -49,6 +49,9 @@ extension SubscriptionMachine {
         case linkWentDown(PeripheralError, canCall: Bool)
         /// The link is up, and the attribute is known to be on it.
         case attributesReady
+        /// BlueZ has removed its object, though the link is up.
+        case attributeRemoved
+        /// It has no place among the peripheral's attributes any more.
         case invalidated
         /// The manager ends, or lets go of the peripheral.
         case closed(canCall: Bool)

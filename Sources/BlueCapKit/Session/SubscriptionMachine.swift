@@ -10,7 +10,7 @@
 /// | releasing | it is asked to give it up | stopReplied |
 /// | suspended | nothing; the wish is kept for the next link | attributesReady, stopAsked |
 ///
-/// And from every state by linkWentDown, invalidated and closed.
+/// And from every state by linkWentDown, attributeRemoved, invalidated and closed.
 ///
 /// What users ask is done in the order in which they ask: while a call to the daemon is under way, the rest waits. At the
 /// end of the link the daemon is told to stop, although there is nothing to be stopped: it would otherwise subscribe
@@ -53,7 +53,15 @@ struct SubscriptionMachine {
         }
     }
 
-    private enum Attribute { case ready, away, invalid }
+    private enum Attribute {
+        case ready
+        /// There is no link.
+        case away
+        /// BlueZ has removed it under the link. It may come back, as when the peripheral changes another service.
+        case removed
+        /// It did not come back.
+        case invalid
+    }
 
     private(set) var state: State = .off
     private var attribute: Attribute
@@ -81,6 +89,7 @@ struct SubscriptionMachine {
         case .socketClosed(let call): socketClosed(call, &effects)
         case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &effects)
         case .attributesReady: attributesReady(&effects)
+        case .attributeRemoved: attributeRemoved(&effects)
         case .invalidated: invalidated(&effects)
         case .closed(let canCall): closed(canCall: canCall, &effects)
         case .fired(let timer): fired(timer, &effects)
@@ -135,7 +144,7 @@ struct SubscriptionMachine {
         switch attribute {
         case .ready: nil
         case .away: .link(.disconnected)
-        case .invalid: .invalidated
+        case .removed, .invalid: .invalidated
         }
     }
 
@@ -212,6 +221,8 @@ struct SubscriptionMachine {
         if let waiter = start.waiter {
             state = .off
             effects.append(.settle(waiter, failure))
+        } else if attribute != .ready {
+            state = .suspended(start.transport)
         } else if case .link = failure {
             // The daemon knows of the link's end before we do.
             interrupt(start.transport, call, &effects)
@@ -285,7 +296,6 @@ struct SubscriptionMachine {
     // MARK: The link and the attribute
 
     private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ effects: inout [Effect]) {
-        guard attribute != .invalid else { return }
         attribute = .away
         let wish = letGo(.link(error), canCall: canCall, &effects)
         if case .releasing(var release) = state {
@@ -297,9 +307,30 @@ struct SubscriptionMachine {
     }
 
     private mutating func attributesReady(_ effects: inout [Effect]) {
-        guard attribute == .away else { return }
+        guard attribute != .ready else { return }
         attribute = .ready
         resume(&effects)
+    }
+
+    private mutating func attributeRemoved(_ effects: inout [Effect]) {
+        guard attribute == .ready else { return }
+        attribute = .removed
+        // Nothing can be stopped any more. What is under way gets its answer.
+        switch state {
+        case .on(let transport, let call), .interrupted(let transport, let call):
+            if case .interrupted = state { effects.append(.cancelTimer(.interruption)) }
+            if transport == .socket { effects.append(.closeSocket(call)) }
+            effects.append(.closeGate)
+            state = .suspended(transport)
+        case .confirming(let start):
+            effects.append(.cancelTimer(.confirmation))
+            effects.append(.closeGate)
+            if let waiter = start.waiter { effects.append(.settle(waiter, .invalidated)) }
+            state = start.waiter == nil ? .suspended(start.transport) : .off
+            workOff(&effects)
+        case .off, .starting, .releasing, .suspended:
+            break
+        }
     }
 
     private mutating func resume(_ effects: inout [Effect]) {
@@ -308,6 +339,7 @@ struct SubscriptionMachine {
     }
 
     private mutating func invalidated(_ effects: inout [Effect]) {
+        guard attribute != .invalid else { return }
         attribute = .invalid
         // There is no object left that a call could go to.
         _ = letGo(.invalidated, canCall: false, &effects)

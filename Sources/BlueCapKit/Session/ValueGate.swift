@@ -16,6 +16,9 @@ struct ValueGate {
     private var readsUnderWay = 0
     private var held: [Data] = []
 
+    /// Whether values that are signalled are let through, now or after a read.
+    var hearsSignals: Bool { transport == .signals }
+
     /// From now on what comes this way is let through. `afterGap`: after a gap mark.
     mutating func open(_ transport: NotificationTransport, afterGap: Bool) {
         self.transport = transport

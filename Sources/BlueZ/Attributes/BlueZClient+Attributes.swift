@@ -32,13 +32,17 @@ extension BlueZClient {
         _ key: AttributeKey, offset: Int = 0, timeout: Double,
         completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
     ) {
+        tellReadBegan(key)
         call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
+            let value: Result<Data, BlueZError>
             switch result {
             case .success(let reply):
                 var reader = reply.reader
-                completion(reader.data().map { .success($0) } ?? .failure(.unexpected(reply, instead: "ay")))
-            case .failure(let error): completion(.failure(BlueZError(error)))
+                value = reader.data().map { .success($0) } ?? .failure(.unexpected(reply, instead: "ay"))
+            case .failure(let error): value = .failure(BlueZError(error))
             }
+            self.tellReadEnded(key, offset: offset, try? value.get())
+            completion(value)
         }
     }
 
@@ -60,22 +64,6 @@ extension BlueZClient {
                     }
                 }
             }, completion: { completion(BlueZClient.done($0)) })
-    }
-
-    /// Turns notifications on, or indications where there are no notifications. Values are changes of the tree from then on.
-    package func startNotify(
-        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
-        call(key, "StartNotify", timeout: timeout) { completion(BlueZClient.done($0)) }
-    }
-
-    /// Turns them off. Possible without a link too, and then BlueZ does not turn them on again when there is one.
-    package func stopNotify(
-        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
-        call(key, "StopNotify", timeout: timeout) { completion(BlueZClient.done($0)) }
     }
 
     /// Turns notifications on and has them come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify
@@ -116,14 +104,14 @@ extension BlueZClient {
         }
     }
 
-    private static func done(_ result: Result<Message, DBusError>) -> Result<Void, BlueZError> {
+    static func done(_ result: Result<Message, DBusError>) -> Result<Void, BlueZError> {
         switch result {
         case .success: .success(())
         case .failure(let error): .failure(BlueZError(error))
         }
     }
 
-    private func call(
+    func call(
         _ key: AttributeKey, _ member: StaticString, timeout: Double, body: (inout MessageWriter) -> Void = { _ in },
         completion: @escaping Connection.Completion
     ) {

@@ -1,4 +1,5 @@
 import DBus
+import Foundation
 import Futures
 package import Reactor
 
@@ -25,6 +26,8 @@ package final class BlueZClient: @unchecked Sendable {
     var scans: [ScanID: ScanEntry] = [:]
     /// Kept as long as the client, since their requests may be answered late.
     var connectSessions: [ObjectKey: ConnectSession] = [:]
+    /// Who in this process wants the signals of a characteristic: BlueZ knows us as one subscriber.
+    var notifyHolders: [AttributeKey: Set<ObjectIdentifier>] = [:]
     /// Adapters that heard something in the present batch.
     var heardAdapters: [ObjectKey] = []
     private var observers: [ObserverEntry] = []
@@ -153,6 +156,16 @@ extension BlueZClient {
         hasNews = false
     }
 
+    /// A read of a characteristic goes to BlueZ.
+    func tellReadBegan(_ key: AttributeKey) {
+        for entry in observers where entry.isActive { entry.observer.readBegan(key) }
+    }
+
+    /// It was answered, or failed.
+    func tellReadEnded(_ key: AttributeKey, offset: Int, _ reply: Data?) {
+        for entry in observers where entry.isActive { entry.observer.readEnded(key, offset: offset, reply: reply) }
+    }
+
     func tell(_ availability: Availability) {
         hasNews = true
         for entry in observers where entry.isActive { entry.observer.availabilityChanged(availability, in: self) }
@@ -189,6 +202,7 @@ extension BlueZClient {
         changes.forEach { change in
             followDiscovery(change)
             followLinks(change)
+            followAttributes(change)
             for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
             if case .deviceRemoved = change { mustSweep = true }
         }

@@ -1,3 +1,5 @@
+package import Foundation
+
 /// Somebody who follows `bluetoothd` through a ``BlueZClient``. Everything is called on the client's loop.
 ///
 /// What an observer is told, in this order, whenever it is added:
@@ -13,6 +15,17 @@ package protocol BlueZObserver: AnyObject, Sendable {
 
     /// All messages that had arrived together are worked off: the moment to wake up users.
     func batchEnded()
+
+    /// Somebody in this process reads a characteristic. BlueZ signals what is read as it signals what is notified.
+    func readBegan(_ key: AttributeKey)
+
+    /// That read was answered, or has failed; told before whoever reads is. What was read is signalled before this comes.
+    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?)
+}
+
+extension BlueZObserver {
+    package func readBegan(_ key: AttributeKey) {}
+    package func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {}
 }
 
 /// The observer's bond with the client; it ends with this value.

@@ -1,0 +1,127 @@
+import BlueZ
+import Foundation
+
+/// What values of subscribed characteristics go through on their way from the bus to the streams.
+///
+/// On the loop alone: a value costs no lock, and all that came together go on together (`flush`). Unchecked because of that
+/// confinement.
+final class NotificationChannels: @unchecked Sendable {
+    /// Whose notifications they are.
+    struct Subject: Hashable, Sendable {
+        let peripheral: PeripheralKey
+        let characteristic: AttributeID
+    }
+
+    private struct Channel {
+        let key: AttributeKey
+        let subject: Subject
+        var gate = ValueGate()
+        var batch: [Data?] = []
+
+        mutating func told(_ value: Data) { gate.told(value, into: &batch) }
+        mutating func markGap() { gate.markGap(into: &batch) }
+        mutating func received(_ values: [Data]) { gate.received(values, into: &batch) }
+        mutating func readEnded(_ reply: Data?, offset: Int) { gate.readEnded(reply, offset: offset, into: &batch) }
+    }
+
+    private struct SocketName: Hashable {
+        let key: AttributeKey
+        let call: SubscriptionMachine.Call
+    }
+
+    private var channels: [Channel] = []
+    private var places: [AttributeKey: Int] = [:]
+    /// Reads of characteristics under way, by their number.
+    private var reads: [AttributeKey: Int] = [:]
+    /// Places of channels with values in their batch.
+    private var full: [Int] = []
+    private var sockets: [SocketName: AcquiredSocket] = [:]
+
+    // MARK: The gates
+
+    /// From now on values of the characteristic that come this way are for its streams.
+    func open(_ key: AttributeKey, of subject: Subject, _ transport: NotificationTransport, afterGap: Bool) {
+        let place = place(of: key, subject)
+        channels[place].gate.open(transport, afterGap: afterGap)
+    }
+
+    private func place(of key: AttributeKey, _ subject: Subject) -> Int {
+        if let place = places[key], channels[place].subject == subject { return place }
+        var channel = Channel(key: key, subject: subject)
+        for _ in 0..<(reads[key] ?? 0) { channel.gate.readBegan() }
+        if let place = places[key] {
+            channels[place] = channel
+            return place
+        }
+        channels.append(channel)
+        places[key] = channels.count - 1
+        return channels.count - 1
+    }
+
+    func markGap(_ key: AttributeKey) { change(key) { $0.markGap() } }
+
+    func close(_ key: AttributeKey) { change(key) { $0.gate.close() } }
+
+    // MARK: Values
+
+    /// BlueZ has signalled a value. False where that is nothing to us: then nobody here has subscribed by signals.
+    func told(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
+        guard let place = knownPlace(of: key), channels[place].gate.hearsSignals, let value = value() else {
+            return false
+        }
+        change(at: place) { $0.told(value) }
+        return true
+    }
+
+    /// These have come over its socket.
+    func received(_ values: [Data], from key: AttributeKey) {
+        change(key) { $0.received(values) }
+    }
+
+    func readBegan(_ key: AttributeKey) {
+        reads[key, default: 0] += 1
+        change(key) { $0.gate.readBegan() }
+    }
+
+    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {
+        if let count = reads[key] { reads[key] = count > 1 ? count - 1 : nil }
+        change(key) { $0.readEnded(reply, offset: offset) }
+    }
+
+    /// Hands on what has come since the last time.
+    func flush(_ deliver: (Subject, [Data?]) -> Void) {
+        while let place = full.popLast() {
+            var batch: [Data?] = []
+            swap(&batch, &channels[place].batch)
+            deliver(channels[place].subject, batch)
+        }
+    }
+
+    var isEmpty: Bool { full.isEmpty }
+
+    private func change(_ key: AttributeKey, _ body: (inout Channel) -> Void) {
+        if let place = knownPlace(of: key) { change(at: place, body) }
+    }
+
+    private func change(at place: Int, _ body: (inout Channel) -> Void) {
+        let wasEmpty = channels[place].batch.isEmpty
+        body(&channels[place])
+        if wasEmpty, !channels[place].batch.isEmpty { full.append(place) }
+    }
+
+    private func knownPlace(of key: AttributeKey) -> Int? {
+        // With few channels, as nearly always, a look at each is quicker than a hash.
+        guard channels.count > 4 else { return channels.firstIndex { $0.key == key } }
+        return places[key]
+    }
+
+    // MARK: Sockets
+
+    func keep(_ socket: AcquiredSocket, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
+        sockets[SocketName(key: key, call: call)] = socket
+    }
+
+    func closeSocket(of key: AttributeKey, _ call: SubscriptionMachine.Call) {
+        sockets.removeValue(forKey: SocketName(key: key, call: call))?.close()
+    }
+}
