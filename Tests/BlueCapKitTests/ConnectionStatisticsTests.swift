@@ -7,15 +7,15 @@ final class ConnectionStatisticsTests: XCTestCase {
     private func after(_ seconds: TimeInterval) -> Date { start.addingTimeInterval(seconds) }
 
     func testNothingHasHappenedAtFirst() {
-        let statistics = ConnectionStatistics(discoveredAt: start)
+        let statistics = ConnectionStatistics()
         XCTAssertEqual(statistics.connectedAt, .distantPast)
         XCTAssertEqual(statistics.disconnectedAt, .distantPast)
         XCTAssertEqual(statistics.secondsConnected(at: after(5)), 0)
-        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(at: after(5)), 5)
+        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(since: start, at: after(5)), 5)
     }
 
     func testConnectedAndDisconnectedTimeAddUpToTheTimeSinceDiscovery() {
-        var statistics = ConnectionStatistics(discoveredAt: start)
+        var statistics = ConnectionStatistics()
         statistics.connected(at: after(10))
         XCTAssertEqual(statistics.secondsConnected(at: after(12)), 2)
         XCTAssertEqual(statistics.totalSecondsConnected, 0)
@@ -27,13 +27,13 @@ final class ConnectionStatisticsTests: XCTestCase {
         XCTAssertEqual(statistics.connectedAt, after(20))
         XCTAssertEqual(statistics.totalSecondsConnected, 5)
         XCTAssertEqual(statistics.cumulativeSecondsConnected(at: after(23)), 8)
-        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(at: after(23)), 15)
+        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(since: start, at: after(23)), 15)
         XCTAssertEqual(statistics.connectionCount, 2)
         XCTAssertEqual(statistics.disconnectionCount, 1)
     }
 
     func testTheSameNewsTwiceCountsOnce() {
-        var statistics = ConnectionStatistics(discoveredAt: start)
+        var statistics = ConnectionStatistics()
         statistics.disconnected(at: after(1))
         statistics.connected(at: after(2))
         statistics.connected(at: after(3))
@@ -45,11 +45,11 @@ final class ConnectionStatisticsTests: XCTestCase {
     }
 
     func testAClockThatIsSetBackYieldsNoNegativeTimes() {
-        var statistics = ConnectionStatistics(discoveredAt: start)
+        var statistics = ConnectionStatistics()
         statistics.connected(at: after(10))
         XCTAssertEqual(statistics.secondsConnected(at: after(5)), 0)
         statistics.disconnected(at: after(5))
         XCTAssertEqual(statistics.totalSecondsConnected, 0)
-        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(at: after(-5)), 0)
+        XCTAssertEqual(statistics.cumulativeSecondsDisconnected(since: start, at: after(-5)), 0)
     }
 }

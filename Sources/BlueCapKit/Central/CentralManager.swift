@@ -16,7 +16,8 @@ public import GATT
 ///
 /// A manager is safe to use from any thread. Its getters answer at once from what is known. Managers of one process
 /// that use one bus share its connection and one discovery session per adapter. When the manager is deallocated its
-/// scan ends, and BlueZ is left as it was found.
+/// scan ends, the links that it opened are ended (``CentralManagerOptionKeepsLinksKey`` says otherwise), and BlueZ is left
+/// as it was found.
 ///
 /// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the thread that talks
 /// to the bus (or on `queue`, where one was given): be brief there, and never wait.
@@ -28,7 +29,7 @@ public final class CentralManager: Sendable {
     /// - Parameters:
     ///   - profileManager: the profiles that give services and characteristics their names.
     ///   - options: `CentralManagerOptionBusAddressKey`, `CentralManagerOptionAdapterKey`,
-    ///     `CentralManagerOptionMaximumPeripheralsKey`. A wrong value makes each `startScanning` fail with
+    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`. A wrong value makes each `startScanning` fail with
     ///     `CentralManagerError.invalidOption`; `stateExplanation` names it too.
     public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
         self.init(on: nil, profileManager: profileManager, options: options)
@@ -73,6 +74,9 @@ public final class CentralManager: Sendable {
 
     /// The discovered peripherals that are still about, in the order of their discovery.
     public var peripherals: [Peripheral] { session.peripherals }
+
+    /// Ends every connection that this manager has or attempts; each peripheral's stream tells `.forceDisconnect`.
+    public func disconnectAllPeripherals() { session.disconnectAllPeripherals() }
 
     /// The profiles that give services and characteristics their names.
     public var profileManager: ProfileManager? { session.profileManager }

@@ -17,6 +17,13 @@ public let CentralManagerOptionAdapterKey = "CentralManagerOptionAdapterKey"
 /// Where more are heard, those silent for the longest are forgotten first.
 public let CentralManagerOptionMaximumPeripheralsKey = "CentralManagerOptionMaximumPeripheralsKey"
 
+/// `CentralManager(options:)`: whether links that the manager opened stay up when it is deallocated, a `Bool`; `false`
+/// without it.
+///
+/// `bluetoothd` keeps a link when the program that asked for it is gone, and a peripheral that is connected advertises no
+/// more: nobody would find it. Links that other programs opened are left alone either way.
+public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKey"
+
 /// `startScanning(options:)`: the weakest signal to report, an `Int` in dBm from -127 to 20.
 ///
 /// A sighting whose strength is not known is never stronger than the threshold.

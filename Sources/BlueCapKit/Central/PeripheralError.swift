@@ -12,6 +12,13 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case serviceDiscoveryTimeout
     /// The link is up, and BlueZ found no service on it.
     case noServices
+    /// `bluetoothd` refused to connect, and would do so again: pairing is missing or refused, the adapter holds as many
+    /// links as it can, or the device cannot be connected to.
+    case connectionFailed(BusFailure)
+    /// BlueZ knows no present signal strength of this peripheral.
+    case rssiUnavailable
+    /// An argument is out of its range; the text says which, and what it takes.
+    case invalidArgument(String)
 }
 
 extension PeripheralError: LocalizedError, CustomStringConvertible {
@@ -29,6 +36,14 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
             "The peripheral's services were not known in time: try again, or disconnect and connect anew."
         case .noServices:
             "BlueZ found no services on the peripheral: disconnect and connect anew."
+        case .connectionFailed(let failure):
+            "bluetoothd refused to connect (\(failure)): pair the device first if it wants that "
+                + "(`bluetoothctl pair`), or end other connections if there are many."
+        case .rssiUnavailable:
+            "BlueZ does not tell the signal strength of a connection, and the peripheral was not heard advertising "
+                + "lately: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
+        case .invalidArgument(let text):
+            text
         }
     }
 }

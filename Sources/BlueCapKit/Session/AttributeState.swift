@@ -208,6 +208,7 @@ struct AttributeState {
             timed.remove(id)
             guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
             return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
+        case .connection: return []
         }
     }
 

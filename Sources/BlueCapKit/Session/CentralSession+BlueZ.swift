@@ -17,7 +17,7 @@ extension CentralSession: BlueZObserver {
     func close() {
         decide { core in
             core.isClosed = true
-            return core.state.stopScan() + core.state.closePeripherals()
+            return core.state.stopScan() + core.state.closePeripherals(keepingLinks: options.keepsLinks)
         }
         loop.post {
             self.drain()
@@ -96,10 +96,7 @@ extension CentralSession: BlueZObserver {
         core.withLock { core in
             guard device.adapter == core.link.adapter else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
-                let facts = PeripheralState.Facts(
-                    device: ObjectKey(device: device.address, on: device.adapter), isConnected: device.isConnected,
-                    areServicesResolved: device.areServicesResolved)
-                core.pending += core.state.factsChanged(facts, of: key)
+                core.pending += core.state.factsChanged(PeripheralState.Facts(device), of: key)
             }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
@@ -111,25 +108,42 @@ extension CentralSession: BlueZObserver {
 
     // MARK: Adapters
 
-    private func adaptersChanged() { client.withTree { adaptersChanged(in: $0) } }
+    private func adaptersChanged() { client.withTree { adaptersChanged(in: $0, isReload: true) } }
 
-    private func adaptersChanged(in tree: borrowing ObjectTree) {
+    private func adaptersChanged(in tree: borrowing ObjectTree, isReload: Bool = false) {
         var keys: [AdapterChoice.Candidate: ObjectKey] = [:]
         for key in tree.adapterKeys {
             guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { continue }
             let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
             keys[AdapterChoice.Candidate(name: name, address: address.description)] = key
         }
-        decide { core in
+        let (choice, hasMoved) = core.withLock { core in
             let choice = core.link.choice.choose(from: Array(keys.keys))
             let adapter = choice.flatMap { keys[$0] }
+            defer { core.link.adapter = adapter }
+            return (choice, core.link.adapter != adapter)
+        }
+        // Who is connected is known before anybody begins to connect.
+        if isReload || hasMoved { linksReplaced(in: tree, on: choice.flatMap { keys[$0] }) }
+        decide { core in
+            let adapter = choice.flatMap { keys[$0] }
             let isPowered = adapter.flatMap { tree[adapter: $0]?.isPowered }
-            core.link.adapter = adapter
             core.explanation = Explanation.of(
                 choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
             return core.state.event(.adapterPower(isPowered))
         }
         syncDiscovery()
+    }
+
+    private func linksReplaced(in tree: borrowing ObjectTree, on adapter: ObjectKey?) {
+        var facts: [PeripheralKey: PeripheralState.Facts] = [:]
+        tree.forEachDevice { handle in
+            tree.read(handle) { device in
+                guard device.adapter == adapter else { return }
+                facts[PeripheralKey(device)] = PeripheralState.Facts(device)
+            }
+        }
+        decide { $0.state.factsReplaced(facts) }
     }
 
     // MARK: Discovery
@@ -202,6 +216,16 @@ extension CentralSession: BlueZObserver {
             decide { $0.state.scanFailed(scan, CentralManagerError(error)) }
             tellWhoWaitsForRest()
         }
+    }
+}
+
+extension PeripheralState.Facts {
+    init(_ device: borrowing Device1) {
+        self.init(
+            device: ObjectKey(device: device.address, on: device.adapter),
+            // Of a first connection 5.66 may tell its services and never that it is there (seen in the radio lab).
+            isConnected: device.isConnected || device.areServicesResolved,
+            areServicesResolved: device.areServicesResolved)
     }
 }
 

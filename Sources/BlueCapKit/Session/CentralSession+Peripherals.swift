@@ -44,6 +44,7 @@ extension CentralSession {
             guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
             complete { completion(failure?.error) }
         case .attributes(let effect): perform(effect, of: key)
+        case .connection(let effect, let device): perform(effect, of: key, device)
         }
     }
 

@@ -109,6 +109,7 @@ extension CentralSession {
                 return (successor, AttributeHandles?.none, StreamPromise<Peripheral>?.none)
             }
             core.state.release(key)
+            if core.connectionHands[key]?.isIdle == true { core.connectionHands[key] = nil }
             return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
         }
         if let services { complete { services.finish() } }

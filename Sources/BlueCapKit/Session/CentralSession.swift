@@ -34,6 +34,9 @@ final class CentralSession: Sendable {
         /// What users wait for, until it is settled.
         var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
+        /// The streams of calls of `connect`, until they end.
+        var connections: [ConnectionName: ConnectionStream] = [:]
+        var connectionHands: [PeripheralKey: ConnectionHands] = [:]
         /// The manager has ended: nothing more is begun.
         var isClosed = false
         /// One sentence for people on how things stand.
@@ -82,11 +85,14 @@ final class CentralSession: Sendable {
         client = BlueZClient.shared(at: options.busAddress)
         core = Locked(
             Core(
-                state: CentralState(maximumPeripherals: options.maximumPeripherals),
+                state: CentralState(
+                    maximumPeripherals: options.maximumPeripherals,
+                    backOffSeed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)),
                 link: Link(choice: AdapterChoice(wanted: options.adapter))))
     }
 
     var loop: any EventLoop { client.loop }
+    var date: Date { loop.date }
     var stateStream: FutureStream<ManagerState> { statePromise.stream }
     var expiryStream: FutureStream<Peripheral> { expiryPromise.stream }
     var restartStream: FutureStream<ScanRestart> { restartPromise.stream }

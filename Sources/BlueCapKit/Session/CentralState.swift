@@ -55,7 +55,15 @@ struct CentralState {
     /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
 
-    init(maximumPeripherals: Int) { peripherals = PeripheralTable(capacity: maximumPeripherals) }
+    /// Those whose handle died while something was under way.
+    private var released: Set<PeripheralKey> = []
+    /// Where the chance in back-offs begins.
+    private let backOffSeed: UInt64
+
+    init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
+        peripherals = PeripheralTable(capacity: maximumPeripherals)
+        self.backOffSeed = backOffSeed
+    }
 
     var managerState: ManagerState { machine.state }
 
@@ -171,7 +179,7 @@ struct CentralState {
     /// While we scan that means it has fallen silent. In every other situation BlueZ removes devices for reasons of its
     /// own (the scan's end, a restart), and who was found a moment ago stays on the list.
     mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
-        guard scan != nil, managerState == .poweredOn else { return }
+        guard scan != nil, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
         expire(key, into: &effects)
     }
 
@@ -186,8 +194,18 @@ struct CentralState {
         for (key, _) in peripherals.listed({ _ in }) { _ = peripherals.unlist(key) }
     }
 
-    /// Nobody holds this peripheral's handle any more.
-    mutating func release(_ key: PeripheralKey) { peripherals.release(key) }
+    /// Nobody holds this peripheral's handle any more. What is under way with it comes to its end first.
+    mutating func release(_ key: PeripheralKey) {
+        peripherals.release(key)
+        guard let isInUse = dealings.read(key, { $0.isInUse }) else { return }
+        if isInUse { released.insert(key) } else { endDealing(with: key) }
+    }
+
+    private mutating func endDealing(with key: PeripheralKey) {
+        released.remove(key)
+        dealings[key] = nil
+        if facts[key]?.isConnected != true { facts[key] = nil }
+    }
 
     // MARK: Dealings
 
@@ -195,16 +213,39 @@ struct CentralState {
     mutating func peripheral(
         _ key: PeripheralKey, _ decision: (inout PeripheralState) -> [PeripheralState.Effect]
     ) -> [Effect] {
-        if let effects = dealings.update(key, decision) { return effects.map { .peripheral(key, $0) } }
-        var state = PeripheralState()
+        if let effects = dealings.update(key, decision) {
+            noteUse(of: key)
+            return effects.map { .peripheral(key, $0) }
+        }
+        var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
         let effects =
             state.managerStateChanged(managerState) + state.factsChanged(firstFacts(of: key)) + decision(&state)
         dealings[key] = state
+        noteUse(of: key)
         return effects.map { .peripheral(key, $0) }
     }
 
     /// Whether a peripheral was asked for something.
     mutating func deals(with key: PeripheralKey) -> Bool { dealings.read(key) { _ in true } ?? false }
+
+    /// A peripheral that somebody is connected to, or wants to be, stays on the list.
+    private mutating func noteUse(of key: PeripheralKey) {
+        let isInUse = dealings.read(key) { $0.isInUse } ?? false
+        _ = peripherals.update(key) { $0.isInUse = isInUse }
+        // Somebody may hold it again.
+        if !isInUse, !released.isEmpty, released.contains(key), peripherals[key] == nil { endDealing(with: key) }
+    }
+
+    /// Puts a peripheral on the list again that had left it.
+    mutating func relist(_ key: PeripheralKey) -> [Effect] { peripherals.relist(key).map { .drop($0) } }
+
+    /// The user is done with a peripheral.
+    mutating func forget(_ key: PeripheralKey) -> [Effect] { peripherals.unlist(key) ? [.drop(key)] : [] }
+
+    /// The end of a link is a sign of life, too.
+    mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
+        _ = peripherals.update(key) { $0.lastHeard = now }
+    }
 
     /// Where a dealing begins: a device without a link is known from its sightings alone.
     private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
@@ -218,6 +259,11 @@ struct CentralState {
     /// Reads from what was decided about a peripheral; `nil` where nothing was.
     mutating func readDealing<R>(with key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
         dealings.read(key, body) ?? nil
+    }
+
+    /// Changes what was decided about a peripheral, without anything following from it; `nil` where nothing was.
+    mutating func updateDealing<R>(with key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
+        dealings.update(key, change)
     }
 
     /// BlueZ has told something of a device's object or link.
@@ -240,9 +286,25 @@ struct CentralState {
         dealings.keys.flatMap { peripheral($0, event) }
     }
 
+    /// All that BlueZ knows of an adapter's devices: what is not there any more has no link either.
+    mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts]) -> [Effect] {
+        facts = all.filter { $0.value.isConnected }
+        return dealings.keys.flatMap { key in
+            let new = all[key] ?? PeripheralState.Facts()
+            facts[key] = new
+            return peripheral(key) { $0.factsChanged(new) }
+        }
+    }
+
+    /// Whether BlueZ has a link to a peripheral, whoever made it.
+    var connectedKeys: [PeripheralKey] { facts.filter { $0.value.isConnected }.map(\.key) }
+
+    /// The peripherals that were asked for something.
+    var dealingKeys: [PeripheralKey] { dealings.keys }
+
     /// The manager ends, and with it every dealing.
-    mutating func closePeripherals() -> [Effect] {
+    mutating func closePeripherals(keepingLinks: Bool) -> [Effect] {
         defer { dealings = KeyedTable() }
-        return tellPeripherals { $0.closed() }
+        return tellPeripherals { $0.closed(keepingLinks: keepingLinks) }
     }
 }

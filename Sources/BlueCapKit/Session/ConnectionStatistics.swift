@@ -4,7 +4,6 @@ import Foundation
 ///
 /// A clock that is set back between two dates yields no negative times.
 struct ConnectionStatistics: Equatable {
-    let discoveredAt: Date
     /// `Date.distantPast` until there was a connection.
     private(set) var connectedAt = Date.distantPast
     /// `Date.distantPast` until one ended.
@@ -17,8 +16,6 @@ struct ConnectionStatistics: Equatable {
     private(set) var totalSecondsConnected: TimeInterval = 0
     private(set) var isConnected = false
     private var secondsOfLast: TimeInterval = 0
-
-    init(discoveredAt: Date) { self.discoveredAt = discoveredAt }
 
     mutating func connected(at date: Date) {
         guard !isConnected else { return }
@@ -49,7 +46,7 @@ struct ConnectionStatistics: Equatable {
     }
 
     /// Seconds since the discovery without a connection.
-    func cumulativeSecondsDisconnected(at date: Date) -> TimeInterval {
-        max(0, date.timeIntervalSince(discoveredAt) - cumulativeSecondsConnected(at: date))
+    func cumulativeSecondsDisconnected(since discovery: Date, at date: Date) -> TimeInterval {
+        max(0, date.timeIntervalSince(discovery) - cumulativeSecondsConnected(at: date))
     }
 }

@@ -4,6 +4,7 @@ struct ManagerOptions {
     var busAddress: String?
     var adapter: String?
     var maximumPeripherals = 16_384
+    var keepsLinks = false
     var problem: CentralManagerError?
 
     init(_ options: [String: Any]?) {
@@ -14,6 +15,7 @@ struct ManagerOptions {
             maximumPeripherals =
                 try options.integer(CentralManagerOptionMaximumPeripheralsKey, in: 1...1_000_000, unit: "peripherals")
                 ?? maximumPeripherals
+            keepsLinks = try options.bool(CentralManagerOptionKeepsLinksKey) ?? keepsLinks
         } catch {
             problem = error as? CentralManagerError
         }

@@ -34,6 +34,7 @@ struct PeripheralState {
         case discovery(ServiceDiscoveryMachine.Timer)
         /// An operation that BlueZ was too busy for is to be tried again.
         case retry(AttributeID)
+        case connection(ConnectionMachine.Timer)
     }
 
     /// What BlueZ says of the device.
@@ -50,29 +51,57 @@ struct PeripheralState {
         /// Completes what a user waits for.
         indirect case settle(OperationID, PeripheralFailure?)
         indirect case attributes(AttributeState.Effect)
+        /// What the connection wants done, with the device's object at that moment.
+        indirect case connection(ConnectionMachine.Effect, device: ObjectKey?)
     }
 
     private(set) var facts = Facts()
+    var connection: ConnectionMachine
     /// What is on the other end of the link.
     var attributes = AttributeState()
+    var statistics = ConnectionStatistics()
+    /// Why the last link ended; `nil` before.
+    private(set) var lastLoss: ConnectionMachine.LinkLoss?
+
+    init(backOff: BackOff) {
+        connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
+    }
 
     /// BlueZ's device has come, changed or gone, or its daemon with it.
     mutating func factsChanged(_ new: Facts) -> [Effect] {
-        guard new != facts else { return [] }
         facts = new
-        guard let device = new.device, new.isConnected else { return attributes.linkDown(.linkLost) }
-        return attributes.linkUp(device, isResolved: new.areServicesResolved)
+        guard new.device != nil else { return connect(.deviceDisappeared) }
+        let effects = connect(.deviceAppeared(isConnected: new.isConnected))
+        guard connection.state == .connected else { return effects }
+        return effects + attributes.resolved(new.areServicesResolved)
+    }
+
+    /// The link can be used from here on.
+    mutating func linkWentUp() -> [Effect] {
+        guard let device = facts.device else { return [] }
+        return attributes.linkUp(device, isResolved: facts.areServicesResolved)
+    }
+
+    /// The link is gone, or is being ended: operations that are under way fail.
+    mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss) -> [Effect] {
+        lastLoss = loss
+        return attributes.linkDown(loss == .forced ? .linkEnded : .linkLost)
     }
 
     /// Whether operations can be asked for: the manager's state.
-    mutating func managerStateChanged(_ state: ManagerState) -> [Effect] { [] }
+    mutating func managerStateChanged(_ state: ManagerState) -> [Effect] {
+        connect(.adapterUsable(state == .poweredOn))
+    }
 
     mutating func fired(_ timer: Timer) -> [Effect] {
         switch timer {
         case .operation, .discovery, .retry: attributes.fired(timer)
+        case .connection(let timer): connect(.timerFired(timer))
         }
     }
 
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
-    mutating func closed() -> [Effect] { attributes.linkDown(.linkEnded) }
+    mutating func closed(keepingLinks: Bool) -> [Effect] {
+        connect(.closed(keepingLinks: keepingLinks)) + attributes.linkDown(.linkEnded)
+    }
 }

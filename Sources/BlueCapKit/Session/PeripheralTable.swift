@@ -16,6 +16,8 @@ struct PeripheralTable<Values> {
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
         fileprivate(set) var isListed = true
+        /// Whether it neither expires nor has to make room: somebody is connected to it, or wants to be.
+        var isInUse = false
 
         init(values: Values, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
             self.values = values
@@ -69,7 +71,7 @@ struct PeripheralTable<Values> {
 
     /// Puts a peripheral on the list; answers those that have to make room, the longest silent first.
     mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber, values: Values, at now: Instant, date: Date
+        _ key: PeripheralKey, reportedBy scan: ScanNumber?, values: Values, at now: Instant, date: Date
     ) -> [PeripheralKey] {
         let wasListed = records.update(key) { record in
             defer { record.isListed = true }
@@ -81,10 +83,28 @@ struct PeripheralTable<Values> {
             records[key] = Record(values: values, discoveredAt: date, lastHeard: now, reportedBy: scan)
         }
         listedCount += 1
+        return makeRoom(for: key)
+    }
+
+    /// Puts a peripheral that is known back on the list; answers those that have to make room.
+    mutating func relist(_ key: PeripheralKey) -> [PeripheralKey] {
+        let wasListed = records.update(key) { record in
+            defer { record.isListed = true }
+            return record.isListed
+        }
+        guard wasListed == false else { return [] }
+        listedCount += 1
+        return makeRoom(for: key)
+    }
+
+    private mutating func makeRoom(for key: PeripheralKey) -> [PeripheralKey] {
         guard listedCount > capacity else { return [] }
         // An eighth at once: finding the longest silent costs a look at all of them, so it must not happen each time.
-        return listed { $0.lastHeard }.filter { $0.key != key }
-            .sorted { $0.part < $1.part }
+        var others: [(key: PeripheralKey, lastHeard: Instant)] = []
+        records.forEach { other, record in
+            if record.isListed, !record.isInUse, other != key { others.append((other, record.lastHeard)) }
+        }
+        return others.sorted { $0.lastHeard < $1.lastHeard }
             .prefix(max(1, capacity / 8))
             .map(\.key)
             .filter { unlist($0) }
@@ -104,7 +124,7 @@ struct PeripheralTable<Values> {
 
     /// Those on the list that have been silent for too long.
     func silent(at now: Instant) -> [PeripheralKey] {
-        listed { now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
+        listed { !$0.isInUse && now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
     }
 
     /// Nobody holds its `Peripheral` any more.

@@ -1,0 +1,116 @@
+public import Foundation
+public import Futures
+public import GATT
+
+/// Connecting, and staying connected.
+///
+/// The library tries, within `connectionTimeout`, as often as it takes: BlueZ's transient refusals are not shown. What
+/// becomes of the try is told as a ``ConnectionEvent``, and the application answers `.timeout` and `.disconnect` with
+/// ``reconnect(withDelay:)`` if it wants to go on:
+///
+/// ```swift
+/// peripheral.connect(timeoutRetries: 5, disconnectRetries: 5, connectionTimeout: 10).onSuccess { peripheral, event in
+///     switch event {
+///     case .connect: print("connected to", peripheral.name)
+///     case .timeout, .disconnect: peripheral.reconnect()
+///     case .forceDisconnect: break
+///     case .giveUp: peripheral.terminate()
+///     }
+/// }
+/// ```
+extension Peripheral {
+    /// Connects, and tells what becomes of the connection until ``terminate()``, `.giveUp`, the next `connect` or the
+    /// manager's end finishes the stream.
+    ///
+    /// A link that is there already, whoever opened it, is taken over. While the adapter is off the attempt waits for it.
+    /// A second call takes over from the first, whose stream is finished.
+    ///
+    /// - Parameters:
+    ///   - timeoutRetries: how many time-outs in a row are told as `.timeout`; the next one is `.giveUp`. A connection
+    ///     begins the count anew.
+    ///   - disconnectRetries: how many disconnections are told as `.disconnect`; the next one is `.giveUp`.
+    ///   - connectionTimeout: seconds, more than zero, from the moment at which the adapter begins to try: waiting
+    ///     behind other peripherals, or for the adapter's power, does not count.
+    ///   - capacity: how many events the stream keeps for a handler that comes late.
+    /// - Returns: The events. A refusal of `bluetoothd` that no retry cures is a failure on it,
+    ///   ``PeripheralError/connectionFailed(_:)``, and so is a timeout that is not a positive number,
+    ///   ``PeripheralError/invalidArgument(_:)``.
+    @discardableResult
+    public func connect(
+        timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
+        connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
+    ) -> FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> {
+        let promise = StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>(capacity: capacity)
+        session.connect(
+            self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,
+            ConnectionStream(promise, of: self))
+        return promise.stream
+    }
+
+    /// The same in the form of the latest revision: each connection is a success, and everything else a failure:
+    /// ``PeripheralError/connectionTimeout``, ``PeripheralError/disconnected``, ``PeripheralError/forcedDisconnect``. Giving
+    /// up is the failure that spent the retries, as the last element.
+    @_disfavoredOverload
+    @discardableResult
+    public func connect(
+        timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
+        connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
+    ) -> FutureStream<Void> {
+        let promise = StreamPromise<Void>(capacity: capacity)
+        session.connect(
+            self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,
+            ConnectionStream(promise, of: self))
+        return promise.stream
+    }
+
+    /// Tries again, with the arguments of the last `connect`; before any, with its default ones.
+    ///
+    /// What becomes of it is told on the stream of that `connect`. Where one try after the other comes to nothing, a wait
+    /// is added that grows from 0.1 to 4 seconds, a quarter more or less by chance. Does nothing while the peripheral is
+    /// connected or a try is under way.
+    /// - Parameter delay: seconds to wait before, zero or more.
+    public func reconnect(withDelay delay: Double = 0.0) { session.reconnect(self, delay: delay) }
+
+    /// Ends the connection, or the attempt at one: `.forceDisconnect` follows when BlueZ has confirmed it, two seconds
+    /// later as a rule. Operations that are under way fail at once with ``PeripheralError/forcedDisconnect``.
+    ///
+    /// Without a connection the stream of the last `connect` gets the failure ``PeripheralError/disconnected``.
+    public func disconnect() { session.disconnect(key) }
+
+    /// Does the same, removes the peripheral from the manager's `peripherals`, and finishes the stream of `connect`.
+    public func terminate() { session.terminate(key) }
+
+    /// How far the connection is.
+    public var state: CBPeripheralState {
+        session.readDealing(with: key) { $0.connection.peripheralState } ?? .disconnected
+    }
+
+    /// Why the last link ended; `nil` where none did so far.
+    public var disconnectReason: DisconnectReason? {
+        session.readDealing(with: key) { state in
+            switch state.lastLoss {
+            case .disconnected: .linkLost
+            case .forced: .application
+            case .adapterLost: .adapterLost
+            case nil: nil
+            }
+        }
+    }
+
+    /// What `bluetoothd` answered to the attempts of the present or last try that failed, oldest first, 16 at most.
+    public var failedAttempts: [BusFailure] {
+        session.readDealing(with: key) { $0.connection.failures.map(\.failure) } ?? []
+    }
+}
+
+extension ConnectionMachine {
+    var peripheralState: CBPeripheralState {
+        switch state {
+        case .disconnected, .closed: .disconnected
+        case .waiting, .seeking, .connecting: .connecting
+        case .connected: .connected
+        case .cancelling(_, let ending), .disconnecting(let ending):
+            if case .connect = ending.next { .connecting } else { .disconnecting }
+        }
+    }
+}

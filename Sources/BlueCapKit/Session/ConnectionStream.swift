@@ -1,0 +1,59 @@
+import Futures
+
+/// Names one call of `connect` of one peripheral.
+struct ConnectionName: Hashable, Sendable {
+    let key: PeripheralKey
+    let number: ConnectionMachine.ConnectionNumber
+}
+
+/// The stream that a call of `connect` answered with, in either of its two forms.
+///
+/// It holds the peripheral that it tells of, until it ends.
+struct ConnectionStream: Sendable {
+    let report: @Sendable (ConnectionMachine.Report) -> Void
+    let fail: @Sendable (PeripheralError) -> Void
+    let finish: @Sendable () -> Void
+
+    init(
+        _ promise: StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>, of peripheral: Peripheral
+    ) {
+        report = { promise.success((peripheral, $0.event)) }
+        fail = { promise.failure($0) }
+        finish = { promise.finish() }
+    }
+
+    init(_ promise: StreamPromise<Void>, of peripheral: Peripheral) {
+        report = { report in
+            // The stream may be all that holds the peripheral.
+            withExtendedLifetime(peripheral) {
+                if let error = report.error { promise.failure(error) } else { promise.success(()) }
+            }
+        }
+        fail = { promise.failure($0) }
+        finish = { promise.finish() }
+    }
+}
+
+extension ConnectionMachine.Report {
+    var event: ConnectionEvent {
+        switch self {
+        case .connected: .connect
+        case .timedOut: .timeout
+        case .disconnected: .disconnect
+        case .forced: .forceDisconnect
+        case .gaveUp: .giveUp
+        }
+    }
+
+    /// The same in the form of the stream without values; `nil` for success.
+    var error: PeripheralError? {
+        switch self {
+        case .connected: nil
+        case .timedOut, .gaveUp(after: .timeouts): .connectionTimeout
+        case .disconnected, .gaveUp(after: .disconnections): .disconnected
+        case .forced: .forcedDisconnect
+        }
+    }
+
+    var isTimeout: Bool { self == .timedOut || self == .gaveUp(after: .timeouts) }
+}

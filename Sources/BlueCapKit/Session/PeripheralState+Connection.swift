@@ -1,0 +1,28 @@
+import BlueZ
+import Foundation
+
+/// The connection's part of a peripheral's state.
+extension PeripheralState {
+    /// Has the connection decide, and tells those who live on the link what becomes of it.
+    mutating func connect(_ event: ConnectionMachine.Event) -> [Effect] {
+        connection.event(event).flatMap { effect -> [Effect] in
+            switch effect {
+            case .startTimer(let timer, let seconds): [.startTimer(.connection(timer), seconds)]
+            case .cancelTimer(let timer): [.cancelTimer(.connection(timer))]
+            case .linkWentUp: [.connection(effect, device: facts.device)] + linkWentUp()
+            case .linkWentDown(let loss): linkWentDown(loss) + [.connection(effect, device: facts.device)]
+            case .callConnect, .cancelConnect, .callDisconnect, .seek, .stopSeeking, .pauseScan, .resumeScan, .report,
+                .reportFailure, .finishStream, .forget:
+                [.connection(effect, device: facts.device)]
+            }
+        }
+    }
+
+    /// Whether somebody wants this peripheral connected, or something of that is still to end.
+    var isInUse: Bool {
+        switch connection.state {
+        case .disconnected, .closed: false
+        case .waiting, .seeking, .connecting, .cancelling, .connected, .disconnecting: true
+        }
+    }
+}
