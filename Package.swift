@@ -43,7 +43,12 @@ let package = Package(
         .target(
             name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
             swiftSettings: strict),
-        .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
+        .target(
+            name: "BlueZSimulator",
+            dependencies: [
+                "DBus", "Futures", "Reactor", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "bluecap",
             dependencies: [

@@ -62,6 +62,38 @@ extension Simulator {
     }
 }
 
+extension Simulator {
+    /// A peripheral notifies `count` values as fast as the bus, or the socket that somebody has acquired, carries them.
+    ///
+    /// Each value is its number from 0 on, little-endian, with zeros up to `size` bytes. Never more is under way than has
+    /// been taken, so memory stays flat, nothing is lost, and nothing overtakes anything. Without a subscription the
+    /// values go nowhere.
+    ///
+    /// - Parameters:
+    ///   - count: how many values.
+    ///   - size: how long each is, in bytes, at least 1; what does not fit the link's packets is cut.
+    ///   - finished: called on the simulator's loop when the last one has been taken; not at all when the daemon dies or
+    ///     the simulator ends before.
+    public func simulateNotifications(
+        count: Int, size: Int, of address: VirtualAddress, characteristic: AttributeSelector,
+        finished: @escaping @Sendable () -> Void = {}
+    ) {
+        let flood = NotificationFlood(
+            address: address, characteristic: characteristic, size: size, count: count, finished: finished)
+        stage.loop.post { [weak stage] in stage?.flood(flood) }
+    }
+}
+
+/// A flood of notifications under way.
+struct NotificationFlood: Sendable {
+    let address: VirtualAddress
+    let characteristic: AttributeSelector
+    let size: Int
+    let count: Int
+    let finished: @Sendable () -> Void
+    var position = 0
+}
+
 /// A flood under way.
 struct Flood: Sendable {
     /// One of each peripheral, to be varied.
@@ -87,6 +119,29 @@ struct Flood: Sendable {
 }
 
 extension Stage {
+    /// The next notifications, when those before have been taken. On the loop.
+    func flood(_ flood: NotificationFlood) {
+        guard flood.position < flood.count else { return flood.finished() }
+        let end = min(flood.count, flood.position + 128)
+        decide { simulation in
+            guard let found = simulation.air.peers[flood.address]?.table.characteristic(flood.characteristic) else {
+                return
+            }
+            for number in flood.position..<end {
+                let value = NotificationSource.number(number, size: flood.size)
+                simulation.air.notify(found.handle, value, at: flood.address)
+            }
+        }
+        var rest = flood
+        rest.position = end
+        let next = rest
+        loop.post { [weak self] in
+            self?.whenDrained { stage in
+                stage.whenSocketsDrained { [weak stage] in stage?.flood(next) }
+            }
+        }
+    }
+
     private func whenDrained(_ work: @escaping @Sendable (Stage) -> Void) {
         wire.withLock { $0.connection }?.whenDrained { [weak self] in
             if let self { work(self) }

@@ -25,14 +25,15 @@ extension Stage {
     }
 
     func leaveBus() {
-        let (connection, watches) = wire.withLock { wire in
+        let (connection, watches, sockets) = wire.withLock { wire in
             defer {
                 wire.connection = nil
                 wire.watches = [:]
                 wire.calls = [:]
             }
-            return (wire.connection, wire.watches)
+            return (wire.connection, wire.watches, wire.takeSockets())
         }
+        for socket in sockets { socket.watch.cancel() }
         withExtendedLifetime(watches) {}
         connection?.close()
     }

@@ -12,6 +12,15 @@ final class Stage: Sendable {
         var callNumber: UInt64 = 0
         var watches: [String: Subscription] = [:]
         var timer: (id: TimerID, deadline: TimeInterval)?
+        var sockets: [SocketID: PeerSocket] = [:]
+        /// Told when all sockets have taken what was for them.
+        var socketWaiters: [@Sendable () -> Void] = []
+
+        /// The sockets, which are closed when the caller lets go of them.
+        mutating func takeSockets() -> [PeerSocket] {
+            defer { sockets = [:] }
+            return Array(sockets.values)
+        }
     }
 
     struct Shared {
@@ -30,6 +39,8 @@ final class Stage: Sendable {
     private let quantum: TimeInterval
     let shared: Locked<Shared>
     let wire = Locked(Wire())
+    /// For what clients write; used on the loop.
+    let packetBuffer = PacketBuffer(packetSize: 1024)
     /// Told whenever something was done, for those who wait for it.
     private let changes = NSCondition()
 
@@ -71,10 +82,11 @@ final class Stage: Sendable {
     /// Leaves the bus for good.
     func end() {
         shared.withLock { $0.hasEnded = true }
-        let (connection, watches, timer) = wire.withLock { wire in
+        let (connection, watches, timer, sockets) = wire.withLock { wire in
             defer { wire = Wire() }
-            return (wire.connection, wire.watches, wire.timer)
+            return (wire.connection, wire.watches, wire.timer, wire.takeSockets())
         }
+        if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer { loop.cancel(timer.id) }
         withExtendedLifetime(watches) {}
         connection?.close()
@@ -159,13 +171,16 @@ final class Stage: Sendable {
             guard let verdict = question.ask() else { return }
             let now = seconds
             decide { $0.take(verdict, now: now) }
+        case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu, replyDelay: replyDelay)
+        case .transmit(let id, let bytes): transmit(bytes, to: id)
+        case .closeSocket(let id): closeSocket(id)
         case .order: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()
         }
     }
 
-    private func answerCall(
+    func answerCall(
         _ call: CallID, after delay: TimeInterval, _ answer: @escaping @Sendable (Message) -> Message
     ) {
         let (connection, message) = wire.withLock { ($0.connection, $0.calls.removeValue(forKey: call)) }

@@ -48,14 +48,14 @@ final class LinkTests: XCTestCase {
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
     }
 
-    func testWhoIsNotThereIsTriedForTwentySeconds() {
+    func testWhoIsNotThereIsTriedForFortySeconds() {
         let (simulator, client) = scene()
         simulator.remove(GattCast.strap.address)
         let begin = simulator.seconds
         XCTAssertEqual(
             client.error(of: "Connect", on: device, at: GattCast.path),
             DBusError(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
-        XCTAssertEqual(simulator.seconds - begin, 20, accuracy: 0.01)
+        XCTAssertEqual(simulator.seconds - begin, 40, accuracy: 0.01)
     }
 
     func testWhoComesInTimeIsConnectedTo() {

@@ -125,6 +125,8 @@ extension Request {
         switch member {
         case "StartNotify": return .startNotify(key)
         case "StopNotify": return .stopNotify(key)
+        case "AcquireNotify": return .acquireNotify(key)
+        case "AcquireWrite": return .acquireWrite(key)
         case "ReadValue":
             let options = reader.attributeOptions()
             return .readValue(key, offset: options.offset)

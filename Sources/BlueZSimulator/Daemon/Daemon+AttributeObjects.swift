@@ -57,8 +57,8 @@ extension RemoteCharacteristic {
         case .value: .bytes(value)
         case .notifying: laid.canNotify ? .bool(isNotifying) : nil
         case .flags: .strings(CharacteristicFlag.allCases.filter(laid.flags.contains).map(\.rawValue))
-        case .writeAcquired: laid.flags.contains(.writeWithoutResponse) ? .bool(false) : nil
-        case .notifyAcquired: laid.flags.contains(.notify) ? .bool(false) : nil
+        case .writeAcquired: laid.flags.contains(.writeWithoutResponse) ? .bool(writeSocket?.id != nil) : nil
+        case .notifyAcquired: laid.flags.contains(.notify) ? .bool(notifySocket?.id != nil) : nil
         case .mtu: mtu.map { .uint16(UInt16($0)) }
         }
     }

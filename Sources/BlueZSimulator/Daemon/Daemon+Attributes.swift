@@ -8,7 +8,7 @@ extension Daemon {
         guard links[key.device] != nil else { throw .notConnected }
         if let reading = reading(key) {
             // Who asks for the same gets the same answer.
-            guard reading.offset == offset else { throw .inProgress }
+            guard reading.offset == offset else { throw .underWay }
             return setReading(key) { $0?.calls.append(call) }
         }
         guard let handle = valueHandle(key) else { throw .failed("Failed to send read request") }
@@ -42,13 +42,15 @@ extension Daemon {
         setReading(key) { $0 = nil }
         switch result {
         case .bytes(let bytes):
-            // Kept from the offset on, told, and answered as a whole, with what was known of the part before it.
+            // Kept from the offset on and told as a whole, with what was known of the part before it.
             let known = value(of: key)
             var value = Array(known.prefix(operation.offset))
             value += Array(repeating: 0, count: operation.offset - value.count) + bytes
             setValue(value, of: key)
-            for call in operation.calls { reply(call, .values([.bytes(value)])) }
+            for call in operation.calls { reply(call, .values([.bytes(bytes)])) }
         case .error(let code):
+            // BlueZ stores what came before the end that it did not find.
+            if code == ATTError.invalidOffset { setValue(value(of: key), of: key) }
             for call in operation.calls { fail(call, .attribute(code)) }
         }
     }
@@ -87,7 +89,8 @@ extension Daemon {
             return try writeDescriptor(key, bytes, offset: offset, call: call)
         }
         guard let characteristic = tables[key.device]?.characteristics[key.handle] else { throw .doesNotExist }
-        guard characteristic.writing == nil else { throw .inProgress }
+        guard characteristic.writeSocket == nil else { throw .notPermitted("Write acquired") }
+        guard characteristic.writing == nil else { throw .underWay }
         let kind = try writeType(type, offset: offset, of: characteristic.laid)
         let id = nextRequest()
         let request = AttributeRequest(
@@ -126,10 +129,10 @@ extension Daemon {
         _ key: AttributeKey, _ bytes: [UInt8], offset: Int, call: CallID
     ) throws(DaemonError) {
         guard let descriptor = tables[key.device]?.descriptors[key.handle] else { throw .doesNotExist }
-        guard descriptor.writing == nil else { throw .inProgress }
+        guard descriptor.writing == nil else { throw .underWay }
         // Subscriptions are made by StartNotify alone.
         guard descriptor.laid.uuid != AttributeTable.configuration else {
-            throw .bluez("NotPermitted", "Write not permitted")
+            throw .notPermitted("Write not permitted")
         }
         let id = nextRequest()
         tables[key.device]?.descriptors[key.handle]?.writing = id
@@ -174,6 +177,8 @@ extension Daemon {
         case .write(let handle, let call): writeAnswered(AttributeKey(device: key, handle: handle), call, result)
         case .subscribe(let handle, let owner, let call):
             subscribed(AttributeKey(device: key, handle: handle), owner: owner, call: call, result)
+        case .acquire(let handle, let owner, let call):
+            acquired(AttributeKey(device: key, handle: handle), owner: owner, call: call, result)
         case .unsubscribe: break
         }
     }

@@ -65,6 +65,7 @@ extension Daemon {
         alarms.remove(.forget(key))
         outbox.changed(.device(.connected), of: .device(key))
         reply(call)
+        rearmSubscriptions(of: key)
         order(.discover(key))
     }
 
@@ -101,10 +102,12 @@ extension Daemon {
         // What was advertised before the link is forgotten with it.
         devices[key]?.uuids = []
         outbox.changed(.device(.connected), of: .device(key))
+        closeSockets(of: key)
+        exported(key)
         forgetLater(key)
-        guard let call = removals.removeValue(forKey: key) else { return }
+        guard let calls = removals.removeValue(forKey: key) else { return }
+        for call in calls { reply(call) }
         remove(key)
-        for call in call { reply(call) }
     }
 
     /// A temporary device has its half minute again.

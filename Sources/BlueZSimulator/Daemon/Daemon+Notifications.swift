@@ -5,8 +5,9 @@ extension Daemon {
     mutating func startNotify(_ key: AttributeKey, by client: String, call: CallID) throws(DaemonError) {
         guard let characteristic = characteristic(key) else { throw .doesNotExist }
         guard characteristic.laid.canNotify else { throw .notSupported }
+        guard characteristic.notifySocket == nil else { throw .notPermitted("Notify acquired") }
         if let session = characteristic.clients.first(where: { $0.owner == client }) {
-            guard session.isArmed else { throw .inProgress }
+            guard session.isArmed else { throw .underWay }
             return reply(call)
         }
         let isConnected = links[key.device] != nil
@@ -26,9 +27,10 @@ extension Daemon {
     }
 
     /// A client's session goes, with its wish or with its connection.
-    private mutating func leave(_ client: String, _ key: AttributeKey) {
+    mutating func leave(_ client: String, _ key: AttributeKey) {
         change(key) { $0.clients.removeAll { $0.owner == client } }
         countSubscriber(client, -1)
+        closeNotifySocket(key)
         guard let characteristic = characteristic(key), !characteristic.clients.contains(where: \.isArmed) else {
             return
         }
@@ -65,7 +67,7 @@ extension Daemon {
         configure(key, bits: characteristic.laid.flags.contains(.notify) ? 1 : 2, purpose)
     }
 
-    private mutating func configure(_ key: AttributeKey, bits: UInt8, _ purpose: HostRequest) {
+    mutating func configure(_ key: AttributeKey, bits: UInt8, _ purpose: HostRequest) {
         send(
             purpose,
             AttributeRequest(id: nextRequest(), kind: .configure(characteristic: key.handle, bits: bits)), key.device)
@@ -121,7 +123,12 @@ extension Daemon {
     /// the bus sees it twice.
     mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey) {
         let key = AttributeKey(device: device, handle: handle)
-        for client in characteristic(key)?.clients ?? [] where client.isArmed { setValue(bytes, of: key) }
+        guard let characteristic = characteristic(key) else { return }
+        switch characteristic.notifySocket {
+        case .open(let socket): effects.append(.transmit(socket, bytes))
+        case .pending: break
+        case nil: for client in characteristic.clients where client.isArmed { setValue(bytes, of: key) }
+        }
     }
 
     // MARK: Steps

@@ -2,48 +2,69 @@ import Foundation
 
 /// The table of a connected device: from discovery to objects on the bus.
 extension Daemon {
-    /// Discovery has ended, well or not: BlueZ calls the services resolved in both cases. Their UUIDs are all told at
-    /// once; the objects come after that, one by one, deeper ones after their parents.
+    /// Discovery has ended, well or not: BlueZ calls the services resolved in both cases.
+    ///
+    /// What is not there any more goes first. Then the UUIDs of all services are told, and that they are resolved; the new
+    /// objects come after that, one by one, deeper ones after their parents. Of a device whose table BlueZ has kept on
+    /// disk, from before it was started, the objects come first.
     mutating func discovered(_ services: [AttributeTable.Service], _ identity: AirIdentity, of key: DeviceKey) {
         guard links[key] != nil, let device = devices[key] else { return }
-        let wasResolved = device.areServicesResolved
-        let uuids = Set(services.filter(\.isPrimary).map(\.uuid)).sorted()
-        if !services.isEmpty, device.gattUUIDs != uuids {
-            devices[key]?.gattUUIDs = uuids
-            outbox.changed(.device(.uuids), of: .device(key))
+        let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
+        let isAddition = take(services, of: key)
+        if !services.isEmpty {
+            devices[key]?.storedServices = services
+            let uuids = Set(services.filter(\.isPrimary).map(\.uuid)).sorted()
+            if device.gattUUIDs != uuids {
+                devices[key]?.gattUUIDs = uuids
+                outbox.changed(.device(.uuids), of: .device(key))
+            }
         }
-        devices[key]?.areServicesResolved = true
-        if !wasResolved { outbox.changed(.device(.servicesResolved), of: .device(key)) }
+        links[key]?.resolvesAfterExport = isStored
+        if !isStored { resolve(key, repeating: isAddition) }
         if let name = identity.name, name != device.name, !services.isEmpty {
             devices[key]?.name = name
             outbox.changed(.device(.name), of: .device(key))
             if device.alias == nil { outbox.changed(.device(.alias), of: .device(key)) }
         }
         flush()
-        take(services, of: key)
-        rearmSubscriptions(of: key)
+        exportNext(of: key)
     }
 
-    /// Objects of services that are as before stay; what has changed goes and comes again.
-    private mutating func take(_ services: [AttributeTable.Service], of key: DeviceKey) {
+    private mutating func resolve(_ key: DeviceKey, repeating: Bool) {
+        guard let device = devices[key], !device.areServicesResolved || repeating else { return }
+        devices[key]?.areServicesResolved = true
+        outbox.changed(.device(.servicesResolved), of: .device(key))
+    }
+
+    /// Objects of services that are as before stay; what has changed goes, and will come again. Gives whether anything
+    /// will.
+    private mutating func take(_ services: [AttributeTable.Service], of key: DeviceKey) -> Bool {
         let before = tables[key]?.services ?? []
         for service in before where !services.contains(service) { hide(service, of: key) }
-        var table = tables[key] ?? RemoteTable()
-        table.services = services
-        tables[key] = table
-        var unseen: [UInt16] = []
+        if tables[key] == nil { tables[key] = RemoteTable() }
+        tables[key]?.services = services
+        var isAddition = false
         for service in services where !Self.hiddenServices.contains(service.uuid) {
-            if table.order.contains(service.handle), before.contains(service) { continue }
-            let handles = adopt(service, of: key)
+            adopt(service, of: key)
+            let handles = unshown(of: service, key)
+            guard !handles.isEmpty else { continue }
+            isAddition = true
             if service.appearsAfter > 0 {
                 alarms.set(
                     .exportService(AttributeKey(device: key, handle: service.handle)), to: now + service.appearsAfter)
             } else {
-                unseen += handles
+                links[key]?.unseen += handles
             }
         }
-        links[key]?.unseen = unseen
-        exportNext(of: key)
+        return isAddition
+    }
+
+    /// The objects of a service that are not on the bus, parents first: all of a new one, and of one that was known those
+    /// that a link did not live long enough for.
+    private func unshown(of service: AttributeTable.Service, _ key: DeviceKey) -> [UInt16] {
+        let handles = [service.handle] + service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+        let shown = Set(tables[key]?.order ?? [])
+        return handles.filter { !shown.contains($0) }
     }
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it makes the kernel's.
@@ -51,24 +72,22 @@ extension Daemon {
         AttributeTable.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
     ]
 
-    /// Makes the entries of a service's objects, and gives their handles, parents first.
-    private mutating func adopt(_ service: AttributeTable.Service, of key: DeviceKey) -> [UInt16] {
-        guard let device = devices[key] else { return [] }
+    /// Makes the entries of a service's objects, where they are not there.
+    private mutating func adopt(_ service: AttributeTable.Service, of key: DeviceKey) {
+        guard let device = devices[key], let first = service.characteristics.first,
+            tables[key]?.characteristics[first.handle] == nil
+        else { return }
         let servicePath = device.path + "/service" + Self.digits(service.handle)
-        var handles = [service.handle]
         for characteristic in service.characteristics {
             let path = servicePath + "/char" + Self.digits(characteristic.handle)
             tables[key]?.characteristics[characteristic.handle] = RemoteCharacteristic(
                 laid: characteristic, path: path, servicePath: servicePath, serviceHandle: service.handle)
-            handles.append(characteristic.handle)
             for descriptor in characteristic.descriptors {
                 tables[key]?.descriptors[descriptor.handle] = RemoteDescriptor(
                     laid: descriptor, path: path + "/desc" + Self.digits(descriptor.handle), characteristicPath: path,
                     serviceHandle: service.handle)
-                handles.append(descriptor.handle)
             }
         }
-        return handles
     }
 
     static func digits(_ handle: UInt16) -> String {
@@ -79,17 +98,23 @@ extension Daemon {
     /// Shows the next object, or all of them when that takes no time.
     mutating func exportNext(of key: DeviceKey) {
         guard let link = links[key] else { return }
-        guard link.exportDelay <= 0 else {
-            if !link.unseen.isEmpty {
-                alarms.set(.export(key), to: now + link.exportDelay)
-            } else {
-                showBattery(of: key)
-            }
-            return
+        guard link.exportDelay > 0, !link.unseen.isEmpty else {
+            for handle in link.unseen { export(handle, of: key) }
+            return exportEnded(of: key)
         }
-        for handle in link.unseen { export(handle, of: key) }
+        exporting.insert(key)
+        alarms.set(.export(key), to: now + link.exportDelay)
+    }
+
+    private mutating func exportEnded(of key: DeviceKey) {
         links[key]?.unseen = []
+        flush()
+        if links[key]?.resolvesAfterExport == true {
+            links[key]?.resolvesAfterExport = false
+            resolve(key, repeating: false)
+        }
         showBattery(of: key)
+        exported(key)
     }
 
     mutating func exportDue(of key: DeviceKey) {
@@ -107,7 +132,7 @@ extension Daemon {
     /// A service that comes late, with all that it has.
     mutating func exportService(_ key: AttributeKey) {
         guard let link = links[key.device], let service = tables[key.device]?.service(key.handle) else { return }
-        let handles = [service.handle] + service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
+        let handles = unshown(of: service, key.device)
         links[key.device]?.unseen += handles
         // Otherwise the next of those before it is due anyhow.
         if link.unseen.isEmpty { exportNext(of: key.device) }
@@ -153,14 +178,9 @@ extension Daemon {
 
     // MARK: Going
 
-    /// The peer has said that its services have changed: all objects go, and what is found then comes again.
+    /// The peer has said that its services have changed: they are looked for again.
     mutating func servicesChanged(of key: DeviceKey) {
-        guard let link = links[key] else { return }
-        failRequests(of: link, at: key)
-        links[key]?.requests = [:]
-        alarms.remove(.requestTimeout(key))
-        hideServices(of: key)
-        order(.discover(key))
+        if links[key] != nil { order(.discover(key)) }
     }
 
     /// All objects below a device go.
@@ -169,6 +189,7 @@ extension Daemon {
         tables[key] = nil
         links[key]?.unseen = []
         alarms.remove(.export(key))
+        exported(key)
     }
 
     /// A service's objects go, the deepest first.
@@ -189,6 +210,16 @@ extension Daemon {
         }
         tables[key]?.order.removeAll { $0 == handle }
         for client in tables[key]?.characteristics[handle]?.clients ?? [] { countSubscriber(client.owner, -1) }
+        for socket in [
+            tables[key]?.characteristics[handle]?.notifySocket?.id,
+            tables[key]?.characteristics[handle]?.writeSocket?.id,
+        ] {
+            if let socket { effects.append(.closeSocket(socket)) }
+        }
+        // What is under way is forgotten, and its callers are never answered (`bt_gatt_client_cancel`).
+        for (id, request) in links[key]?.requests ?? [:] where request.handle == handle {
+            links[key]?.requests[id] = nil
+        }
         tables[key]?.characteristics[handle] = nil
         tables[key]?.descriptors[handle] = nil
         links[key]?.unseen.removeAll { $0 == handle }

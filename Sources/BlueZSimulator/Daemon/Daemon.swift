@@ -42,7 +42,12 @@ struct Daemon: Sendable {
     /// The time of what is being handled.
     var now: TimeInterval = 0
 
-    private var effects: [Effect] = []
+    /// Devices whose objects are being put on the bus: until that is done nobody is answered.
+    var exporting: Set<DeviceKey> = []
+    private var held: [Held] = []
+    private var socketNumber: UInt64 = 0
+
+    var effects: [Effect] = []
     private var watched: Set<String> = []
     private var sequence = 0
 
@@ -59,6 +64,12 @@ struct Daemon: Sendable {
         case exportService(AttributeKey)
     }
 
+    /// A call that came while the daemon had no time for any.
+    private enum Held {
+        case request(Request, client: String, CallID)
+        case look(Look, CallID)
+    }
+
     /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
     static let temporaryTimeout: TimeInterval = 30
 
@@ -67,6 +78,7 @@ struct Daemon: Sendable {
     /// Answers a call by a client.
     mutating func handle(_ request: Request, from client: String, call: CallID, now: TimeInterval) {
         self.now = now
+        guard exporting.isEmpty else { return held.append(.request(request, client: client, call)) }
         do throws(DaemonError) {
             if let refusal { throw refusal }
             try answer(request, from: client, call: call, now: now)
@@ -78,11 +90,25 @@ struct Daemon: Sendable {
 
     /// Answers a client that only looks.
     mutating func show(_ look: Look, call: CallID) {
+        guard exporting.isEmpty else { return held.append(.look(look, call)) }
         do throws(DaemonError) {
             if let refusal { throw refusal }
             reply(call, try answer(to: look))
         } catch {
             fail(call, error)
+        }
+    }
+
+    /// Objects have all been put on the bus, or have gone: who had to wait is answered, in turn.
+    mutating func exported(_ key: DeviceKey) {
+        guard exporting.remove(key) != nil, exporting.isEmpty else { return }
+        let calls = held
+        held = []
+        for call in calls {
+            switch call {
+            case .request(let request, let client, let call): handle(request, from: client, call: call, now: now)
+            case .look(let look, let call): show(look, call: call)
+            }
         }
     }
 
@@ -113,6 +139,9 @@ struct Daemon: Sendable {
             try writeValue(key, bytes, offset: offset, type: type, call: call)
         case .startNotify(let key): try startNotify(key, by: client, call: call)
         case .stopNotify(let key): try stopNotify(key, by: client, call: call)
+
+        case .acquireNotify(let key): try acquireNotify(key, by: client, call: call)
+        case .acquireWrite(let key): try acquireWrite(key, call: call)
 
         case .registerAgent(let path, let capability):
             try registerAgent(at: path, capability: capability, by: client, call: call)
@@ -236,6 +265,13 @@ struct Daemon: Sendable {
         links.removeAll()
         tables.removeAll()
         subscribers.removeAll()
+        exporting.removeAll()
+        held.removeAll()
+    }
+
+    mutating func nextSocket() -> SocketID {
+        socketNumber += 1
+        return SocketID(number: socketNumber)
     }
 
     mutating func refreshWatches() {

@@ -14,6 +14,8 @@ public struct DaemonError: Error, Hashable, Sendable {
     public static let notReady = bluez("NotReady", "Resource Not Ready")
     /// Busy, and also what every failure of the kernel to start or stop a scan looks like.
     public static let inProgress = bluez("InProgress", "Operation already in progress")
+    /// The same by attributes and subscriptions, which have another text for it.
+    public static let underWay = bluez("InProgress", "In Progress")
     public static let invalidArguments = bluez("InvalidArguments", "Invalid arguments in method call")
     public static let doesNotExist = bluez("DoesNotExist", "Does Not Exist")
     public static let alreadyExists = bluez("AlreadyExists", "Already Exists")
@@ -39,10 +41,10 @@ public struct DaemonError: Error, Hashable, Sendable {
     /// What an error code of the attribute protocol becomes; 0 stands for "none came".
     static func attribute(_ code: UInt8) -> DaemonError {
         switch code {
-        case ATTError.readNotPermitted: return bluez("NotPermitted", "Read not permitted")
-        case ATTError.writeNotPermitted: return bluez("NotPermitted", "Write not permitted")
+        case ATTError.readNotPermitted: return notPermitted("Read not permitted")
+        case ATTError.writeNotPermitted: return notPermitted("Write not permitted")
         case ATTError.insufficientAuthentication, ATTError.insufficientEncryption, ATTError.insufficientKeySize:
-            return bluez("NotPermitted", "Not paired")
+            return notPermitted("Not paired")
         case ATTError.invalidOffset: return bluez("InvalidArguments", "Invalid offset")
         case ATTError.invalidLength: return bluez("InvalidArguments", "Invalid Length")
         case ATTError.insufficientAuthorization: return notAuthorized
@@ -53,6 +55,8 @@ public struct DaemonError: Error, Hashable, Sendable {
             return failed("Operation failed with ATT error: 0x" + (code < 0x10 ? "0" : "") + digits)
         }
     }
+
+    static func notPermitted(_ message: String) -> DaemonError { bluez("NotPermitted", message) }
 
     static func noSuchProperty(_ name: String) -> DaemonError {
         DaemonError(name: "org.freedesktop.DBus.Error.UnknownProperty", message: "No such property '\(name)'")

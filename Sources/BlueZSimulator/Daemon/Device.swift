@@ -15,6 +15,8 @@ struct Device: Sendable {
     var uuids: [String] = []
     /// Those of its primary services, sorted, from the latest discovery.
     var gattUUIDs: [String] = []
+    /// Its table as BlueZ has it on disk.
+    var storedServices: [AttributeTable.Service] = []
     /// What the interface for batteries says; nil while it is not there.
     var batteryLevel: UInt8?
     var manufacturerData: [AdvertisingReport.ManufacturerData] = []

@@ -45,6 +45,27 @@ struct RemoteCharacteristic: Sendable {
     var reading: ReadOperation?
     /// The write under way, the only one at a time.
     var writing: UInt64?
+    /// Where notifications go in the place of signals, once somebody has acquired them.
+    var notifySocket: AcquiredSocket?
+    /// Where write commands come from.
+    var writeSocket: AcquiredSocket?
+}
+
+/// A socket that a client has acquired, or waits for.
+enum AcquiredSocket: Hashable, Sendable {
+    case pending
+    case open(SocketID)
+
+    var id: SocketID? {
+        switch self {
+        case .pending: nil
+        case .open(let id): id
+        }
+    }
+}
+
+struct SocketID: Hashable, Sendable {
+    let number: UInt64
 }
 
 /// The state behind one `org.bluez.GattDescriptor1`.
@@ -78,6 +99,8 @@ struct HostLink: Sendable {
     var exportDelay: Double
     /// Discovered objects that are not on the bus yet.
     var unseen: [UInt16] = []
+    /// Whether the services count as resolved only when all of these are.
+    var resolvesAfterExport = false
     /// What is asked of the peer and not answered, by its number.
     var requests: [UInt64: HostRequest] = [:]
 }
@@ -89,6 +112,16 @@ enum HostRequest: Hashable, Sendable {
     /// The call is nil for a subscription that comes back by itself.
     case subscribe(handle: UInt16, owner: String, call: CallID?)
     case unsubscribe(handle: UInt16)
+    case acquire(handle: UInt16, owner: String, call: CallID)
+
+    /// What it is about.
+    var handle: UInt16 {
+        switch self {
+        case .read(let handle), .write(let handle, _), .subscribe(let handle, _, _), .unsubscribe(let handle),
+            .acquire(let handle, _, _):
+            handle
+        }
+    }
 }
 
 enum ServiceProperty: String, CaseIterable, Sendable {

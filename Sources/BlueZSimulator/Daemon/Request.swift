@@ -20,6 +20,8 @@ enum Request: Sendable {
     case writeValue(AttributeKey, [UInt8], offset: Int, type: String?)
     case startNotify(AttributeKey)
     case stopNotify(AttributeKey)
+    case acquireNotify(AttributeKey)
+    case acquireWrite(AttributeKey)
 
     case registerAgent(path: String, capability: String)
     case unregisterAgent(path: String)
@@ -65,6 +67,11 @@ enum Effect: Hashable, Sendable {
     case order(AirOrder)
     /// A peripheral's behaviour is to be asked.
     case ask(Question)
+    /// A pair of sockets is made, and one of them answers the call.
+    case openSocket(SocketID, CallID, mtu: Int)
+    /// A packet goes to the client.
+    case transmit(SocketID, [UInt8])
+    case closeSocket(SocketID)
     /// A client has something here that must end with it.
     case watch(client: String)
     case unwatch(client: String)

@@ -15,12 +15,12 @@ public struct VirtualLink: Hashable, Sendable {
     public var callLatency: TimeInterval
     /// The largest packet of the attribute protocol in bytes, 23 to 517; three of them are overhead.
     public var mtu: Int
-    /// How long a connection is tried while the peripheral is not there.
+    /// How long a connection is tried while the peripheral is not there; BlueZ and its kernel take some 40 seconds.
     public var connectTimeout: TimeInterval
 
     public init(
         connectLatency: TimeInterval = 0.05, resolveLatency: TimeInterval = 0.1, exportDelay: TimeInterval = 0.001,
-        callLatency: TimeInterval = 0.005, mtu: Int = 247, connectTimeout: TimeInterval = 20
+        callLatency: TimeInterval = 0.005, mtu: Int = 247, connectTimeout: TimeInterval = 40
     ) {
         self.connectLatency = max(0, connectLatency)
         self.resolveLatency = max(0, resolveLatency)

@@ -1,0 +1,120 @@
+import DBus
+import DequeModule
+import Foundation
+import Futures
+import Glibc
+import Reactor
+
+/// Our end of a socket that a client has acquired.
+struct PeerSocket: Sendable {
+    let descriptor: OwnedDescriptor
+    let watch: Watch
+    /// What the socket had no room for. Nothing of it is lost: that is kinder than BlueZ, which drops it.
+    var waiting = Deque<[UInt8]>()
+    /// Whether it is to be closed when all has gone.
+    var isClosing = false
+}
+
+extension Stage {
+    /// Makes a pair of sockets; the call is answered with the other end.
+    func openSocket(_ id: SocketID, call: CallID, mtu: Int, replyDelay: TimeInterval) {
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+            decide { $0.daemon.socketClosed(id, now: seconds) }
+            return answerCall(call, after: replyDelay) {
+                .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "Too many open files"))
+            }
+        }
+        let ours = OwnedDescriptor(owning: ends[0])
+        let theirs = OwnedDescriptor(owning: ends[1])
+        let watch = loop.watch(ends[0], for: .readable) { [weak self] events in self?.socketReady(id, events) }
+        wire.withLock { $0.sockets[id] = PeerSocket(descriptor: ours, watch: watch) }
+        answerCall(call, after: replyDelay) { call in
+            .reply(to: call) { writer in
+                writer.descriptor(theirs.rawValue ?? -1)
+                writer.uint16(UInt16(mtu))
+            }
+        }
+    }
+
+    func transmit(_ bytes: [UInt8], to id: SocketID) {
+        wire.withLock { wire in
+            guard let place = wire.sockets.index(forKey: id) else { return }
+            wire.sockets.values[place].waiting.append(bytes)
+            guard wire.sockets.values[place].waiting.count == 1 else { return }
+            wire.sockets.values[place].flush()
+        }
+    }
+
+    func closeSocket(_ id: SocketID) {
+        let socket = wire.withLock { wire -> PeerSocket? in
+            guard wire.sockets[id]?.waiting.isEmpty == true else {
+                wire.sockets[id]?.isClosing = true
+                return nil
+            }
+            return wire.sockets.removeValue(forKey: id)
+        }
+        socket?.watch.cancel()
+        socketsMoved()
+    }
+
+    /// There is room again, or packets have come, or the other end is closed.
+    private func socketReady(_ id: SocketID, _ events: IOEvents) {
+        guard let socket = wire.withLock({ $0.sockets[id] }), let descriptor = socket.descriptor.rawValue else {
+            return
+        }
+        if events.contains(.writable) {
+            let isDone = wire.withLock { wire -> Bool in
+                wire.sockets[id]?.flush()
+                return wire.sockets[id]?.waiting.isEmpty == true
+            }
+            if isDone, socket.isClosing { return closeSocket(id) }
+            if isDone { socketsMoved() }
+        }
+        guard !events.isDisjoint(with: [.readable, .hangup, .error]) else { return }
+        var packets: [[UInt8]] = []
+        let outcome = packetBuffer.receive(descriptor) { packets.append(Array($0)) }
+        let now = seconds
+        // At the end of the stream every packet is empty.
+        if case .packets(_, let filled, _) = outcome, filled > 0 || !isHungUp(descriptor) {
+            return decide { $0.daemon.packetsCame(packets, from: id) }
+        }
+        guard outcome != .nothing else { return }
+        let closed = wire.withLock { $0.sockets.removeValue(forKey: id) }
+        closed?.watch.cancel()
+        decide { $0.daemon.socketClosed(id, now: now) }
+        socketsMoved()
+    }
+
+    /// Calls back when no packet waits for room in any socket.
+    func whenSocketsDrained(_ work: @escaping @Sendable () -> Void) {
+        wire.withLock { $0.socketWaiters.append(work) }
+        socketsMoved()
+    }
+
+    private func socketsMoved() {
+        let waiters = wire.withLock { wire -> [@Sendable () -> Void] in
+            guard wire.sockets.values.allSatisfy(\.waiting.isEmpty) else { return [] }
+            defer { wire.socketWaiters = [] }
+            return wire.socketWaiters
+        }
+        for waiter in waiters { loop.post(waiter) }
+    }
+}
+
+extension PeerSocket {
+    /// Sends what there is room for, and watches for room when there is more.
+    fileprivate mutating func flush() {
+        guard let descriptor = descriptor.rawValue else { return waiting.removeAll() }
+        while let first = waiting.first {
+            switch first.withUnsafeBytes({ sendPacket($0, to: descriptor) }) {
+            case nil: waiting.removeFirst()
+            case EAGAIN?: return watch.update([.readable, .writable])
+            // The other end is closed, which is noticed elsewhere.
+            default: waiting.removeAll()
+            }
+        }
+        watch.update(.readable)
+    }
+}
