@@ -19,8 +19,9 @@ enum OperationFailure: Hashable, Sendable {
             switch error.cause {
             case .inProgress: .busy(error)
             case .notConnected, .disconnected, .serviceGone: .linkLost
-            // `Failed` has many reasons; this sentence is what BlueZ 5.66 says without a link (src/gatt-client.c).
-            case .failed where error.message == "Not connected": .linkLost
+            // `Failed` has many reasons. These are what BlueZ 5.66 says without a link, and when it falls before the
+            // peer has answered (src/gatt-client.c).
+            case .failed where error.message == "Not connected" || error.message == "Operation failed": .linkLost
             case .unknownObject, .unknownMethod: .invalidated
             case .noReply: .timedOut
             default: .refused(error)

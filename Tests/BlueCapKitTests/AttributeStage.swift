@@ -1,0 +1,134 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import XCTest
+
+/// A manager beside a simulator in virtual time, with one peripheral that it has found.
+final class AttributeStage {
+    static let address: VirtualAddress = "C0:00:00:00:00:01"
+
+    let simulator = Simulator.inProcess(room: .empty)
+    private(set) var manager: CentralManager?
+    let peripheral: Peripheral
+
+    init(
+        _ services: [VirtualService], link: VirtualLink = VirtualLink(), behavior: (any PeripheralBehavior)? = nil,
+        profiles: ProfileManager? = nil
+    ) throws {
+        let virtual = VirtualPeripheral(
+            Self.address, addressType: .random, advertisement: Advertisement(localName: "Strap"), interval: 0.1,
+            services: services, link: link)
+        if let behavior {
+            simulator.add(virtual, behavior: behavior)
+        } else {
+            simulator.add(virtual)
+        }
+        let manager = CentralManager(
+            profileManager: profiles, options: [CentralManagerOptionBusAddressKey: simulator.address])
+        self.manager = manager
+        let simulator = simulator
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let scan = manager.startScanning()
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        peripheral = try XCTUnwrap(manager.peripherals.first)
+        withExtendedLifetime(scan) {}
+    }
+
+    func endManager() { manager = nil }
+
+    /// Connects, and waits until the link is up.
+    func connect(file: StaticString = #filePath, line: UInt = #line) {
+        peripheral.connect()
+        XCTAssertTrue(simulator.advance(until: { isLinked }, limit: 30), "no link", file: file, line: line)
+    }
+
+    var isLinked: Bool { peripheral.state == .connected }
+
+    /// Connects and discovers all there is.
+    func explore(file: StaticString = #filePath, line: UInt = #line) throws {
+        connect(file: file, line: line)
+        let services: Future<Peripheral> = peripheral.discoverAllServices()
+        try wait(services, file: file, line: line)
+        for service in peripheral.services {
+            let characteristics: Future<Service> = service.discoverAllCharacteristics()
+            try wait(characteristics, file: file, line: line)
+        }
+    }
+
+    /// Lets virtual time pass until the future is complete, and gives its outcome.
+    @discardableResult
+    func wait<T>(
+        _ future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> T {
+        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: limit), "never", file: file, line: line)
+        switch try XCTUnwrap(future.result, file: file, line: line) {
+        case .success(let value): return value
+        case .failure(let error): throw error
+        }
+    }
+
+    /// The error that the future fails with.
+    func failure<T>(
+        of future: Future<T>, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
+    ) -> (any Error)? {
+        do {
+            try wait(future, limit: limit, file: file, line: line)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func characteristic(
+        _ uuid: String, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> Characteristic {
+        try XCTUnwrap(
+            peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: uuid)) }.first, file: file,
+            line: line)
+    }
+}
+
+/// A peripheral whose answers a test chooses; the first that is set for an attribute's UUID is given.
+final class ChosenAnswers: PeripheralBehavior {
+    private let state = Locked(State())
+
+    private struct State {
+        var reads: [String: [AttributeAnswer]] = [:]
+        var writes: [String: [AttributeAnswer]] = [:]
+        var written: [[UInt8]] = []
+    }
+
+    /// What was written to anything, in the order in which it came.
+    var written: [[UInt8]] { state.withLock { $0.written } }
+
+    func answerReads(of uuid: String, _ answers: AttributeAnswer...) {
+        state.withLock { $0.reads[CBUUID(string: uuid).fullUUIDString] = answers }
+    }
+
+    func answerWrites(to uuid: String, _ answers: AttributeAnswer...) {
+        state.withLock { $0.writes[CBUUID(string: uuid).fullUUIDString] = answers }
+    }
+
+    func read(
+        _ attribute: VirtualAttribute, of peripheral: VirtualPeripheral, value: [UInt8], at seconds: TimeInterval
+    ) -> AttributeAnswer {
+        state.withLock { state in
+            let key = (attribute.descriptor ?? attribute.characteristic).uppercased()
+            guard state.reads[key]?.isEmpty == false else { return .value(value) }
+            return state.reads[key]?.removeFirst() ?? .value(value)
+        }
+    }
+
+    func write(
+        _ bytes: [UInt8], to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, type: VirtualWriteType,
+        at seconds: TimeInterval
+    ) -> AttributeAnswer {
+        state.withLock { state in
+            let key = (attribute.descriptor ?? attribute.characteristic).uppercased()
+            state.written.append(bytes)
+            guard state.writes[key]?.isEmpty == false else { return .done }
+            return state.writes[key]?.removeFirst() ?? .done
+        }
+    }
+}
