@@ -27,12 +27,12 @@ test: dependencies-build dependencies-test python ## Run all tests but the radio
 	swift build --build-tests
 	swift test --skip-build $(OFF_AIR) 2>&1 | Scripts/count-tests
 
-radio-test: dependencies-build dependencies-radio ## Run the radio tests beside a real bluetoothd, in a machine with virtual radios
+radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd, in a machine with virtual radios
 	Tests/RadioLab/radio-lab --prepare
 	swift build --build-tests
 	Scripts/radio-tests 2>&1 | Scripts/count-tests
 
-radio-self-test: dependencies-radio ## Check the radio lab itself
+radio-self-test: dependencies-radio python ## Check the radio lab itself
 	Tests/RadioLab/self-test
 
 lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
@@ -76,7 +76,7 @@ docs: dependencies-build ## Build the documentation of the public modules, warni
 
 ##@ Keep house
 
-python: $(PYTHON) ## Put a Python with bleak and dbusmock into .build/python
+python: $(PYTHON) ## Put a Python with bleak, bluez-peripheral and dbusmock into .build/python
 $(PYTHON): Scripts/python-packages.txt
 	Scripts/dependencies test
 	/usr/bin/python3 -m venv --clear --system-site-packages .build/python

@@ -1,0 +1,209 @@
+"""The radio lab's peripheral: a GATT server made with bluez-peripheral (PyPI), which shares no line with BlueCap.
+
+Usage: peripheral.py DESCRIPTION ADAPTER-ADDRESS STATE-DIRECTORY
+
+Started by bin/radio-peripheral, where the description and the orders are explained. Registers each application of
+the description on a path of its own, one after the other; advertises; writes the port on which it takes orders to
+STATE-DIRECTORY/port; and lives until it is killed.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+
+from bluez_peripheral.adapter import Adapter
+from bluez_peripheral.advert import Advertisement
+from bluez_peripheral.gatt.characteristic import CharacteristicFlags, characteristic
+from bluez_peripheral.gatt.descriptor import DescriptorFlags, descriptor
+from bluez_peripheral.gatt.service import Service, ServiceCollection
+from bluez_peripheral.util import get_message_bus
+from dbus_fast import DBusError, Message, MessageType
+
+
+def flags(kind, names):
+    """The flags of a kind by the names that BlueZ gives them, such as write-without-response."""
+    result = kind.INVALID
+    for name in names:
+        result |= kind[name.upper().replace("-", "_")]
+    return result
+
+
+class Value:
+    """What an attribute holds and how it answers; everything that happens to it is written to the journal."""
+
+    def __init__(self, journal, key, data):
+        self.journal, self.key, self.data = journal, key, bytearray(data)
+        self.refusals = {}
+
+    async def answer(self, what):
+        """Refuses, or never answers, where it was told so."""
+        if what in self.refusals:
+            name, text = self.refusals[what]
+            if name == "never":
+                await asyncio.Event().wait()
+            raise DBusError(name, text)
+
+    async def read(self, _service, options):
+        self.journal.append(f"read {self.key} {options.offset}")
+        await self.answer("read")
+        return bytes(self.data[options.offset :])
+
+    async def write(self, _service, data, options):
+        self.journal.append(f"write {self.key} {options.offset} {bytes(data).hex()}")
+        await self.answer("write")
+        self.data[options.offset :] = bytes(data)
+
+
+class LabCharacteristic(characteristic):
+    """A characteristic that writes down who subscribes."""
+
+    def __init__(self, value, uuid, names):
+        self.value = value
+        super().__init__(uuid, flags(CharacteristicFlags, names))
+        self(value.read, value.write)
+
+    # bluez-peripheral keeps the subscription in `_notify`, and sets it wherever that changes.
+    @property
+    def _notify(self):
+        return self.__dict__.get("subscribed", False)
+
+    @_notify.setter
+    def _notify(self, subscribed):
+        if self._notify != subscribed:
+            self.value.journal.append(f"{'subscribed' if subscribed else 'unsubscribed'} {self.value.key}")
+        self.__dict__["subscribed"] = subscribed
+
+
+class Peripheral:
+    def __init__(self, description, address):
+        self.description, self.address = description, address
+        self.journal, self.values, self.characteristics = [], {}, {}
+        self.applications = [self.application(services) for services in description["applications"]]
+        self.advertisement = None
+
+    def value(self, item, key):
+        made = Value(self.journal, item.get("key", key), bytes.fromhex(item.get("value", "")))
+        self.values[made.key] = made
+        return made
+
+    def application(self, services):
+        return ServiceCollection([self.service(entry) for entry in services])
+
+    def service(self, entry):
+        made = Service(entry["uuid"], entry.get("primary", True))
+        for item in entry.get("characteristics", []):
+            value = self.value(item, item["uuid"])
+            above = LabCharacteristic(value, item["uuid"], item["flags"])
+            self.characteristics[value.key] = above
+            for below in item.get("descriptors", []):
+                held = self.value(below, f"{value.key}/{below['uuid']}")
+                descriptor(below["uuid"], above, flags(DescriptorFlags, below.get("flags", ["read"])))(
+                    held.read, held.write
+                )
+            made.add_characteristic(above)
+        return made
+
+    async def begin(self):
+        self.bus = await get_message_bus()
+        for adapter in await Adapter.get_all(self.bus):
+            if await adapter.get_address() == self.address:
+                self.adapter = adapter
+        for number in range(len(self.applications)):
+            await self.order_register(number)
+        await self.order_advertise()
+
+    async def take_orders(self, reader, writer):
+        while words := (await reader.readline()).decode().split():
+            try:
+                order = getattr(self, "order_" + words[0].replace("-", "_"))
+                answer = [*(await order(*words[1:]) or []), "ok"]
+            except Exception as error:  # pylint: disable=broad-except  # whatever it is, the test has to read it
+                answer = [f"failed: {error!r}"]
+            writer.write(("\n".join(answer) + "\n").encode())
+            await writer.drain()
+        writer.close()
+
+    # --- Orders ---
+
+    async def order_register(self, number):
+        path = f"/radio_lab/application{number}"
+        await self.applications[int(number)].register(self.bus, path=path, adapter=self.adapter)
+
+    async def order_unregister(self, number):
+        await self.applications[int(number)].unregister()
+
+    async def order_advertise(self):
+        self.advertisement = Advertisement(
+            self.description["name"],
+            self.description.get("advertised", []),
+            appearance=0,
+            manufacturer_data={int(key, 16): bytes.fromhex(value)
+                               for key, value in self.description.get("manufacturer", {}).items()},
+        )
+        await self.advertisement.register(self.bus, adapter=self.adapter)
+
+    async def order_silence(self):
+        await self.advertisement.unregister()
+
+    async def order_drop(self):
+        """Ends every link of the adapter."""
+        objects = await self.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
+        for path, interfaces in objects.body[0].items():
+            device = interfaces.get("org.bluez.Device1")
+            if device and device["Connected"].value and path.startswith(self.adapter._proxy.path + "/"):
+                await self.call(path, "org.bluez.Device1", "Disconnect")
+
+    async def call(self, path, interface, member):
+        answer = await self.bus.call(
+            Message(destination="org.bluez", path=path, interface=interface, member=member)
+        )
+        if answer.message_type == MessageType.ERROR:
+            raise DBusError(answer.error_name, str(answer.body))
+        return answer
+
+    async def order_value(self, key, new=None):
+        if new is not None:
+            self.values[key].data[:] = bytes.fromhex(new)
+        return [self.values[key].data.hex()]
+
+    async def order_notify(self, key, *values):
+        for value in values:
+            self.characteristics[key].changed(bytes.fromhex(value))
+
+    async def order_count(self, key, count, size, pause):
+        begun = time.monotonic()
+        for number in range(int(count)):
+            self.characteristics[key].changed(number.to_bytes(4, "big") + bytes(int(size) - 4))
+            await asyncio.sleep(float(pause))
+        return [f"{time.monotonic() - begun:.3f}"]
+
+    async def order_subscribed(self, key):
+        return ["yes" if self.characteristics[key]._notify else "no"]
+
+    async def order_refuse(self, key, what, name, *text):
+        self.values[key].refusals[what] = (name, " ".join(text))
+
+    async def order_allow(self, key, what):
+        self.values[key].refusals.pop(what, None)
+
+    async def order_journal(self):
+        taken = list(self.journal)
+        self.journal.clear()
+        return taken
+
+
+async def main():
+    path, address, state = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        peripheral = Peripheral(json.load(file), address)
+    await peripheral.begin()
+    server = await asyncio.start_server(peripheral.take_orders, "127.0.0.1", 0)
+    with open(f"{state}/port.new", "w", encoding="ascii") as file:
+        file.write(f"{server.sockets[0].getsockname()[1]}\n")
+    os.rename(f"{state}/port.new", f"{state}/port")  # so that nobody reads half of it
+    await server.serve_forever()
+
+
+asyncio.run(main())
