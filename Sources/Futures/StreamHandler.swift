@@ -104,13 +104,15 @@ package final class StreamLink<T> {
 
     var stream: FutureStream<T> { holder }
 
-    /// A stream that has no handler and that nobody holds will never be looked at: it need not keep anything.
-    ///
-    /// Asked on one thread at a time.
+    /// A stream that has no handler and that nobody holds will never be looked at: it need not keep anything. This is to
+    /// be asked of a stream without a handler.
     @usableFromInline
-    package func isForgotten() -> Bool {
+    func isForgotten() -> Bool {
         isKnownUniquelyReferenced(&holder)
     }
+
+    /// Whether nobody will ever look at the stream. Asked on one thread at a time.
+    package func isAbandoned() -> Bool { !stream.isWatched && isForgotten() }
 
     @inlinable @inline(__always)
     func send(_ element: Try<T>) {

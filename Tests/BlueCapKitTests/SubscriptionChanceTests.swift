@@ -35,7 +35,7 @@ final class SubscriptionChanceTests: XCTestCase {
 
         private mutating func randomEvent() -> SubscriptionMachine.Event {
             let transport: NotificationTransport = Bool.random(using: &generator) ? .signals : .socket
-            switch UInt8.random(in: 0..<13, using: &generator) {
+            switch UInt8.random(in: 0..<14, using: &generator) {
             case 0, 1: return .startAsked(newID(), transport)
             case 2: return .stopAsked(newID())
             case 3: return .linkWentDown(.disconnected, canCall: Bool.random(using: &generator))
@@ -44,6 +44,7 @@ final class SubscriptionChanceTests: XCTestCase {
             case 7: return openSockets.first.map { .socketClosed($0) } ?? .notifyingChanged(false)
             case 8: return .fired(Bool.random(using: &generator) ? .confirmation : .interruption)
             case 9: return Bool.random(using: &generator) ? .attributeRemoved : .invalidated
+            case 10: return .linkWentUp
             default: return unanswered.isEmpty ? .attributesReady : answer()
             }
         }

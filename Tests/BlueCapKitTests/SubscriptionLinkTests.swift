@@ -230,8 +230,30 @@ final class SubscriptionLinkTests: XCTestCase {
     func testAnAttributeThatIsRemovedAndReturnsIsSubscribedToAgain() {
         turnOn(.socket)
         XCTAssertEqual(event(.attributeRemoved), [.closeSocket(call(1)), .closeGate])
-        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .invalidated)])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [])
         XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: true), .acquire(call(2))])
+        XCTAssertEqual(event(.startReplied(call(2), isNotifying: false)), [.markGap, .settle(id(1), nil)])
+    }
+
+    func testWhatIsAskedBeforeTheTableIsReadWaitsForIt() {
+        machine = SubscriptionMachine(isReady: false)
+        XCTAssertEqual(event(.linkWentUp), [])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [])
+        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+    }
+
+    func testWhatWaitsForATableWithoutTheAttributeIsInvalid() {
+        machine = SubscriptionMachine(isReady: false)
+        _ = event(.linkWentUp)
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(event(.invalidated), [.settle(id(1), .invalidated), .finish(.invalidated)])
+    }
+
+    func testWhatWaitsForTheTableFailsWithTheLink() {
+        machine = SubscriptionMachine(isReady: false)
+        _ = event(.linkWentUp)
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(event(lost), [.settle(id(1), .link(.disconnected))])
     }
 
     func testAnAttributeThatIsRemovedWhileStartingLeavesTheAnswerToTheDaemon() {

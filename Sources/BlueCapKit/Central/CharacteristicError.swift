@@ -28,6 +28,11 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     case writeFailed(BusFailure)
     /// The peripheral, or `bluetoothd` for it, refused the subscription.
     case notifyFailed(BusFailure)
+    /// Another program has this characteristic's notifications to itself, or it cannot be had alone since another program
+    /// is subscribed.
+    case acquiredByOther(BusFailure)
+    /// The subscription was not confirmed in time.
+    case notifyTimeout
     /// Values may have been missed here: the subscription was interrupted, and goes on.
     case notificationsInterrupted
 }
@@ -65,6 +70,11 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
             "The write was refused (\(failure)).\(failure.advice)"
         case .notifyFailed(let failure):
             "The subscription was refused (\(failure)).\(failure.advice)"
+        case .acquiredByOther(let failure):
+            "Another program uses this characteristic (\(failure)): end it, or try again later; "
+                + "over signals several programs can be subscribed."
+        case .notifyTimeout:
+            "The peripheral did not confirm the subscription in time."
         case .notificationsInterrupted:
             "The subscription was interrupted and goes on; values may have been missed."
         }

@@ -55,8 +55,20 @@ struct AttributeState {
     /// Services that the device names, and BlueZ was seen not to export; nobody waits for them again.
     private var unexported: Set<CBUUID> = []
 
+    /// Why the link went that was lost last.
+    private(set) var linkFailure = OperationFailure.linkLost
+
     /// Whether the table is known to hold.
     var isReady: Bool { discovery.isReady }
+    var hasLink: Bool { discovery.hasLink }
+
+    /// What BlueZ calls an attribute; `nil` while it has no object on a link.
+    func key(of id: AttributeID) -> AttributeKey? {
+        guard let device, let record = table[id], record.isPresent, let handle = record.handle.attHandle else {
+            return nil
+        }
+        return AttributeKey(device: device, handle: handle)
+    }
 
     // MARK: The link
 
@@ -75,6 +87,7 @@ struct AttributeState {
     /// The link is gone, or nothing may be done on it any more. Whatever anybody waits for fails.
     mutating func linkDown(_ failure: OperationFailure) -> Effects {
         guard discovery.hasLink else { return [] }
+        linkFailure = failure
         device = nil
         return perform(discovery.event(.linkLost), linkFailure: failure) + perform(lanes.fail(failure))
     }
@@ -117,6 +130,9 @@ struct AttributeState {
         guard let id = table.id(at: handle) else { return }
         table.update(id) { $0.value = value }
     }
+
+    /// A value of a characteristic that we are subscribed to.
+    mutating func notified(_ id: AttributeID, _ value: Data) { table.update(id) { $0.value = value } }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
         guard let id = table.id(at: handle) else { return }
@@ -208,7 +224,7 @@ struct AttributeState {
             timed.remove(id)
             guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
             return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
-        case .connection: return []
+        case .connection, .subscription: return []
         }
     }
 

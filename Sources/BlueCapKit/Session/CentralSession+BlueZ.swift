@@ -84,6 +84,8 @@ extension CentralSession: BlueZObserver {
     }
 
     func batchEnded() {
+        // What was notified before the link fell, before word of that.
+        deliverNotifications()
         let mustDrain = core.withLock { core in
             core.batchTime = nil
             return core.mustWake()

@@ -14,26 +14,34 @@ extension CentralSession {
     func attributeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .attributeAdded(let attribute, _):
-            tell(attribute, in: tree) { $0.objectCame() }
+            tell(attribute, in: tree) { $0.attributes.objectCame() }
         case .attributeRemoved(let attribute, _):
-            tell(attribute, in: tree) { $0.objectWent(AttributeHandle(attribute.handle)) }
+            tell(attribute, in: tree) { $0.attributes.objectWent(AttributeHandle(attribute.handle)) }
         case .attributeChanged(let attribute, let fields):
+            // Nearly all that is told of attributes: what they notify.
+            if fields == .value, channels.told(attribute, tree.value(of: attribute)) { return }
             let handle = AttributeHandle(attribute.handle)
-            if fields.contains(.value), let value = tree.value(of: attribute) {
+            if fields.contains(.isNotifying), let isNotifying = tree.characteristic(attribute)?.isNotifying {
                 tell(attribute, in: tree) { state in
-                    state.valueChanged(at: handle, value)
+                    guard let id = state.attributes.table.id(at: handle) else { return [] }
+                    return state.subscriptions.tell(id, .notifyingChanged(isNotifying))
+                }
+            }
+            if fields.contains(.value), let value = tree.value(of: attribute), !channels.told(attribute, value) {
+                tell(attribute, in: tree) { state in
+                    state.attributes.valueChanged(at: handle, value)
                     return []
                 }
             }
             if fields.contains(.mtu) {
                 let mtu = tree.characteristic(attribute)?.mtu
                 tell(attribute, in: tree) { state in
-                    state.mtuChanged(at: handle, mtu)
+                    state.attributes.mtuChanged(at: handle, mtu)
                     return []
                 }
             }
             if !fields.isDisjoint(with: [.uuid, .flags, .includes]) {
-                tell(attribute, in: tree) { $0.objectCame() }
+                tell(attribute, in: tree) { $0.attributes.objectCame() }
             }
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:
             break
@@ -44,7 +52,7 @@ extension CentralSession {
     /// batch has ended: the tree is being read.
     private func tell(
         _ attribute: AttributeKey, in tree: borrowing ObjectTree,
-        _ event: (inout AttributeState) -> AttributeState.Effects
+        _ event: (inout PeripheralState) -> [PeripheralState.Effect]
     ) {
         guard let device = tree.handle(of: attribute.device) else { return }
         let adapter = tree.adapter(of: device)
@@ -52,7 +60,7 @@ extension CentralSession {
             let key = PeripheralKey(device)
             core.withLock { core in
                 guard adapter == core.link.adapter, core.state.deals(with: key) else { return }
-                core.pending += core.state.peripheral(key) { event(&$0.attributes) }
+                core.pending += core.state.peripheral(key, event)
             }
         }
     }
@@ -111,7 +119,7 @@ extension CentralSession {
     }
 
     /// Has something decided on the loop, outside any report, and does at once what follows.
-    private func decideHere(_ key: PeripheralKey, _ event: (inout PeripheralState) -> [PeripheralState.Effect]) {
+    func decideHere(_ key: PeripheralKey, _ event: (inout PeripheralState) -> [PeripheralState.Effect]) {
         let mustDrain = core.withLock { core in
             guard core.state.deals(with: key) else { return false }
             core.pending += core.state.peripheral(key, event)

@@ -44,6 +44,8 @@ extension CentralSession {
             guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
             complete { completion(failure?.error) }
         case .attributes(let effect): perform(effect, of: key)
+        case .subscription(let id, let attribute, let effect):
+            perform(effect, of: NotificationChannels.Subject(peripheral: key, characteristic: id), attribute)
         case .connection(let effect, let device): perform(effect, of: key, device)
         }
     }

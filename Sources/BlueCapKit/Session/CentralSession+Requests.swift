@@ -113,6 +113,7 @@ extension CentralSession {
             return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
         }
         if let services { complete { services.finish() } }
+        if successor == nil { endForgottenNotifications(of: key) }
         withExtendedLifetime((successor, attributes)) {}
     }
 }

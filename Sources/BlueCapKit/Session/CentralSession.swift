@@ -22,6 +22,8 @@ final class CentralSession: Sendable {
         var attributeHandles: [PeripheralKey: AttributeHandles] = [:]
         /// Who watches the services of a peripheral.
         var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
+        /// Who receives the notifications of a characteristic.
+        var sinks: [NotificationChannels.Subject: [NotificationSink]] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
         /// Decided and not yet done.
@@ -71,6 +73,8 @@ final class CentralSession: Sendable {
     let options: ManagerOptions
     let client: BlueZClient
     let core: Locked<Core>
+    /// On the loop only.
+    let channels = NotificationChannels()
     /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
     /// concurrent and would deliver in any order.
     private let queue: DispatchQueue?

@@ -213,7 +213,7 @@ struct CentralState {
     mutating func peripheral(
         _ key: PeripheralKey, _ decision: (inout PeripheralState) -> [PeripheralState.Effect]
     ) -> [Effect] {
-        if let effects = dealings.update(key, decision) {
+        if let effects = dealings.update(key, { decision(&$0) + $0.follow() }) {
             noteUse(of: key)
             return effects.map { .peripheral(key, $0) }
         }
@@ -223,6 +223,11 @@ struct CentralState {
         dealings[key] = state
         noteUse(of: key)
         return effects.map { .peripheral(key, $0) }
+    }
+
+    /// A characteristic's newest value, as its notifications brought it.
+    mutating func notified(_ subject: NotificationChannels.Subject, _ value: Data) {
+        dealings.update(subject.peripheral) { $0.attributes.notified(subject.characteristic, value) }
     }
 
     /// Whether a peripheral was asked for something.

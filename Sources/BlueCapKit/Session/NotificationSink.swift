@@ -9,7 +9,7 @@ struct NotificationSink: Sendable {
     let deliver: @Sendable ([Data?]) -> Void
     let fail: @Sendable (any Error) -> Void
     let finish: @Sendable () -> Void
-    /// Whether nobody will ever look at the stream. Asked on the loop alone.
+    /// Whether nobody will ever look at the stream. Asked where values are delivered.
     let isForgotten: @Sendable () -> Bool
 
     /// - Parameters:
@@ -26,6 +26,6 @@ struct NotificationSink: Sendable {
         }
         fail = { link.send(contentsOf: [.failure($0)]) }
         finish = { link.finish() }
-        isForgotten = { link.isForgotten() }
+        isForgotten = { link.isAbandoned() }
     }
 }

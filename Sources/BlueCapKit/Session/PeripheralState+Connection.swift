@@ -11,8 +11,10 @@ extension PeripheralState {
             case .cancelTimer(let timer): [.cancelTimer(.connection(timer))]
             case .linkWentUp: [.connection(effect, device: facts.device)] + linkWentUp()
             case .linkWentDown(let loss): linkWentDown(loss) + [.connection(effect, device: facts.device)]
+            case .forget:
+                subscriptions.closed(canCall: facts.device != nil) + [.connection(effect, device: facts.device)]
             case .callConnect, .cancelConnect, .callDisconnect, .seek, .stopSeeking, .pauseScan, .resumeScan, .report,
-                .reportFailure, .finishStream, .forget:
+                .reportFailure, .finishStream:
                 [.connection(effect, device: facts.device)]
             }
         }

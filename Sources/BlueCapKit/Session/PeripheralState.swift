@@ -35,6 +35,7 @@ struct PeripheralState {
         /// An operation that BlueZ was too busy for is to be tried again.
         case retry(AttributeID)
         case connection(ConnectionMachine.Timer)
+        case subscription(AttributeID, SubscriptionMachine.Timer)
     }
 
     /// What BlueZ says of the device.
@@ -53,12 +54,14 @@ struct PeripheralState {
         indirect case attributes(AttributeState.Effect)
         /// What the connection wants done, with the device's object at that moment.
         indirect case connection(ConnectionMachine.Effect, device: ObjectKey?)
+        indirect case subscription(AttributeID, AttributeKey, SubscriptionMachine.Effect)
     }
 
     private(set) var facts = Facts()
     var connection: ConnectionMachine
     /// What is on the other end of the link.
     var attributes = AttributeState()
+    var subscriptions = Subscriptions()
     var statistics = ConnectionStatistics()
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
@@ -97,11 +100,23 @@ struct PeripheralState {
         switch timer {
         case .operation, .discovery, .retry: attributes.fired(timer)
         case .connection(let timer): connect(.timerFired(timer))
+        case .subscription(let id, let timer): subscriptions.tell(id, .fired(timer))
         }
     }
 
+    // MARK: Subscriptions
+
+    /// Something is asked of a subscription, or BlueZ has told something of it.
+    mutating func subscription(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> [Effect] {
+        subscriptions.event(id, event, attributes)
+    }
+
+    /// After every event: what it means for the subscriptions.
+    mutating func follow() -> [Effect] { subscriptions.follow(attributes, canCall: facts.device != nil) }
+
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
     mutating func closed(keepingLinks: Bool) -> [Effect] {
-        connect(.closed(keepingLinks: keepingLinks)) + attributes.linkDown(.linkEnded)
+        subscriptions.closed(canCall: facts.device != nil) + connect(.closed(keepingLinks: keepingLinks))
+            + attributes.linkDown(.linkEnded)
     }
 }

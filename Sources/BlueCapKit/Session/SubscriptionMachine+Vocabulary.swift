@@ -27,6 +27,8 @@ extension SubscriptionMachine {
         case link(PeripheralError)
         /// Another program has the characteristic's notifications to itself.
         case acquiredByOther(BusFailure)
+        /// BlueZ cannot do it with this characteristic in this way.
+        case notSupported
         case refused(BusFailure)
         /// The daemon said yes, and then nothing more.
         case unconfirmed
@@ -47,6 +49,8 @@ extension SubscriptionMachine {
         case socketClosed(Call)
         /// `canCall`: the daemon is there.
         case linkWentDown(PeripheralError, canCall: Bool)
+        /// The link is up; it is not known yet what is on it.
+        case linkWentUp
         /// The link is up, and the attribute is known to be on it.
         case attributesReady
         /// BlueZ has removed its object, though the link is up.

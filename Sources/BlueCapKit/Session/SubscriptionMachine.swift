@@ -57,9 +57,10 @@ struct SubscriptionMachine {
         case ready
         /// There is no link.
         case away
-        /// BlueZ has removed it under the link. It may come back, as when the peripheral changes another service.
-        case removed
-        /// It did not come back.
+        /// There is a link, and the peripheral's table is being read, for the first time or because something in it
+        /// changed: what is asked for waits for that.
+        case awaited
+        /// It is not in that table.
         case invalid
     }
 
@@ -88,6 +89,7 @@ struct SubscriptionMachine {
         case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &effects)
         case .socketClosed(let call): socketClosed(call, &effects)
         case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &effects)
+        case .linkWentUp: if attribute != .ready { attribute = .awaited }
         case .attributesReady: attributesReady(&effects)
         case .attributeRemoved: attributeRemoved(&effects)
         case .invalidated: invalidated(&effects)
@@ -107,8 +109,10 @@ struct SubscriptionMachine {
 
     /// Does what was asked for, until a call to the daemon has to be waited for.
     private mutating func workOff(_ effects: inout [Effect]) {
-        while !isWaiting, !asks.isEmpty {
-            switch asks.removeFirst() {
+        while !isWaiting, let ask = asks.first {
+            if case .start = ask, attribute == .awaited { return }
+            asks.removeFirst()
+            switch ask {
             case .start(let id, let transport): start(id, transport, &effects)
             case .stop(let id): stop(id, &effects)
             }
@@ -142,9 +146,9 @@ struct SubscriptionMachine {
 
     private var refusal: Failure? {
         switch attribute {
-        case .ready: nil
+        case .ready, .awaited: nil
         case .away: .link(.disconnected)
-        case .removed, .invalid: .invalidated
+        case .invalid: .invalidated
         }
     }
 
@@ -221,7 +225,7 @@ struct SubscriptionMachine {
         if let waiter = start.waiter {
             state = .off
             effects.append(.settle(waiter, failure))
-        } else if attribute != .ready {
+        } else if attribute == .awaited {
             state = .suspended(start.transport)
         } else if case .link = failure {
             // The daemon knows of the link's end before we do.
@@ -310,11 +314,12 @@ struct SubscriptionMachine {
         guard attribute != .ready else { return }
         attribute = .ready
         resume(&effects)
+        workOff(&effects)
     }
 
     private mutating func attributeRemoved(_ effects: inout [Effect]) {
         guard attribute == .ready else { return }
-        attribute = .removed
+        attribute = .awaited
         // Nothing can be stopped any more. What is under way gets its answer.
         switch state {
         case .on(let transport, let call), .interrupted(let transport, let call):
@@ -348,7 +353,7 @@ struct SubscriptionMachine {
     }
 
     private mutating func closed(canCall: Bool, _ effects: inout [Effect]) {
-        if attribute == .ready { attribute = .away }
+        attribute = .away
         _ = letGo(.link(.disconnected), canCall: canCall, &effects)
         state = .off
         effects.append(.finish(nil))

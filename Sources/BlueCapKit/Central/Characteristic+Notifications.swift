@@ -1,0 +1,156 @@
+public import Foundation
+public import Futures
+import GATT
+
+extension Characteristic {
+    // MARK: Subscribing
+
+    /// Whether the peripheral sends its values by itself: `notify` or `indicate` is among the properties.
+    public var canNotify: Bool { propertyEnabled([.notify, .indicate]) }
+
+    /// Whether this manager is subscribed and values come. False while the link is down, also where the subscription is
+    /// going to be taken up again.
+    public var isNotifying: Bool { session.isNotifying(subject) }
+
+    /// Subscribes to the value: from now on what the peripheral notifies or indicates goes to the streams of
+    /// ``receiveNotificationUpdates(capacity:)-(Int)``.
+    ///
+    /// All who subscribe to a characteristic share one subscription; a second call succeeds when the first has. It stays
+    /// until ``stopNotifying()``: when a link is lost and there is another one, whoever asked for that, and when
+    /// `bluetoothd` was started anew, the subscription is taken up again with one write to the peripheral. Then the
+    /// streams get a mark, since values may have been missed. It ends with ``Peripheral/terminate()`` and with the
+    /// manager.
+    ///
+    /// A value that a read of this process brought is no notification. Where *another* program reads the characteristic
+    /// BlueZ does not tell the two apart, and where another program is subscribed over signals BlueZ tells each value
+    /// twice: both by the D-Bus signal that it has for all. Over a socket neither happens.
+    ///
+    /// - Parameter transport: How values come; see ``NotificationTransport``. Where there is a subscription already it
+    ///   stays as it is.
+    /// - Returns: This characteristic, when the peripheral has been told and BlueZ confirms it; values that come before
+    ///   that are delivered. Or a failure: ``CharacteristicError/notifyNotSupported`` at once where the properties have
+    ///   neither `notify` nor `indicate`, or BlueZ has no socket for it; ``CharacteristicError/acquiredByOther(_:)``
+    ///   where another program has it; ``CharacteristicError/notifyFailed(_:)`` where the peripheral refuses, with its
+    ///   ATT error; ``CharacteristicError/notifyTimeout`` where it does not answer for 30 seconds;
+    ///   ``CharacteristicError/invalidated``; ``PeripheralError/disconnected``.
+    @discardableResult
+    public func startNotifying(over transport: NotificationTransport = .signals) -> Future<Characteristic> {
+        subscribe(over: transport, yielding: self)
+    }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func startNotifying(over transport: NotificationTransport = .signals) -> Future<Void> {
+        subscribe(over: transport, yielding: ())
+    }
+
+    /// Ends the subscription. The streams of ``receiveNotificationUpdates(capacity:)-(Int)`` stay, and receive again
+    /// after another ``startNotifying(over:)-(NotificationTransport)``; ``stopNotificationUpdates()`` ends them. The two
+    /// may be called in either order.
+    ///
+    /// - Returns: This characteristic, when BlueZ has confirmed it; at once where there is no subscription. While there
+    ///   is no link it makes that the subscription is not taken up again. It fails as
+    ///   ``startNotifying(over:)-(NotificationTransport)`` does.
+    @discardableResult
+    public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
+
+    // MARK: Receiving
+
+    /// A stream of what is notified or indicated from now on, in the order in which it came: each value once, with this
+    /// characteristic. Where values may have been missed, since the subscription was interrupted and is back, there is
+    /// an element whose data is `nil`.
+    ///
+    /// It needs no subscription, and receives nothing without one. Each call answers a stream of its own, and each gets
+    /// all values. They end with ``stopNotificationUpdates()``; with ``CharacteristicError/invalidated`` when the
+    /// peripheral does not have the characteristic any more; with ``Peripheral/terminate()``; with the manager. A
+    /// subscription that cannot be taken up again is a failure in the stream, which goes on. A characteristic that
+    /// cannot notify answers a stream with the failure ``CharacteristicError/notifyNotSupported``.
+    ///
+    /// ```swift
+    /// characteristic.startNotifying().flatMap { characteristic in
+    ///     characteristic.receiveNotificationUpdates(capacity: 10)
+    /// }.onSuccess { characteristic, data in
+    ///     guard let data else { return print("values may have been missed") }
+    ///     print(characteristic.name, data)
+    /// }
+    /// ```
+    ///
+    /// What comes together is handed on together: a handler on a queue is woken once for all of it.
+    ///
+    /// - Parameter capacity: How many values are kept for handlers that are added later. `Int.max`, the default, keeps all
+    ///   until there is a handler, and from then on the latest 4 096; 0 keeps none. Of more than `capacity` values that
+    ///   come before there is a handler the oldest are lost, and `droppedCount` of the stream tells how many. While
+    ///   there is a handler nothing is lost, however slow it is: what waits for it is in memory.
+    public func receiveNotificationUpdates(
+        capacity: Int = .max
+    ) -> FutureStream<(characteristic: Characteristic, data: Data?)> {
+        let characteristic = self
+        return receive(capacity, gap: .success((characteristic, nil))) { (characteristic, $0) }
+    }
+
+    /// The values alone; `nil` where some may have been missed. The rest is as with the form of pairs.
+    @_disfavoredOverload
+    public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data?> {
+        receive(capacity, gap: .success(nil)) { $0 }
+    }
+
+    /// The values alone; where some may have been missed there is the failure
+    /// ``CharacteristicError/notificationsInterrupted``. The rest is as with the form of pairs.
+    @_disfavoredOverload
+    public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data> {
+        receive(capacity, gap: .failure(CharacteristicError.notificationsInterrupted)) { $0 }
+    }
+
+    /// The earliest form: this characteristic for each value, whose ``dataValue`` is the newest one; where some may have
+    /// been missed there is the failure ``CharacteristicError/notificationsInterrupted``. The rest is as with the form of
+    /// pairs.
+    /// - Parameter capacity: As there; `nil` is `Int.max`.
+    @_disfavoredOverload
+    public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
+        let characteristic = self
+        return receive(capacity ?? .max, gap: .failure(CharacteristicError.notificationsInterrupted)) { _ in
+            characteristic
+        }
+    }
+
+    /// Ends all streams of ``receiveNotificationUpdates(capacity:)-(Int)`` of this characteristic. The subscription stays
+    /// as it is: ``stopNotifying()`` ends that.
+    public func stopNotificationUpdates() { session.endNotifications(of: subject) }
+
+    // MARK: How
+
+    private var subject: NotificationChannels.Subject {
+        NotificationChannels.Subject(peripheral: peripheral.key, characteristic: id)
+    }
+
+    private func subscribe<T: Sendable>(
+        over transport: NotificationTransport, yielding value: T
+    ) -> Future<T> {
+        guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
+        let id = id
+        return session.operation(on: peripheral.key, value: { value }) { state, operation in
+            state.subscription(id, .startAsked(operation, transport))
+        }
+    }
+
+    private func unsubscribe<T: Sendable>(yielding value: T) -> Future<T> {
+        guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
+        let id = id
+        return session.operation(on: peripheral.key, value: { value }) { state, operation in
+            state.subscription(id, .stopAsked(operation))
+        }
+    }
+
+    private func receive<T: Sendable>(
+        _ capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
+    ) -> FutureStream<T> {
+        guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }
+        return session.notifications(of: subject, capacity: max(0, capacity), gap: gap, element: element)
+    }
+}

@@ -1,0 +1,168 @@
+import BlueZ
+import Foundation
+import Futures
+
+/// What characteristics notify: who receives it, and what the subscriptions want of BlueZ.
+extension CentralSession {
+    typealias Subject = NotificationChannels.Subject
+
+    // MARK: Streams; any thread
+
+    /// A stream that receives what the characteristic notifies from now on.
+    func notifications<T: Sendable>(
+        of subject: Subject, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
+    ) -> FutureStream<T> {
+        let stream = FutureStream<T>(capacity: capacity)
+        let sink = NotificationSink(stream, gap: gap, element: element)
+        let isOpen = core.withLock { core in
+            if !core.isClosed { core.sinks[subject, default: []].append(sink) }
+            return !core.isClosed
+        }
+        if !isOpen { stream.finish() }
+        return stream
+    }
+
+    /// Ends the streams of a characteristic.
+    func endNotifications(of subject: Subject, failure: (any Error)? = nil) {
+        guard let sinks = core.withLock({ $0.sinks.removeValue(forKey: subject) }) else { return }
+        complete {
+            for sink in sinks {
+                if let failure { sink.fail(failure) }
+                sink.finish()
+            }
+        }
+    }
+
+    /// Ends the streams of a peripheral that nobody holds, if there is no link either.
+    func endForgottenNotifications(of peripheral: PeripheralKey) {
+        let subjects = core.withLock { core -> [Subject] in
+            guard !core.sinks.isEmpty, !core.state.deals(with: peripheral) else { return [] }
+            return core.sinks.keys.filter { $0.peripheral == peripheral }
+        }
+        for subject in subjects { endNotifications(of: subject) }
+    }
+
+    func isNotifying(_ subject: Subject) -> Bool {
+        readDealing(with: subject.peripheral) { $0.subscriptions.isNotifying(subject.characteristic) } ?? false
+    }
+
+    // MARK: Values; on the loop
+
+    /// Hands on what has been notified since the last time: one lock and one wake for all of it.
+    func deliverNotifications() {
+        guard !channels.isEmpty else { return }
+        channels.flush { subject, values in
+            let sinks = core.withLock { core -> [NotificationSink]? in
+                if case let newest?? = values.last(where: { $0 != nil }) { core.state.notified(subject, newest) }
+                return core.sinks[subject]
+            }
+            guard let sinks else { return }
+            complete { [self] in
+                for sink in sinks { sink.deliver(values) }
+                if sinks.contains(where: { $0.isForgotten() }) { dropForgotten(subject) }
+            }
+        }
+    }
+
+    private func dropForgotten(_ subject: Subject) {
+        let forgotten = core.withLock { core -> [NotificationSink] in
+            guard let sinks = core.sinks[subject] else { return [] }
+            let kept = sinks.filter { !$0.isForgotten() }
+            core.sinks[subject] = kept.isEmpty ? nil : kept
+            return sinks
+        }
+        withExtendedLifetime(forgotten) {}
+    }
+
+    // BlueZObserver: reads of this process, whoever asked for them.
+
+    func readBegan(_ key: AttributeKey) { channels.readBegan(key) }
+
+    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {
+        channels.readEnded(key, offset: offset, reply: reply)
+        deliverNotifications()
+    }
+
+    // MARK: What subscriptions want; on the loop
+
+    func perform(_ effect: SubscriptionMachine.Effect, of subject: Subject, _ key: AttributeKey) {
+        switch effect {
+        case .openGate(let transport, let afterGap):
+            channels.open(key, of: subject, transport, afterGap: afterGap)
+        case .markGap:
+            channels.markGap(key)
+            deliverNotifications()
+        case .closeGate:
+            channels.close(key)
+            deliverNotifications()
+        case .callStart(let call): start(call, subject, key)
+        case .acquire(let call): acquire(call, subject, key)
+        case .callStop(let call): stop(call, subject, key)
+        case .closeSocket(let call): channels.closeSocket(of: key, call)
+        case .deliver(let failure):
+            guard let sinks = core.withLock({ $0.sinks[subject] }) else { return }
+            complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
+        case .finish(let failure):
+            endNotifications(of: subject, failure: failure.map { PeripheralFailure($0).error })
+        case .settle, .startTimer, .cancelTimer:
+            break
+        }
+    }
+
+    private func tell(_ subject: Subject, _ event: SubscriptionMachine.Event) {
+        decideHere(subject.peripheral) { $0.subscriptions.tell(subject.characteristic, event) }
+    }
+
+    private func start(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+        client.startNotify(key, for: self) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success:
+                let isNotifying = client.withTree { $0.characteristic(key)?.isNotifying } ?? false
+                tell(subject, .startReplied(call, isNotifying: isNotifying))
+            case .failure(let error):
+                tell(subject, .startFailed(call, SubscriptionMachine.Failure(error)))
+            }
+        }
+    }
+
+    private func acquire(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+        client.acquireNotify(key) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let socket):
+                channels.keep(socket, of: key, call)
+                tell(subject, .startReplied(call, isNotifying: false))
+                // Where nobody waits for it any more it is closed by now, and this does nothing.
+                socket.start { [weak self] values in
+                    self?.channels.received(values, from: key)
+                    self?.deliverNotifications()
+                } onClosed: { [weak self] in
+                    self?.tell(subject, .socketClosed(call))
+                }
+            case .failure(let error):
+                tell(subject, .startFailed(call, SubscriptionMachine.Failure(error)))
+            }
+        }
+    }
+
+    private func stop(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+        client.stopNotify(key, for: self) { [weak self] result in
+            var failure: SubscriptionMachine.Failure?
+            if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
+            self?.tell(subject, .stopReplied(call, failure))
+        }
+    }
+}
+
+extension BlueZError {
+    /// Whether a refused `StopNotify` means that there is no session, or nothing that it could be on.
+    fileprivate var meansNothingToStop: Bool {
+        switch cause {
+        case .unknownObject, .unknownMethod, .notConnected, .serviceGone, .disconnected, .doesNotExist: true
+        // At 5.66 the name says nothing, and this sentence all (src/gatt-client.c).
+        case .failed: message == "No notify session started"
+        default: false
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import BlueZ
+
+/// The subscriptions to a peripheral's characteristics, and where BlueZ has these.
+struct Subscriptions {
+    typealias Effects = [PeripheralState.Effect]
+
+    /// Where the characteristic stands, as far as its subscription was told.
+    private enum Standing: Equatable {
+        case away
+        case awaited
+        case ready(AttributeKey)
+        case invalid
+    }
+
+    private struct Entry {
+        var machine = SubscriptionMachine(isReady: false)
+        var standing = Standing.away
+        /// What BlueZ called it when it was there last: what was begun is ended under that name.
+        var key: AttributeKey?
+    }
+
+    private var entries: [AttributeID: Entry] = [:]
+
+    func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
+
+    // MARK: Events
+
+    /// Something happened to one subscription; to ask for one begins it.
+    mutating func event(
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, _ attributes: borrowing AttributeState
+    ) -> Effects {
+        var effects: Effects = []
+        if entries[id] == nil {
+            entries[id] = Entry()
+            effects = follow(id, attributes, canCall: true)
+        }
+        return effects + tell(id, event)
+    }
+
+    /// What BlueZ answered to an earlier call, or a timer: nothing to one who was never asked for.
+    mutating func tell(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> Effects {
+        guard let key = entries[id]?.key ?? nil else {
+            let effects = entries[id]?.machine.event(event) ?? []
+            return effects.compactMap { effect in
+                if case .settle(let operation, let failure) = effect {
+                    return .settle(operation, failure.map { PeripheralFailure($0) })
+                }
+                return nil
+            }
+        }
+        let effects = entries[id]?.machine.event(event) ?? []
+        return effects.map { effect in
+            switch effect {
+            case .settle(let operation, let failure): .settle(operation, failure.map { PeripheralFailure($0) })
+            case .startTimer(let timer): .startTimer(.subscription(id, timer), timer.seconds)
+            case .cancelTimer(let timer): .cancelTimer(.subscription(id, timer))
+            default: .subscription(id, key, effect)
+            }
+        }
+    }
+
+    /// The manager ends, or lets go of the peripheral.
+    mutating func closed(canCall: Bool) -> Effects {
+        entries.keys.sorted().flatMap { tell($0, .closed(canCall: canCall)) }
+    }
+
+    // MARK: The link and the attributes
+
+    /// Tells each subscription what has become of its characteristic. After every event of the peripheral.
+    /// - Parameter canCall: BlueZ still has the device.
+    mutating func follow(_ attributes: borrowing AttributeState, canCall: Bool) -> Effects {
+        guard !entries.isEmpty else { return [] }
+        var effects: Effects = []
+        for id in entries.keys.sorted() { effects += follow(id, attributes, canCall: canCall) }
+        return effects
+    }
+
+    private mutating func follow(
+        _ id: AttributeID, _ attributes: borrowing AttributeState, canCall: Bool
+    ) -> Effects {
+        guard let old = entries[id]?.standing else { return [] }
+        let new = standing(of: id, attributes, before: old)
+        guard new != old else { return [] }
+        entries[id]?.standing = new
+        switch new {
+        case .away:
+            let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : .disconnected
+            return tell(id, .linkWentDown(error, canCall: canCall))
+        case .awaited:
+            if case .ready = old { return tell(id, .attributeRemoved) }
+            return tell(id, .linkWentUp)
+        case .ready(let key):
+            // At another place: there it has to be subscribed to anew.
+            var effects: Effects = []
+            if case .ready = old { effects = tell(id, .attributeRemoved) }
+            entries[id]?.key = key
+            return effects + tell(id, .attributesReady)
+        case .invalid:
+            return tell(id, .invalidated)
+        }
+    }
+
+    private func standing(
+        of id: AttributeID, _ attributes: borrowing AttributeState, before: Standing
+    ) -> Standing {
+        guard attributes.hasLink else { return .away }
+        let key = attributes.key(of: id)
+        guard attributes.isReady else {
+            // The table is being read anew because of other attributes.
+            if let key, before == .ready(key) { return before }
+            return .awaited
+        }
+        return key.map { .ready($0) } ?? .invalid
+    }
+}
+
+extension PeripheralFailure {
+    init(_ failure: SubscriptionMachine.Failure) {
+        self =
+            switch failure {
+            case .link(let error): .peripheral(error)
+            case .acquiredByOther(let cause): .characteristic(.acquiredByOther(cause))
+            case .notSupported: .characteristic(.notifyNotSupported)
+            case .refused(let cause): .characteristic(.notifyFailed(cause))
+            case .unconfirmed: .characteristic(.notifyTimeout)
+            case .invalidated: .characteristic(.invalidated)
+            }
+    }
+}
+
+extension SubscriptionMachine.Failure {
+    /// What a refusal of BlueZ means for a subscription.
+    init(_ error: BlueZError) {
+        switch OperationFailure(error) {
+        case .linkLost, .linkEnded: self = .link(.disconnected)
+        case .invalidated: self = .invalidated
+        case .timedOut: self = .unconfirmed
+        // Somebody holds the socket, or wants it while others hold a session.
+        case .busy: self = .acquiredByOther(BusFailure(error))
+        case .refused where error.cause == .notPermitted && error.message == "Notify acquired":
+            self = .acquiredByOther(BusFailure(error))
+        case .refused where error.cause == .notSupported: self = .notSupported
+        case .refused: self = .refused(BusFailure(error))
+        }
+    }
+}
