@@ -423,6 +423,14 @@ final class ConnectionMachineTests: XCTestCase {
         XCTAssertEqual(machine.failures, [.noLink])
     }
 
+    func testAGoodReplyAfterTheLinksEndIsATransientFailureAtOnce() {
+        var machine = connecting()
+        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.connectReplied(1, nil))
+        XCTAssertEqual(machine.state, .waiting(.backOff))
+    }
+
     // MARK: The adapter (F1, F2)
 
     func testAnAdapterThatGoesEndsWhatIsUnderWayOnceAndTheNextTryWaitsForIt() {
@@ -434,10 +442,20 @@ final class ConnectionMachineTests: XCTestCase {
             var machine = start
             XCTAssertEqual(machine.event(.adapterUsable(false)), effects)
             XCTAssertEqual(machine.event(.adapterUsable(false)), [])
-            XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [])
+            _ = machine.event(.reconnectAsked(delay: 0))
             XCTAssertEqual(machine.state, .waiting(.power))
-            XCTAssertEqual(machine.event(.adapterUsable(true)), [.callConnect(2)])
+            XCTAssertEqual(machine.event(.adapterUsable(true)).last, .callConnect(2))
         }
+    }
+
+    func testWaitingForPowerHasTheSameLimitAndTheRadioItsFullTimeAfterwards() {
+        var machine = machine(isUsable: false)
+        XCTAssertEqual(
+            machine.event(.connectAsked(ConnectionPolicy(timeout: 10))), [.startTimer(.timeout, 10)])
+        XCTAssertEqual(machine.event(.timerFired(.timeout)), [.report(1, .timedOut)])
+        XCTAssertEqual(machine.event(.reconnectAsked(delay: 0)), [.startTimer(.timeout, 10)])
+        XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(1)])
+        XCTAssertEqual(machine.event(.connectStarted(1)).first, .startTimer(.timeout, 10))
     }
 
     func testAnAdapterThatGoesCompletesWhatWasEnding() {

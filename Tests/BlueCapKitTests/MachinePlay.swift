@@ -72,7 +72,9 @@ struct MachinePlay {
         check(isSeeking == machine.isSeeking && isPausing == machine.isPausing, "search or pause is lost track of")
         check(isPausing == timers.contains(.pause), "a pause without an end")
         switch machine.state {
-        case .disconnected, .waiting(.power): check(timers.isEmpty && !isSeeking && !isPausing, "no rest at rest")
+        case .disconnected: check(timers.isEmpty && !isSeeking && !isPausing, "no rest at rest")
+        case .waiting(.power):
+            check(timers.isSubset(of: [.timeout]) && !isSeeking && !isPausing, "no rest without power")
         case .waiting(.delay): check(timers == [.delay], "waits without a timer")
         case .waiting(.backOff): check(timers.contains(.retry), "waits without a timer")
         case .seeking: check(timers.contains(.seeking) && isSeeking, "seeks without a timer")

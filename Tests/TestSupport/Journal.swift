@@ -13,6 +13,7 @@ public final class Journal: @unchecked Sendable {
         public var failures: [any Error] = []
         public var expired: [Peripheral] = []
         public var completions = 0
+        public var connectionEvents: [ConnectionEvent] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
         public func sightings(named name: String) -> [Peripheral] { sightings.filter { $0.name == name } }
@@ -35,6 +36,8 @@ public final class Journal: @unchecked Sendable {
     public var sightings: [Peripheral] { read(\.sightings) }
     public var failures: [CentralManagerError] { read(\.centralErrors) }
     public var expired: [Peripheral] { read(\.expired) }
+    public var connectionEvents: [ConnectionEvent] { read(\.connectionEvents) }
+    public var peripheralErrors: [PeripheralError] { read { $0.failures.compactMap { $0 as? PeripheralError } } }
 
     /// Waits for an entry that makes `condition` true; false when `limit` seconds brought none.
     public func wait(limit: TimeInterval, until isReached: (Entries) -> Bool) -> Bool {
@@ -62,6 +65,18 @@ public final class Journal: @unchecked Sendable {
             self.write { entries in
                 switch result {
                 case .success(let peripheral): entries.sightings.append(peripheral)
+                case .failure(let error): entries.failures.append(error)
+                }
+            }
+        }
+    }
+
+    /// Writes down each event of a connection and each failure.
+    public func watch(_ connection: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>) {
+        connection.onComplete(context: ImmediateContext()) { result in
+            self.write { entries in
+                switch result {
+                case .success(let event): entries.connectionEvents.append(event.connectionEvent)
                 case .failure(let error): entries.failures.append(error)
                 }
             }

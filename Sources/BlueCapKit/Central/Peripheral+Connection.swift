@@ -30,7 +30,7 @@ extension Peripheral {
     ///     begins the count anew.
     ///   - disconnectRetries: how many disconnections are told as `.disconnect`; the next one is `.giveUp`.
     ///   - connectionTimeout: seconds, more than zero, from the moment at which the adapter begins to try: waiting
-    ///     behind other peripherals, or for the adapter's power, does not count.
+    ///     behind other peripherals does not count. Waiting for the adapter's power has the same limit of its own.
     ///   - capacity: how many events the stream keeps for a handler that comes late.
     /// - Returns: The events. A refusal of `bluetoothd` that no retry cures is a failure on it,
     ///   ``PeripheralError/connectionFailed(_:)``, and so is a timeout that is not a positive number,

@@ -27,6 +27,7 @@ extension CentralSession: BlueZObserver {
                 return (core.link.observation, core.handles.letGoOfAll(), core.attributeHandles)
             }
             self.finishStreams()
+            self.stopAllPollingOfRSSI()
             observation?.cancel()
             withExtendedLifetime((handles, attributes)) {}
         }
@@ -100,12 +101,25 @@ extension CentralSession: BlueZObserver {
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
                 core.pending += core.state.factsChanged(PeripheralState.Facts(device), of: key)
             }
+            if isToBeKnown(device, key, fields: fields, isHeard: isHeard, in: &core) {
+                core.state.deviceKnown(key, device)
+            }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
                 key, device, fields: fields, wasHeard: isHeard, at: now, date: loop.date, into: &core.pending)
         }
+    }
+
+    private func isToBeKnown(
+        _ device: borrowing Device1, _ key: PeripheralKey, fields: Device1.Fields, isHeard: Bool, in core: inout Core
+    ) -> Bool {
+        // Nothing that sightings bring by the thousand: strengths and what is advertised.
+        let isNew = fields.contains(.address)
+        guard isNew || !fields.isDisjoint(with: [.isConnected, .isPaired, .name, .alias, .uuids]) else { return false }
+        if isNew && !isHeard || core.state.managerState != .poweredOn { return true }
+        return device.isConnected || device.isPaired || core.state.isKnown(key)
     }
 
     // MARK: Adapters

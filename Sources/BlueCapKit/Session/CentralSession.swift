@@ -39,6 +39,7 @@ final class CentralSession: Sendable {
         /// The streams of calls of `connect`, until they end.
         var connections: [ConnectionName: ConnectionStream] = [:]
         var connectionHands: [PeripheralKey: ConnectionHands] = [:]
+        var rssiPolls: [PeripheralKey: RSSIPoll] = [:]
         /// The manager has ended: nothing more is begun.
         var isClosed = false
         /// One sentence for people on how things stand.

@@ -55,6 +55,9 @@ struct CentralState {
     /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
 
+    /// Devices that BlueZ knew when this manager came, that it remembers, or that have had a link: those that can be
+    /// retrieved. Whoever is merely heard is not among them, or a busy place would be kept twice.
+    private var known = KeyedTable<Device1>()
     /// Those whose handle died while something was under way.
     private var released: Set<PeripheralKey> = []
     /// Where the chance in back-offs begins.
@@ -174,11 +177,48 @@ struct CentralState {
         effects.append(.discovered(key, scan.id))
     }
 
+    // MARK: Retrieving
+
+    /// BlueZ has added a device, or changed it in something that matters to those who retrieve.
+    mutating func deviceKnown(_ key: PeripheralKey, _ device: borrowing Device1) { known[key] = copy device }
+
+    mutating func isKnown(_ key: PeripheralKey) -> Bool { known.read(key) { _ in true } ?? false }
+
+    /// The keys of the peripherals that BlueZ or this manager knows on an adapter and that `isWanted` picks.
+    func keys(on adapter: ObjectKey, where isWanted: (PeripheralKey, borrowing Device1) -> Bool) -> [PeripheralKey] {
+        var keys: [PeripheralKey] = []
+        peripherals.forEach { key, record in
+            if isWanted(key, record.values) { keys.append(key) }
+        }
+        let found = Set(keys)
+        known.forEach { key, device in
+            if device.adapter == adapter, !found.contains(key), isWanted(key, device) { keys.append(key) }
+        }
+        return keys
+    }
+
+    /// Everybody of whom something is known, the first discovered first.
+    var recordKeys: [PeripheralKey] {
+        var records: [(key: PeripheralKey, date: Date)] = []
+        peripherals.forEach { key, record in records.append((key, record.discoveredAt)) }
+        return records.sorted { $0.date < $1.date }.map(\.key)
+    }
+
+    /// Puts a peripheral on the list that was retrieved.
+    mutating func list(_ key: PeripheralKey, at now: Instant, date: Date) -> [Effect] {
+        guard peripherals[key] == nil else { return relist(key) }
+        guard let values = known[key] else { return [] }
+        return peripherals.list(key, reportedBy: nil, values: values, at: now, date: date).map { .drop($0) }
+    }
+
+    // MARK: Silence
+
     /// BlueZ has dropped a device.
     ///
     /// While we scan that means it has fallen silent. In every other situation BlueZ removes devices for reasons of its
     /// own (the scan's end, a restart), and who was found a moment ago stays on the list.
     mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
+        known[key] = nil
         guard scan != nil, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
         expire(key, into: &effects)
     }

@@ -5,6 +5,7 @@ extension ConnectionMachine {
     // MARK: The link
 
     mutating func connectedChanged(_ isUp: Bool) -> [Effect] {
+        if isLinkUp && !isUp { hasFallen = true }
         isLinkUp = isUp
         switch state {
         case .connecting(_, .confirming):
@@ -53,10 +54,7 @@ extension ConnectionMachine {
     }
 
     private mutating func found() -> [Effect] {
-        guard !isLinkUp else { return linkUp(isOurs: false) }
-        lastAttempt += 1
-        state = .connecting(lastAttempt, .queued)
-        return [.callConnect(lastAttempt)]
+        isLinkUp ? linkUp(isOurs: false) : call()
     }
 
     mutating func deviceDisappeared() -> [Effect] {
@@ -76,7 +74,7 @@ extension ConnectionMachine {
     mutating func adapterCame() -> [Effect] {
         isUsable = true
         guard state == .waiting(.power) else { return [] }
-        return beginTry()
+        return cancel(.timeout) + beginTry()
     }
 
     /// Ends what is under way, with one report. Whoever merely waits goes on waiting.
@@ -118,7 +116,7 @@ extension ConnectionMachine {
             let effects: [Effect] = isSeeking ? [.stopSeeking] : []
             isSeeking = false
             return effects + attemptFailed(.notHeard)
-        case (.timeout, .waiting(.backOff)), (.timeout, .seeking):
+        case (.timeout, .waiting(.backOff)), (.timeout, .waiting(.power)), (.timeout, .seeking):
             return endTry() + settle(Ending(report: .timedOut, next: .rest))
         case (.timeout, .connecting(let attempt, let progress)):
             return endTry() + cancelAttempt(attempt, progress, Ending(report: .timedOut, next: .rest))

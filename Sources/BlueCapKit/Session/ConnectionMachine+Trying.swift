@@ -11,12 +11,18 @@ extension ConnectionMachine {
     mutating func attempt() -> [Effect] {
         guard isUsable else {
             state = .waiting(.power)
-            return endTry()
+            // Nobody waits for ever because of an rfkill switch. When the power comes, the radio has its full time.
+            return endTry() + startTimeout()
         }
         // Somebody else's link, or one that outlived its program: it is adopted (B5).
         guard !isLinkUp else { return linkUp(isOurs: false) }
         guard isPresent else { return seek() }
+        return call()
+    }
+
+    mutating func call() -> [Effect] {
         lastAttempt += 1
+        hasFallen = false
         state = .connecting(lastAttempt, .queued)
         return [.callConnect(lastAttempt)]
     }
@@ -53,6 +59,7 @@ extension ConnectionMachine {
         case .connecting(attempt, _):
             if let failure { return attemptFailed(failure) }
             // BlueZ 5.66 may reply success to an attempt that came to nothing (B6).
+            guard !hasFallen || isLinkUp else { return attemptFailed(.noLink) }
             guard isLinkUp else {
                 state = .connecting(attempt, .confirming)
                 return start(.confirmation, Self.confirmationLimit)
@@ -114,7 +121,7 @@ extension ConnectionMachine {
     }
 
     /// The user's patience is counted from the moment at which the radio begins to try, so that nobody's time runs out
-    /// behind others or before the adapter is on.
+    /// behind others; and from the moment at which there is no radio that could.
     mutating func startTimeout() -> [Effect] {
         guard let timeout = policy.timeout, !timers.contains(.timeout) else { return [] }
         return start(.timeout, timeout)

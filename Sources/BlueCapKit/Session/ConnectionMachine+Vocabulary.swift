@@ -6,7 +6,7 @@ struct ConnectionPolicy: Equatable {
     /// the connection is given up.
     var timeoutRetries = UInt.max
     var disconnectRetries = UInt.max
-    /// Seconds from the moment at which the radio begins to try; `nil` for ever.
+    /// Seconds from the moment at which the radio begins to try, or is not there to; `nil` for ever.
     var timeout: TimeInterval?
 }
 

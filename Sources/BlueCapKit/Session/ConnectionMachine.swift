@@ -54,6 +54,8 @@ struct ConnectionMachine: Equatable {
     /// Attempts of this try that failed.
     var failedAttempts = 0
     var lastAttempt: Attempt = 0
+    /// Whether the link of the present attempt came up and is gone again, before the reply.
+    var hasFallen = false
     /// An attempt that was taken back and has still not been answered.
     var abandoned: Attempt?
     /// Whether the stream of `number` is over.
@@ -104,7 +106,7 @@ struct ConnectionMachine: Equatable {
         case .waiting(.backOff):
             return cancel(.retry) + cancel(.timeout) + takeOver(new) + beginTry()
         case .waiting(.power):
-            return takeOver(new)
+            return cancel(.timeout) + takeOver(new) + startTimeout()
         case .connecting(_, .queued):
             return takeOver(new)
         case .seeking, .connecting:

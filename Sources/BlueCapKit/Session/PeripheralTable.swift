@@ -64,6 +64,9 @@ struct PeripheralTable<Values> {
         return listed
     }
 
+    /// Looks at every record, listed or not.
+    func forEach(_ body: (PeripheralKey, borrowing Record) -> Void) { records.forEach(body) }
+
     /// Changes a record in place; `nil` where there is none.
     mutating func update<R>(_ key: PeripheralKey, _ change: (inout Record) -> R) -> R? {
         records.update(key, change)

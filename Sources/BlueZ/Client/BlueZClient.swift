@@ -43,7 +43,7 @@ package final class BlueZClient: @unchecked Sendable {
     }
 
     /// A number that nothing else of this client has. Any thread.
-    func makeID() -> UInt64 {
+    package func makeID() -> UInt64 {
         lastID.withLock { id in
             id += 1
             return id

@@ -1,0 +1,447 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// What users suffer from while connecting, and what happens here instead; the letters are those of the behaviours in
+/// Documentation/Reliability.md.
+final class ConnectionBehaviourTests: ConnectionStage {
+    // MARK: The plain way
+
+    func testAConnectionIsToldAndCounted() {
+        let manager = manager()
+        let strap = strap(manager)
+        XCTAssertEqual(strap.state, .disconnected)
+        XCTAssertEqual(strap.connectedAt, .distantPast)
+        journal.watch(strap.connect())
+        XCTAssertEqual(strap.state, .connecting)
+        expect(.connect)
+        XCTAssertEqual(strap.state, .connected)
+        XCTAssertEqual(simulator.links.map(\.address), [Self.strapAddress])
+        simulator.advance(by: 10)
+        strap.disconnect()
+        XCTAssertEqual(strap.state, .disconnecting)
+        expect(.forceDisconnect)
+        XCTAssertEqual(strap.state, .disconnected)
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(strap.disconnectReason, .application)
+
+        XCTAssertEqual(strap.connectionCount, 1)
+        XCTAssertEqual(strap.disconnectionCount, 1)
+        XCTAssertEqual(strap.timeoutCount, 0)
+        XCTAssertEqual(strap.secondsConnected, 10, accuracy: 0.5)
+        XCTAssertEqual(strap.totalSecondsConnected, strap.cumlativeSecondsConnected)
+        XCTAssertGreaterThan(strap.cumlativeSecondsDisconnected, 0)
+        XCTAssertGreaterThan(strap.disconnectedAt, strap.connectedAt)
+    }
+
+    func testTheFormWithoutValuesSaysTheSameInSuccessesAndFailures() {
+        let manager = manager()
+        let strap = strap(manager)
+        let stream: FutureStream<Void> = strap.connect(timeoutRetries: 1, connectionTimeout: 5)
+        let successes = Journal()
+        stream.onComplete(context: ImmediateContext()) { result in
+            switch result {
+            case .success: successes.write { $0.completions += 1 }
+            case .failure(let error): successes.write { $0.failures.append(error) }
+            }
+        }
+        XCTAssertTrue(simulator.advance(until: { successes.read(\.completions) == 1 }, limit: 5))
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        simulator.advance(by: 1)
+        simulator.remove(Self.strapAddress)
+        strap.reconnect()
+        simulator.advance(by: 12)
+        strap.reconnect()
+        simulator.advance(by: 12)
+        strap.disconnect()
+        simulator.advance(by: 1)
+        XCTAssertEqual(successes.peripheralErrors, [.disconnected, .connectionTimeout, .connectionTimeout])
+        XCTAssertEqual(strap.timeoutCount, 2)
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    func testReconnectBeforeAnyConnectConnectsWithDefaults() {
+        let manager = manager()
+        let strap = strap(manager)
+        strap.reconnect()
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
+    }
+
+    func testReconnectingWaitsAsLongAsItIsTold() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        simulator.advance(by: 5)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect)
+        strap.reconnect(withDelay: 7)
+        let connects = calls("Connect")
+        simulator.advance(by: 6.9)
+        XCTAssertEqual(calls("Connect"), connects)
+        expect(.connect, within: 1)
+    }
+
+    func testASecondConnectTakesOverTheLink() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        let second = Journal()
+        second.watch(strap.connect())
+        simulator.advance(by: 1)
+        XCTAssertEqual(second.connectionEvents, [.connect])
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        simulator.advance(by: 1)
+        XCTAssertEqual(second.connectionEvents, [.connect, .disconnect])
+        XCTAssertEqual(journal.connectionEvents, [.connect])
+        XCTAssertEqual(calls("Connect"), 1)
+    }
+
+    func testADisconnectWithoutAConnectionFailsOnTheStream() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        strap.disconnect()
+        expect(.forceDisconnect)
+        strap.disconnect()
+        simulator.advance(by: 1)
+        XCTAssertEqual(journal.peripheralErrors, [.disconnected])
+    }
+
+    func testATerminatedPeripheralIsOffTheListAndItsStreamEnds() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        strap.terminate()
+        XCTAssertEqual(strap.state, .disconnecting)
+        simulator.advance(by: 5)
+        XCTAssertEqual(manager.peripherals, [])
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
+        // The stream is over: what happens from here on is not told there.
+        strap.reconnect()
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 10))
+        XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
+        XCTAssertEqual(manager.peripherals, [strap])
+    }
+
+    func testAllPeripheralsAreDisconnectedAtOnce() {
+        let manager = manager()
+        let peripherals = find((1...3).map { Self.device($0) }, with: manager)
+        for peripheral in peripherals { journal.watch(peripheral.connect()) }
+        XCTAssertTrue(simulator.advance(until: { journal.connectionEvents.count == 3 }, limit: 5))
+        manager.disconnectAllPeripherals()
+        simulator.advance(by: 5)
+        XCTAssertEqual(journal.connectionEvents.suffix(3), [.forceDisconnect, .forceDisconnect, .forceDisconnect])
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testArgumentsThatMakeNoSenseAreRefusedInWords() {
+        let manager = manager()
+        let strap = strap(manager)
+        for timeout in [0, -1, TimeInterval.nan] { journal.watch(strap.connect(connectionTimeout: timeout)) }
+        simulator.advance(by: 1)
+        XCTAssertEqual(journal.peripheralErrors.count, 3)
+        for error in journal.peripheralErrors {
+            guard case .invalidArgument(let text) = error else { return XCTFail("\(error)") }
+            XCTAssertTrue(text.contains("more than zero seconds"))
+        }
+        XCTAssertEqual(calls("Connect"), 0)
+        journal.watch(strap.connect())
+        strap.reconnect(withDelay: .nan)
+        simulator.advance(by: 1)
+        XCTAssertEqual(journal.peripheralErrors.count, 4)
+        XCTAssertEqual(journal.connectionEvents, [.connect])
+    }
+
+    // MARK: B1
+
+    func testFiveConnectsAtOnceTakeTurnsAndEachIsToldOnce() {
+        let manager = manager()
+        let peripherals = find((1...5).map { Self.device($0, link: VirtualLink(connectLatency: 0.3)) }, with: manager)
+        for peripheral in peripherals { journal.watch(peripheral.connect(connectionTimeout: 1)) }
+        simulator.advance(by: 5)
+        XCTAssertEqual(journal.connectionEvents, Array(repeating: .connect, count: 5))
+        let times = simulator.statistics.calls.filter { $0.member == "Connect" }.map(\.seconds)
+        XCTAssertEqual(times.count, 5)
+        for (first, second) in zip(times, times.dropFirst()) { XCTAssertGreaterThanOrEqual(second - first, 0.299) }
+    }
+
+    func testAnAbsentPeripheralDoesNotHoldUpThePresentOnes() {
+        let manager = manager()
+        let peripherals = find((1...4).map { Self.device($0) }, with: manager)
+        simulator.remove(Self.strapAddress)
+        for peripheral in peripherals { journal.watch(peripheral.connect()) }
+        simulator.advance(by: 20)
+        XCTAssertEqual(journal.connectionEvents, [.connect, .connect, .connect])
+        XCTAssertEqual(peripherals[0].state, .connecting)
+        simulator.add(Self.device(1))
+        expect(.connect, within: 60)
+    }
+
+    // MARK: B2
+
+    func testATimeOutTakesTheAttemptBackSoThatTheNextIsNotRefused() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.remove(Self.strapAddress)
+        journal.watch(strap.connect(connectionTimeout: 5))
+        expect(.timeout, within: 8)
+        XCTAssertEqual(calls("Disconnect"), 1)
+        simulator.add(Self.device(1))
+        strap.reconnect()
+        expect(.connect, within: 5)
+        XCTAssertEqual(strap.failedAttempts, [])
+    }
+
+    func testADisconnectWhileConnectingTakesTheAttemptBack() {
+        let manager = manager()
+        let strap = strap(manager, link: VirtualLink(connectLatency: 5))
+        journal.watch(strap.connect())
+        simulator.advance(by: 1)
+        strap.disconnect()
+        expect(.forceDisconnect, within: 1)
+        simulator.advance(by: 10)
+        XCTAssertEqual(simulator.links, [])
+        strap.reconnect()
+        expect(.connect, within: 10)
+        XCTAssertEqual(strap.failedAttempts, [])
+    }
+
+    func testADaemonThatAnswersNothingStillLetsTheTryEnd() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateSlowReplies(by: 1_000)
+        simulator.remove(Self.strapAddress)
+        journal.watch(strap.connect(connectionTimeout: 5))
+        expect(.timeout, within: 20)
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    // MARK: B2a
+
+    func testAConnectRightAfterADisconnectLeadsToALinkThatStays() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        strap.disconnect()
+        let second = Journal()
+        second.watch(strap.connect())
+        simulator.advance(by: 10)
+        XCTAssertEqual(journal.connectionEvents, [.connect, .forceDisconnect])
+        XCTAssertEqual(second.connectionEvents, [.connect])
+        XCTAssertEqual(simulator.links.count, 1)
+        XCTAssertEqual(strap.state, .connected)
+    }
+
+    // MARK: B3
+
+    func testTransientRefusalsAreNotShown() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateConnectFailures(4, of: Self.strapAddress)
+        connect(strap)
+        XCTAssertEqual(calls("Connect"), 5)
+        XCTAssertEqual(strap.failedAttempts.map(\.message), Array(repeating: "le-connection-abort-by-local", count: 4))
+        XCTAssertEqual(journal.peripheralErrors, [])
+    }
+
+    func testARefusalThatNoRetryCuresIsShownWithItsWords() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateConnectFailures(
+            1, error: .failed("le-connection-concurrent-connection-limit"), of: Self.strapAddress)
+        journal.watch(strap.connect())
+        simulator.advance(by: 5)
+        XCTAssertEqual(
+            journal.peripheralErrors,
+            [
+                .connectionFailed(
+                    BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-concurrent-connection-limit"))
+            ])
+        XCTAssertEqual(strap.state, .disconnected)
+        strap.reconnect()
+        expect(.connect)
+    }
+
+    func testAScanRestsForTheAttemptAndGoesOn() {
+        let manager = manager()
+        let strap = strap(manager)
+        let sightings = Journal()
+        sightings.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
+        simulator.add(Self.device(2, name: "Other"))
+        simulator.advance(by: 1)
+        let stops = calls("StopDiscovery")
+        connect(strap)
+        simulator.advance(by: 1)
+        XCTAssertEqual(calls("StopDiscovery"), stops + 1)
+        XCTAssertTrue(manager.isScanning)
+        let count = sightings.sightings.count
+        simulator.advance(by: 2)
+        XCTAssertGreaterThan(sightings.sightings.count, count)
+        XCTAssertEqual(simulator.discoverySessions.count, 1)
+    }
+
+    // MARK: B4
+
+    func testAPeripheralThatBlueZDroppedIsFoundAgainAndDiscoveryEndsWithTheLink() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateDeviceRemoval(of: Self.strapAddress)
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.devices, [])
+        connect(strap)
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.discoverySessions, [])
+        XCTAssertEqual(journal.peripheralErrors, [])
+    }
+
+    func testAPeripheralThatVanishesAsTheScanStopsIsFoundAgain() {
+        let manager = manager()
+        simulator.add(Self.device(1))
+        let sightings = Journal()
+        sightings.watch(manager.startScanning())
+        XCTAssertTrue(simulator.advance(until: { !sightings.sightings.isEmpty }, limit: 5))
+        // BlueZ's removal and our Connect cross.
+        manager.stopScanning()
+        simulator.simulateDeviceRemoval(of: Self.strapAddress)
+        journal.watch(sightings.sightings[0].connect(connectionTimeout: 20))
+        expect(.connect, within: 20)
+    }
+
+    func testASearchForAPeripheralThatIsGoneEndsWithTheTimeOut() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.remove(Self.strapAddress)
+        simulator.simulateDeviceRemoval(of: Self.strapAddress)
+        simulator.advance(by: 1)
+        journal.watch(strap.connect(connectionTimeout: 25))
+        expect(.timeout, within: 26)
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.discoverySessions, [])
+    }
+
+    // MARK: B5, B7
+
+    func testALinkOfAnotherManagerIsAdoptedAndLeftToIt() {
+        let owner = manager()
+        let strap = strap(owner)
+        connect(strap)
+        do {
+            let guest = manager()
+            let retrieved = guest.retrieveConnectedPeripherals(withServices: [])
+            XCTAssertEqual(retrieved.map(\.address), [strap.address])
+            let events = Journal()
+            events.watch(retrieved[0].connect())
+            simulator.advance(by: 1)
+            XCTAssertEqual(events.connectionEvents, [.connect])
+            XCTAssertEqual(calls("Connect"), 1)
+        }
+        simulator.advance(by: 5)
+        XCTAssertEqual(simulator.links.count, 1)
+        XCTAssertEqual(journal.connectionEvents, [.connect])
+    }
+
+    func testAManagerThatGoesEndsItsLinksUnlessItIsToKeepThem() {
+        for keeps in [false, true] {
+            do {
+                let manager = manager([CentralManagerOptionKeepsLinksKey: keeps])
+                let strap = strap(manager)
+                journal.watch(strap.connect())
+                XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
+            }
+            simulator.advance(by: 5)
+            XCTAssertEqual(simulator.links.count, keeps ? 1 : 0)
+        }
+    }
+
+    func testAManagerThatGoesTakesItsAttemptBack() {
+        do {
+            let manager = manager()
+            let strap = strap(manager, link: VirtualLink(connectLatency: 3))
+            journal.watch(strap.connect())
+            simulator.advance(by: 1)
+        }
+        simulator.advance(by: 10)
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testAPeripheralWhoseManagerIsGoneRefusesAtOnce() {
+        var manager: CentralManager? = manager()
+        let strap = strap(manager!)
+        manager = nil
+        simulator.advance(by: 5)
+        journal.watch(strap.connect())
+        simulator.advance(by: 1)
+        XCTAssertEqual(journal.peripheralErrors, [.disconnected])
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    // MARK: B6
+
+    func testALinkThatFallsWithTheReplyIsTriedAgainUnseen() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateConnectReplyThenDrop(of: Self.strapAddress)
+        connect(strap)
+        XCTAssertEqual(calls("Connect"), 2)
+        XCTAssertEqual(strap.failedAttempts.count, 1)
+        simulator.advance(by: 10)
+        XCTAssertEqual(strap.state, .connected)
+    }
+
+    func testALinkThatFallsAfterTheReplyIsADisconnection() {
+        let manager = manager()
+        let strap = strap(manager)
+        simulator.simulateConnectReplyThenDrop(after: 0.3, of: Self.strapAddress)
+        connect(strap)
+        expect(.disconnect)
+        strap.reconnect()
+        expect(.connect)
+    }
+
+    // MARK: B8
+
+    func testDisconnectionsBeyondTheRetriesGiveUp() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap, retries: 1)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect)
+        strap.reconnect()
+        expect(.connect)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.giveUp)
+        simulator.advance(by: 30)
+        XCTAssertEqual(strap.state, .disconnected)
+        XCTAssertEqual(strap.disconnectReason, .linkLost)
+    }
+
+    func testADisconnectStopsWhateverIsPlanned() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect)
+        strap.reconnect(withDelay: 5)
+        strap.disconnect()
+        simulator.advance(by: 30)
+        XCTAssertEqual(journal.connectionEvents, [.connect, .disconnect, .forceDisconnect])
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    // MARK: The list
+
+    func testAConnectedPeripheralNeverExpires() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        simulator.remove(Self.strapAddress)
+        journal.watch(manager.startScanning())
+        simulator.advance(by: 20)
+        simulator.add(Self.device(2))
+        simulator.advance(by: 300)
+        XCTAssertTrue(manager.peripherals.contains(strap) || strap.state != .connected)
+        XCTAssertFalse(journal.expired.contains(strap))
+    }
+}
