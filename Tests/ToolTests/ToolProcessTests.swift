@@ -210,7 +210,8 @@ final class ToolFailureTests: XCTestCase {
         let version = try ToolRun("--version").finish()
         XCTAssertEqual(version.status, 0)
         XCTAssertNotNil(version.lines.first?.wholeMatch(of: /bluecap \d+\.\d+\.\d+/))
-        for command in [["--help"], ["scan", "--help"], ["simulate", "--help"]] {
+        for name in ["", "scan", "explore", "read", "write", "simulate"] {
+            let command = name.isEmpty ? ["--help"] : [name, "--help"]
             let help = try ToolRun(command).finish()
             XCTAssertEqual(help.status, 0)
             XCTAssertTrue(help.lines.contains { $0.hasSuffix("Examples:") }, "\(command)")

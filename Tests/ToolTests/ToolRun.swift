@@ -24,8 +24,8 @@ final class ToolRun {
     }
 
     /// Starts `bluecap` with these arguments.
-    convenience init(_ arguments: [String]) throws {
-        try self.init(Self.executable, arguments, [:])
+    convenience init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        try self.init(Self.executable, arguments, environment)
     }
 
     /// Starts `bash` with a script in which `$BLUECAP` is the executable.

@@ -22,7 +22,14 @@ public final class Descriptor: Sendable {
     public var characteristic: Characteristic? { peripheral.session.characteristic(of: peripheral, owning: id) }
 
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
-    public var name: String { uuid.assignedNumber.flatMap { Descriptor.names[$0] } ?? "Unknown" }
+    public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }
+
+    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps the
+    /// descriptor to itself. It may change when the peripheral changes its services.
+    public var handle: UInt16? { peripheral.session.attribute(peripheral.key, id) { $0.handle.attHandle } }
+
+    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
+    package var number: UInt32 { peripheral.session.attribute(peripheral.key, id) { $0.handle.rawValue } ?? 0 }
 
     /// Whether the peripheral still has it, as far as is known.
     public var isValid: Bool { peripheral.session.attribute(peripheral.key, id) { $0.isPresent } ?? false }
@@ -71,13 +78,6 @@ public final class Descriptor: Sendable {
             state.attributes.submit(request, on: id, operation, timeout: timeout)
         }
     }
-
-    private static let names: [UInt32: String] = [
-        0x2900: "Characteristic Extended Properties", 0x2901: "Characteristic User Description",
-        0x2902: "Client Characteristic Configuration", 0x2903: "Server Characteristic Configuration",
-        0x2904: "Characteristic Presentation Format", 0x2905: "Characteristic Aggregate Format",
-        0x2906: "Valid Range", 0x2907: "External Report Reference", 0x2908: "Report Reference",
-    ]
 }
 
 extension Descriptor: Hashable, CustomStringConvertible {

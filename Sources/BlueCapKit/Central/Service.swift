@@ -35,6 +35,13 @@ public final class Service: Sendable {
         } ?? true
     }
 
+    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps the
+    /// service to itself. It may change when the peripheral changes its services.
+    public var handle: UInt16? { session.attribute(peripheral.key, id) { $0.handle.attHandle } }
+
+    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
+    package var number: UInt32 { session.attribute(peripheral.key, id) { $0.handle.rawValue } ?? 0 }
+
     /// Whether the peripheral still has it, as far as is known.
     public var isValid: Bool { session.attribute(peripheral.key, id) { $0.isPresent } ?? false }
 

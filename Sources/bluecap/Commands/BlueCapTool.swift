@@ -12,10 +12,14 @@ struct BlueCapTool: AsyncParsableCommand {
               bluecap scan                         who is advertising here
               bluecap scan --simulated             the same in a simulated room
               bluecap scan --service 180D --json   heart rate monitors, as JSON
+              bluecap explore "Pulse Strap 7F"      its services, characteristics and values
+              bluecap read C0:5A:17:00:18:0D 2A19  one value
               bluecap simulate -- bluetoothctl     any BLE program in that room
             """,
         version: BlueCapTool.versionText,
-        subcommands: [ScanCommand.self, SimulateCommand.self])
+        subcommands: [
+            ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, SimulateCommand.self,
+        ])
 
     static let versionText = "bluecap 0.1.0"
 }

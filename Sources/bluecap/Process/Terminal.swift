@@ -24,9 +24,14 @@ struct Terminal: Equatable, Sendable {
     }
 
     /// Columns and rows now; 80 and 24 where the terminal does not tell.
-    static var size: (width: Int, height: Int) {
+    static var size: (width: Int, height: Int) { size(of: STDOUT_FILENO) }
+
+    /// Columns of standard error's terminal.
+    static var errorWidth: Int { size(of: STDERR_FILENO).width }
+
+    private static func size(of descriptor: Int32) -> (width: Int, height: Int) {
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 }

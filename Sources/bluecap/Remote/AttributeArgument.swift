@@ -12,14 +12,16 @@ import BlueCapKit
 struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     enum Name: Equatable, Sendable {
         case uuid(CBUUID)
-        case handle(UInt16)
+        case handle(UInt32)
         case text(String)
 
         init?(_ text: String) {
             let digits = text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text
             if text.hasPrefix("@") {
                 let number = text.dropFirst()
-                guard number.allSatisfy(\.isHexDigit), let handle = UInt16(number, radix: 16) else { return nil }
+                guard number.count <= 5, number.allSatisfy(\.isHexDigit), let handle = UInt32(number, radix: 16) else {
+                    return nil
+                }
                 self = .handle(handle)
             } else if let uuid = CBUUID(validating: digits) {
                 self = .uuid(uuid)
@@ -30,7 +32,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
             }
         }
 
-        func matches(_ uuid: CBUUID, _ handle: UInt16, _ name: String?) -> Bool {
+        func matches(_ uuid: CBUUID, _ handle: UInt32, _ name: String?) -> Bool {
             switch self {
             case .uuid(let wanted): uuid == wanted
             case .handle(let wanted): handle == wanted
@@ -38,6 +40,12 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
             }
         }
     }
+
+    /// What the help of each command says that takes one.
+    static let discussion = """
+        A characteristic is named by its UUID (2A37, or all 36 characters), by its name (\"Heart Rate Measurement\") or by \
+        its handle, as `bluecap explore` shows it (@002b); where that is not clear, within its service: 180D/2A37.
+        """
 
     let text: String
     /// What the text can mean: names contain slashes too.
@@ -102,8 +110,8 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     }
 
     /// "@002b", as it is printed and taken.
-    static func text(of handle: UInt16) -> String {
+    static func text(of handle: UInt32) -> String {
         let digits = String(handle, radix: 16)
-        return "@" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+        return "@" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 }

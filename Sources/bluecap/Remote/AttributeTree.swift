@@ -2,19 +2,21 @@ import BlueCapKit
 import Foundation
 
 /// What a peripheral offers, as a value: all that is printed of it.
+///
+/// Handles up to 0xFFFF are those of the peripheral's table; those above belong to what BlueZ tells in other ways.
 struct AttributeTree: Equatable, Sendable {
     struct Service: Equatable, Sendable {
-        var handle: UInt16
+        var handle: UInt32
         var uuid: CBUUID
         var name: String?
         var isPrimary = true
         /// The handles of the services that it includes.
-        var includes: [UInt16] = []
+        var includes: [UInt32] = []
         var characteristics: [Characteristic] = []
     }
 
     struct Characteristic: Equatable, Sendable {
-        var handle: UInt16
+        var handle: UInt32
         var uuid: CBUUID
         var name: String?
         var properties: CBCharacteristicProperties
@@ -23,7 +25,7 @@ struct AttributeTree: Equatable, Sendable {
     }
 
     struct Descriptor: Equatable, Sendable {
-        var handle: UInt16
+        var handle: UInt32
         var uuid: CBUUID
         var name: String?
         var reading = Reading.none

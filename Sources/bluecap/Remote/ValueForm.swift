@@ -54,6 +54,14 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
         String(decoding: data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
+    /// Why a value cannot be printed in this form.
+    func misfit(of characteristic: AttributeTree.Characteristic, _ digits: String) -> ToolFailure {
+        let what = characteristic.name ?? characteristic.uuid.uuidString
+        return self == .profile
+            ? ToolFailure("No profile understands the value of \(what): it is \(digits) in hexadecimal digits.")
+            : ToolFailure("The value of \(what) is no text: it is \(digits) in hexadecimal digits.")
+    }
+
     // MARK: Reading
 
     /// The bytes that a text on the command line stands for.

@@ -41,7 +41,7 @@ struct TreeText: Sendable {
     }
 
     private func line(
-        _ service: AttributeTree.Service, _ branch: String, _ names: [UInt16: String]
+        _ service: AttributeTree.Service, _ branch: String, _ names: [UInt32: String]
     ) -> StyledLine {
         var line = opening(branch, service.name, service.uuid, service.handle, [.bold, .cyan])
         if !service.isPrimary { line.append("  secondary", [.dim], coloured: isColoured) }
@@ -75,7 +75,7 @@ struct TreeText: Sendable {
 
     /// Branch, name, UUID, handle. A UUID stands once where there is no name.
     private func opening(
-        _ branch: String, _ name: String?, _ uuid: CBUUID, _ handle: UInt16, _ tints: [Tint]
+        _ branch: String, _ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]
     ) -> StyledLine {
         var line = StyledLine()
         line.append(branch, [.dim], coloured: isColoured)

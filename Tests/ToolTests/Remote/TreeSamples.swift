@@ -13,7 +13,7 @@ enum TreeSamples {
     }
 
     static func characteristic(
-        _ handle: UInt16, _ uuid: String, _ name: String?, _ properties: CBCharacteristicProperties,
+        _ handle: UInt32, _ uuid: String, _ name: String?, _ properties: CBCharacteristicProperties,
         _ reading: AttributeTree.Reading = .none, descriptors: [AttributeTree.Descriptor] = []
     ) -> AttributeTree.Characteristic {
         AttributeTree.Characteristic(

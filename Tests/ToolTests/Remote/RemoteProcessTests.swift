@@ -1,0 +1,233 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+/// A room with one strap in it, on a bus of its own, for processes that deal with it.
+final class RemoteBench {
+    static let address: VirtualAddress = "C0:5A:17:00:18:0D"
+    static let text = "C0:5A:17:00:18:0D"
+    static let name = "Pulse Strap 7F"
+
+    let simulator: Simulator
+
+    init() throws {
+        let strap = VirtualPeripheral(
+            Self.address, addressType: .random, advertisement: Advertisement(localName: Self.name), interval: 0.05,
+            services: [
+                VirtualService(
+                    "180D",
+                    characteristics: [
+                        VirtualCharacteristic(
+                            "2A37", [.notify], notifications: .cycle([[6, 72], [6, 74]], every: 0.02)),
+                        VirtualCharacteristic("2A38", [.read], value: [1]),
+                        VirtualCharacteristic("2A39", [.write]),
+                    ]),
+                VirtualService(
+                    "180F", characteristics: [VirtualCharacteristic("2A19", [.read, .notify], value: [100])]),
+                VirtualService(
+                    "AA00",
+                    characteristics: [
+                        VirtualCharacteristic(
+                            "AA01", [.read, .write], value: Array("hello".utf8),
+                            descriptors: [.description("Greeting")]),
+                        VirtualCharacteristic("AA02", [.writeWithoutResponse]),
+                        VirtualCharacteristic("AA03", [.read], value: [3]),
+                        VirtualCharacteristic("AA03", [.read], value: [4]),
+                    ]),
+            ])
+        simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]))
+    }
+
+    deinit { simulator.end() }
+
+    func start(_ arguments: String...) throws -> ToolRun {
+        try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+    }
+
+    func run(_ arguments: String..., file: StaticString = #filePath, line: UInt = #line) throws -> ToolRun.Result {
+        let result = try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish(
+            file: file, line: line)
+        XCTAssertTrue(simulator.links.isEmpty, "a link was left behind", file: file, line: line)
+        XCTAssertFalse(simulator.adapters.contains(where: \.isDiscovering), "a scan", file: file, line: line)
+        return result
+    }
+
+    func value(_ uuid: AttributeSelector) -> [UInt8]? { simulator.value(of: uuid, at: Self.address) }
+}
+
+func assertOneLine(
+    _ result: ToolRun.Result, _ part: String, status: Int32 = 1, file: StaticString = #filePath, line: UInt = #line
+) {
+    XCTAssertEqual(result.status, status, file: file, line: line)
+    XCTAssertEqual(result.lines, [], file: file, line: line)
+    XCTAssertEqual(result.errors.count, 1, "\(result.errors)", file: file, line: line)
+    let text = result.errors.first ?? ""
+    XCTAssertTrue(text.hasPrefix("bluecap: ") && text.contains(part), text, file: file, line: line)
+}
+
+final class ExploreProcessTests: XCTestCase {
+    func testTheTreeIsPrintedAndNoLinkIsLeft() throws {
+        let result = try RemoteBench().run("explore", RemoteBench.name)
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors, [])
+        XCTAssertTrue(result.lines.first?.hasPrefix("Pulse Strap 7F  C0:5A:17:00:18:0D  random") == true)
+        for part in [
+            "Heart Rate Measurement  2A37", "Body Sensor Location  2A38", "read  Chest", "read notify  100 %",
+            "read write  \"hello\"", "Characteristic User Description  2901", "\"Greeting\"",
+        ] {
+            XCTAssertTrue(result.output.contains(part), part)
+        }
+    }
+
+    func testTheTreeIsOneJSONObject() throws {
+        let result = try RemoteBench().run("explore", "c0:5a:17:00:18:0d", "--json")
+        XCTAssertEqual(result.lines.count, 1)
+        let tree = try XCTUnwrap(
+            JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any], result.output)
+        XCTAssertEqual(tree["name"] as? String, "Pulse Strap 7F")
+        let services = try XCTUnwrap(tree["services"] as? [[String: Any]])
+        XCTAssertEqual(services.map { $0["uuid"] as? String }, ["1801", "180D", "180F", "AA00"])
+    }
+
+    func testWithoutValuesNothingIsRead() throws {
+        let result = try RemoteBench().run("explore", "Pulse", "--no-values")
+        XCTAssertEqual(result.status, 0)
+        XCTAssertFalse(result.output.contains("Chest"))
+    }
+
+    func testNobodyOfThatNameIsOneLine() throws {
+        assertOneLine(try RemoteBench().run("explore", "Kitchen", "--timeout", "1"), "\"Kitchen\" was heard")
+    }
+
+    func testWhoDoesNotAnswerIsOneLine() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulateConnectFailures(1_000, of: RemoteBench.address)
+        assertOneLine(try bench.run("explore", RemoteBench.text, "--timeout", "2"), "did not connect in time")
+    }
+
+    func testAPeripheralThatAnswersNothingDoesNotHoldUpTheRest() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulateSilence(of: RemoteBench.address)
+        let result = try bench.run("explore", RemoteBench.text, "--timeout", "2")
+        XCTAssertTrue(result.status == 1 || result.output.contains("(no answer)"), "\(result)")
+    }
+
+    func testWithoutAnAdapterTheStatusSaysSo() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulatePowerOff()
+        assertOneLine(try bench.run("explore", "Pulse"), "is off", status: 3)
+        let result = try ToolRun(
+            "read", "x", "2A19", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/such/socket"]
+        ).finish()
+        assertOneLine(result, "--simulated", status: 3)
+    }
+
+    func testASignalEndsTheAttemptAndLeavesNoLink() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulateLateAnswers(by: 3600, of: RemoteBench.address)
+        let run = try bench.start("explore", RemoteBench.address.description, "--verbose")
+        try run.errorLine { $0.contains("outcome") }
+        XCTAssertEqual(bench.simulator.links.count, 1)
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 128 + SIGINT, "\(result.errors)")
+        XCTAssertFalse(result.wasKilled)
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testASignalEndsTheSearch() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start("explore", "Kitchen", "--verbose")
+        XCTAssertTrue(
+            bench.simulator.wait(until: { bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: 10))
+        run.signal(SIGTERM)
+        XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
+    }
+
+    func testOutputThatCannotBeWrittenIsAFailure() throws {
+        let bench = try RemoteBench()
+        let result = try ToolRun(
+            script: """
+                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                "$BLUECAP" explore \(RemoteBench.text) > /dev/full
+                """
+        ).finish()
+        assertOneLine(result, "No space left")
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testBadArgumentsShowTheUsage() throws {
+        for mistake in [
+            ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
+            ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["explore", "x", "--timeout", "0"],
+            ["explore", "x", "--peripherals", "room"],
+        ] {
+            let result = try ToolRun(mistake).finish()
+            XCTAssertEqual(result.status, 64, "\(mistake)")
+            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
+        }
+    }
+}
+
+final class ReadWriteProcessTests: XCTestCase {
+    func testAValueIsReadByProfileAsDigitsOrAsJSON() throws {
+        let bench = try RemoteBench()
+        XCTAssertEqual(try bench.run("read", RemoteBench.text, "Battery Level").lines, ["100 %"])
+        XCTAssertEqual(try bench.run("read", RemoteBench.text, "180F/2A19", "--as", "hex").lines, ["64"])
+        XCTAssertEqual(try bench.run("read", RemoteBench.text, "AA01", "--as", "text").lines, ["hello"])
+        let json = try bench.run("read", RemoteBench.text, "2A38", "--json")
+        XCTAssertTrue(
+            json.output.hasSuffix(#""value":"01","fields":{"Body Sensor Location":"Chest"}}"# + "\n"), json.output)
+    }
+
+    func testWhatCannotBeReadOrIsNotThereIsOneLine() throws {
+        let bench = try RemoteBench()
+        assertOneLine(try bench.run("read", RemoteBench.text, "2A37"), "cannot be read")
+        assertOneLine(try bench.run("read", RemoteBench.text, "2A99"), "bluecap explore C0:5A:17:00:18:0D")
+        assertOneLine(try bench.run("read", RemoteBench.text, "AA03"), "is 2 characteristics here")
+        assertOneLine(try bench.run("read", RemoteBench.text, "AA01", "--as", "profile"), "68656c6c6f")
+    }
+
+    func testAValueIsWrittenAsDigitsTextOrByProfile() throws {
+        let bench = try RemoteBench()
+        for (arguments, bytes) in [
+            (["01 a0"], [0x01, 0xA0]), (["good day", "--as", "text"], Array("good day".utf8)), ([""], []),
+        ] as [([String], [UInt8])] {
+            let run = try ToolRun(
+                ["write", RemoteBench.text, "AA01"] + arguments,
+                environment: ["DBUS_SYSTEM_BUS_ADDRESS": bench.simulator.address])
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 0, "\(arguments) \(result.errors)")
+            XCTAssertEqual(result.output, "")
+            XCTAssertEqual(bench.value("AA01"), bytes)
+        }
+        XCTAssertEqual(
+            try bench.run("write", RemoteBench.text, "2A39", "Reset Energy Expended", "--as", "profile").status, 0)
+        XCTAssertEqual(bench.value("2A39"), [1])
+    }
+
+    func testAValueIsWrittenWithoutResponse() throws {
+        let bench = try RemoteBench()
+        XCTAssertEqual(try bench.run("write", RemoteBench.text, "AA02", "07", "--without-response").status, 0)
+        XCTAssertEqual(bench.value("AA02"), [7])
+        XCTAssertEqual(try bench.run("write", RemoteBench.text, "AA02", "08").status, 0)
+        XCTAssertEqual(bench.value("AA02"), [8])
+    }
+
+    func testWhatCannotBeWrittenIsOneLine() throws {
+        let bench = try RemoteBench()
+        assertOneLine(try bench.run("write", RemoteBench.text, "2A38", "01"), "cannot be written")
+        assertOneLine(
+            try bench.run("write", RemoteBench.text, "AA01", "01", "--without-response"), "cannot be written")
+        let long = String(repeating: "00", count: 600)
+        assertOneLine(try bench.run("write", RemoteBench.text, "AA01", long), "600 bytes")
+    }
+
+    func testALinkThatFallsIsOneLine() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulateDropAfter(requests: 0, of: RemoteBench.address)
+        assertOneLine(try bench.run("read", RemoteBench.text, "AA01"), "ended the connection")
+    }
+}
