@@ -1,0 +1,69 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import XCTest
+
+/// What tests of notifications do with an ``AttributeStage``.
+extension AttributeStage {
+    static let heart = VirtualService(
+        "180D",
+        characteristics: [
+            VirtualCharacteristic("2A37", [.notify, .read], value: [0]),
+            VirtualCharacteristic("2A38", [.read], value: [1]),
+            VirtualCharacteristic("2A39", [.indicate]),
+            VirtualCharacteristic("2A3A", [.notify, .read]),
+        ])
+
+    /// A peripheral that is connected, and whose characteristics are known.
+    static func explored(link: VirtualLink = VirtualLink()) throws -> AttributeStage {
+        let stage = try AttributeStage([heart], link: link)
+        try stage.explore()
+        return stage
+    }
+
+    func start(
+        _ characteristic: Characteristic, over transport: NotificationTransport = .signals,
+        file: StaticString = #filePath, line: UInt = #line
+    ) throws {
+        let started: Future<Characteristic> = characteristic.startNotifying(over: transport)
+        try wait(started, file: file, line: line)
+    }
+
+    /// The peripheral notifies one byte after another, and there is time for them to arrive.
+    func notify(_ bytes: UInt8..., from uuid: String = "2A37") {
+        for byte in bytes { simulator.notify(Self.address, characteristic: .uuid(uuid), value: [byte]) }
+        simulator.advance(by: 0.5)
+    }
+
+    func loseLink(file: StaticString = #filePath, line: UInt = #line) {
+        simulator.simulateLinkLoss(of: Self.address)
+        XCTAssertTrue(simulator.advance(until: { !isLinked }, limit: 30), file: file, line: line)
+    }
+
+    func reconnect(file: StaticString = #filePath, line: UInt = #line) {
+        peripheral.reconnect()
+        XCTAssertTrue(simulator.advance(until: { isLinked }, limit: 60), file: file, line: line)
+    }
+
+    /// Waits until values come again.
+    func awaitNotifying(_ characteristic: Characteristic, file: StaticString = #filePath, line: UInt = #line) {
+        XCTAssertTrue(
+            simulator.advance(until: { characteristic.isNotifying }, limit: 60), "not notifying", file: file, line: line)
+    }
+
+    func subscriptionCount(_ uuid: String = "2A37") -> Int {
+        simulator.subscriptions(to: .uuid(uuid), at: Self.address).count
+    }
+
+    func count(of call: String) -> Int { simulator.statistics.count(of: call) }
+
+    /// Starts a flood of numbered values.
+    func flood(_ count: Int, size: Int, from uuid: String = "2A37") {
+        simulator.simulateNotifications(count: count, size: size, of: Self.address, characteristic: .uuid(uuid))
+    }
+}
+
+/// The number that a flood's value tells.
+func number(of bytes: some Sequence<UInt8>) -> Int {
+    bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
+}
