@@ -95,7 +95,27 @@ extension Simulator {
         }
     }
 
-    /// The link falls in the place of the response to the `requests`th request from now on, subscriptions counted too.
+    /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
+    public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
+        stage.decide { simulation in
+            if areUntold {
+                simulation.daemon.untoldConnections.insert(address)
+            } else {
+                simulation.daemon.untoldConnections.remove(address)
+            }
+        }
+    }
+
+    /// Of all connections from now on, that share goes wrong, each in a way that is drawn from `seed`: refused, fallen at
+    /// once or after some requests or in a write, silent, late, without services. The same seed brings the same faults.
+    ///
+    /// - Parameter share: from 0, which ends it, to 1.
+    public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
+        stage.decide { $0.air.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address) }
+    }
+
+    /// The link falls in the place of the response to the `requests`th request from now on. Subscriptions count too, and
+    /// what BlueZ reads of a battery by itself.
     public func simulateDropAfter(requests: Int, of address: VirtualAddress) {
         stage.decide { simulation in
             simulation.air.setFaults(of: address) { $0.requestsUntilDrop = max(1, requests) }

@@ -145,6 +145,7 @@ final class BusClient: Sendable {
         if let flag = reader.bool() { return "\(flag)" }
         if let number = reader.int16() { return "\(number)" }
         if let number = reader.uint16() { return "\(number)" }
+        if let number = reader.byte() { return "\(number)" }
         if let number = reader.uint32() { return "\(number)" }
         if let path = reader.objectPath() { return path.rawValue }
         if let list = reader.strings() { return list.joined(separator: ",") }

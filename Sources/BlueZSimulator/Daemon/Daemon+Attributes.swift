@@ -164,7 +164,10 @@ extension Daemon {
     static let requestTimeout: TimeInterval = 30
 
     mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult) {
-        guard id & Self.batteryRequest == 0 else { return batteryAnswered(result, of: key) }
+        guard id & Self.batteryRequest == 0 else {
+            if id & Self.batterySubscription != Self.batterySubscription { batteryAnswered(result, of: key) }
+            return
+        }
         guard let purpose = links[key]?.requests.removeValue(forKey: id) else { return }
         alarms.remove(.requestTimeout(key))
         if links[key]?.requests.isEmpty == false { alarms.set(.requestTimeout(key), to: now + Self.requestTimeout) }
@@ -185,7 +188,9 @@ extension Daemon {
 
     /// With the link everything ends that was asked over it, in the order it was asked.
     mutating func failRequests(of link: HostLink, at key: DeviceKey) {
-        for (_, purpose) in link.requests.sorted(by: { $0.key < $1.key }) { conclude(purpose, .error(0), of: key) }
+        for (_, purpose) in link.requests.sorted(by: { $0.key < $1.key }) {
+            conclude(purpose, .error(ATTError.unlikely), of: key)
+        }
     }
 
     mutating func nextRequest() -> UInt64 {

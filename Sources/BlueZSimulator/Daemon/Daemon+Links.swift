@@ -63,7 +63,7 @@ extension Daemon {
         links[key] = HostLink(mtu: link.mtu, exportDelay: link.exportDelay)
         devices[key]?.isConnected = true
         alarms.remove(.forget(key))
-        outbox.changed(.device(.connected), of: .device(key))
+        if !untoldConnections.contains(key.address) { outbox.changed(.device(.connected), of: .device(key)) }
         reply(call)
         rearmSubscriptions(of: key)
         order(.discover(key))
@@ -78,9 +78,9 @@ extension Daemon {
         forgetLater(key)
     }
 
-    /// The order of the radio lab: what was asked over the link fails, the services are not resolved, those who wait for
-    /// the end of the link are answered, and then the device is not connected. A link that we end is told in two
-    /// signals, with the reply between them; one that the peer ends in one.
+    /// The order of the radio lab: the services are not resolved, those who wait for the end of the link are answered, the
+    /// device is not connected, and what was asked over the link fails. A link that we end is told in two signals, with
+    /// the reply between them; one that the peer ends in one.
     mutating func linkWentDown(_ key: DeviceKey, byUs: Bool) {
         guard let link = links.removeValue(forKey: key) else { return }
         for alarm in [Alarm.dropLink(key), .requestTimeout(key), .export(key)] { alarms.remove(alarm) }
@@ -88,7 +88,6 @@ extension Daemon {
             alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
         }
         disconnecting.remove(key)
-        failRequests(of: link, at: key)
         forgetSubscriptions(of: key)
         hideBattery(of: key)
         if devices[key]?.areServicesResolved == true {
@@ -102,6 +101,7 @@ extension Daemon {
         // What was advertised before the link is forgotten with it.
         devices[key]?.uuids = []
         outbox.changed(.device(.connected), of: .device(key))
+        failRequests(of: link, at: key)
         closeSockets(of: key)
         exported(key)
         forgetLater(key)

@@ -124,6 +124,10 @@ extension Daemon {
     mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey) {
         let key = AttributeKey(device: device, handle: handle)
         guard let characteristic = characteristic(key) else { return }
+        if let level = bytes.first, characteristic.laid.uuid == Self.batteryLevel, devices[device]?.batteryLevel != nil
+        {
+            setBatteryLevel(level, of: device)
+        }
         switch characteristic.notifySocket {
         case .open(let socket): effects.append(.transmit(socket, bytes))
         case .pending: break

@@ -13,7 +13,9 @@ extension Daemon {
         let isAddition = take(services, of: key)
         if !services.isEmpty {
             devices[key]?.storedServices = services
-            let uuids = Set(services.filter(\.isPrimary).map(\.uuid)).sorted()
+            let shown = tables[key]?.order ?? []
+            let known = services.filter { $0.isPrimary && ($0.isAnnounced || shown.contains($0.handle)) }
+            let uuids = Set(known.map(\.uuid)).sorted()
             if device.gattUUIDs != uuids {
                 devices[key]?.gattUUIDs = uuids
                 outbox.changed(.device(.uuids), of: .device(key))
@@ -132,6 +134,14 @@ extension Daemon {
     /// A service that comes late, with all that it has.
     mutating func exportService(_ key: AttributeKey) {
         guard let link = links[key.device], let service = tables[key.device]?.service(key.handle) else { return }
+        if !service.isAnnounced, service.isPrimary, devices[key.device]?.gattUUIDs.contains(service.uuid) == false {
+            devices[key.device]?.gattUUIDs.append(service.uuid)
+            devices[key.device]?.gattUUIDs.sort()
+            outbox.changed(.device(.uuids), of: .device(key.device))
+            // Told again, although nothing about it has changed.
+            outbox.changed(.device(.servicesResolved), of: .device(key.device))
+            flush()
+        }
         let handles = unshown(of: service, key.device)
         links[key.device]?.unseen += handles
         // Otherwise the next of those before it is due anyhow.
@@ -140,9 +150,7 @@ extension Daemon {
 
     private mutating func showBattery(of key: DeviceKey) {
         guard devices[key]?.batteryLevel == nil, !disconnecting.contains(key),
-            let battery = tables[key]?.services.first(where: { $0.uuid == Self.batteryService }),
-            let level = battery.characteristics.first(where: { $0.uuid == Self.batteryLevel }),
-            level.flags.contains(.read)
+            let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
         batteryReads += 1
         order(
@@ -152,13 +160,35 @@ extension Daemon {
                     id: Self.batteryRequest | batteryReads, kind: .read(handle: level.valueHandle, offset: 0))))
     }
 
-    /// BlueZ has read the battery for itself.
+    private func batteryCharacteristic(of key: DeviceKey) -> AttributeTable.Characteristic? {
+        tables[key]?.services.first { $0.uuid == Self.batteryService }?.characteristics
+            .first { $0.uuid == Self.batteryLevel }
+    }
+
+    /// A level that was read, or that came by itself.
+    mutating func setBatteryLevel(_ level: UInt8, of key: DeviceKey) {
+        guard let device = devices[key], device.batteryLevel != level else { return }
+        devices[key]?.batteryLevel = level
+        guard device.batteryLevel != nil else { return }
+        flush()
+        emit(
+            .propertiesChanged(
+                path: device.path, interface: Self.batteryInterface,
+                changed: [NamedValue(name: "Percentage", value: .byte(level))], invalidated: []))
+    }
+
+    /// BlueZ has read the battery for itself; it subscribes too.
     mutating func batteryAnswered(_ result: AttributeResult, of key: DeviceKey) {
         guard case .bytes(let bytes) = result, let level = bytes.first, let device = devices[key], links[key] != nil
         else { return }
         let isNew = device.batteryLevel == nil
-        devices[key]?.batteryLevel = level
+        setBatteryLevel(level, of: key)
         guard isNew else { return }
+        if let battery = batteryCharacteristic(of: key), battery.canNotify {
+            batteryReads += 1
+            let subscription = AttributeRequest.Kind.configure(characteristic: battery.handle, bits: 1)
+            order(.request(key, AttributeRequest(id: Self.batterySubscription | batteryReads, kind: subscription)))
+        }
         flush()
         emit(
             .interfacesAdded(
@@ -173,8 +203,9 @@ extension Daemon {
     static let batteryService = "0000180f-0000-1000-8000-00805f9b34fb"
     static let batteryLevel = "00002a19-0000-1000-8000-00805f9b34fb"
     static let batteryInterface = "org.bluez.Battery1"
-    /// Marks the requests that BlueZ makes for itself.
+    /// Marks the requests that BlueZ makes for itself, and among them those that bring no value.
     static let batteryRequest: UInt64 = 1 << 63
+    static let batterySubscription: UInt64 = 3 << 62
 
     // MARK: Going
 

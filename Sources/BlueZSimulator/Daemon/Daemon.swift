@@ -37,6 +37,8 @@ struct Daemon: Sendable {
     var subscribers: [String: Int] = [:]
     /// What the next attempts to connect fail with.
     var connectFailures: [VirtualAddress: [DaemonError]] = [:]
+    /// Devices whose `Connected` turns true without a signal.
+    var untoldConnections: Set<VirtualAddress> = []
     var requestNumber: UInt64 = 0
     var batteryReads: UInt64 = 0
     /// The time of what is being handled.

@@ -76,6 +76,12 @@ struct Air: Sendable {
         peers[address]?.faults = faults
     }
 
+    /// Faults for each attempt to connect; those that were set before are over.
+    mutating func setRandomFaults(_ faults: RandomFaults?, of address: VirtualAddress) {
+        peers[address]?.randomFaults = faults
+        peers[address]?.faults = PeerFaults()
+    }
+
     // MARK: In and out
 
     mutating func take(_ order: AirOrder, now: TimeInterval) {
@@ -158,6 +164,7 @@ struct Air: Sendable {
         // Linked to another adapter it does not advertise, and cannot be reached.
         guard case .free = peer.state else { return }
         peers[key.address]?.state = .wanted(by: key, since: now)
+        if let faults = peers[key.address]?.randomFaults?.next() { peers[key.address]?.faults = faults }
         meet(key.address)
     }
 

@@ -11,6 +11,7 @@ struct AttributeTable: Hashable, Sendable {
         var includes: [UInt16]
         var characteristics: [Characteristic]
         var appearsAfter: TimeInterval
+        var isAnnounced: Bool
     }
 
     struct Characteristic: Hashable, Sendable {
@@ -62,7 +63,8 @@ struct AttributeTable: Hashable, Sendable {
             next = max(next, service.handle ?? next)
             var laid = Service(
                 handle: next, uuid: uuid, isPrimary: service.isPrimary, includes: [], characteristics: [],
-                appearsAfter: service.appearsAfter)
+                appearsAfter: service.appearsAfter,
+                isAnnounced: service.appearsAfter == 0 || service.isAnnounced)
             // One attribute for each include declaration.
             next += 1 + UInt16(service.includes.count)
             laid.characteristics = service.characteristics.compactMap { place($0, of: uuid, at: &next) }

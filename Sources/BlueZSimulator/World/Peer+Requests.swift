@@ -58,5 +58,7 @@ enum ATTError {
     static let insufficientAuthorization: UInt8 = 0x08
     static let insufficientKeySize: UInt8 = 0x0C
     static let invalidLength: UInt8 = 0x0D
+    /// Also what BlueZ says of a request whose link has fallen.
+    static let unlikely: UInt8 = 0x0E
     static let insufficientEncryption: UInt8 = 0x0F
 }

@@ -17,6 +17,8 @@ struct Peer: Sendable {
     var values: [UInt16: [UInt8]]
     var state = State.free
     var faults = PeerFaults()
+    /// Where these are, they are drawn for each attempt to connect.
+    var randomFaults: RandomFaults?
 
     init(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?) {
         self.peripheral = peripheral

@@ -16,7 +16,7 @@ extension Room {
             localName: "Pulse Strap 7F", serviceUUIDs: ["180d", "180f"],
             manufacturerData: [0x006B: [0x72, 0x08, 0x4A]],
             txPower: 4, appearance: 0x0341),
-        interval: 0.25)
+        interval: 0.25, services: heartRateServices)
 
     /// The development kit that the documents use.
     static let sensorTag = VirtualPeripheral(
@@ -24,7 +24,7 @@ extension Room {
         advertisement: Advertisement(
             localName: "CC2650 SensorTag", serviceUUIDs: ["aa80"], manufacturerData: [0x000D: [0x03, 0x00, 0x00]],
             txPower: 0, flags: 0x05),
-        interval: 0.1)
+        interval: 0.1, services: sensorTagServices, link: VirtualLink(mtu: 23))
 
     /// An iBeacon, major 1, minor 7, -59 dBm at one metre; it takes no connection.
     static let officeBeacon = VirtualPeripheral(
@@ -52,7 +52,7 @@ extension Room {
             localName: "Kitchen 21.5°", serviceUUIDs: ["1809", "180f"],
             serviceData: ["1809": [0x00, 0xD7, 0x00, 0x00, 0xFF]],
             appearance: 0x0300),
-        interval: 0.5)
+        interval: 0.5, services: thermometerServices)
 
     /// A phone: no name, an address that means nothing, bytes of its maker.
     static let passingPhone = VirtualPeripheral(
@@ -67,20 +67,20 @@ extension Room {
         "C8:D0:83:6A:12:F4", addressType: .random, rssi: .walk(around: -96, spread: 3, seed: 17),
         advertisement: Advertisement(
             localName: "Garden", serviceUUIDs: ["181a"], serviceData: ["181a": [0x6E, 0x09, 0x9C, 0x15, 0x58]]),
-        interval: 1.2)
+        interval: 1.2, services: gardenServices, link: VirtualLink(connectLatency: 0.8, callLatency: 0.06))
 
     static let bookshelfSpeaker = VirtualPeripheral(
         "00:1A:7D:DA:71:13", rssi: .walk(around: -49, spread: 2, seed: 18),
         advertisement: Advertisement(
             localName: "Bookshelf", serviceUUIDs: ["6e400001-b5a3-f393-e0a9-e50e24dcca9e"],
             manufacturerData: [0x0057: [0x01, 0x00, 0x64]], txPower: 8, appearance: 0x0280),
-        interval: 0.3)
+        interval: 0.3, services: uartServices)
 
     static let cyclingSensor = VirtualPeripheral(
         "E9:47:22:10:18:16", addressType: .random, rssi: .walk(around: -66, spread: 8, seed: 19),
         advertisement: Advertisement(
             localName: "Cadence 2", serviceUUIDs: ["1816", "180a", "180f"], txPower: -4, appearance: 0x0483),
-        interval: 0.5)
+        interval: 0.5, services: cyclingServices)
 
     /// A key tracker that comes home after three seconds.
     static let lateTracker = VirtualPeripheral(
@@ -89,7 +89,7 @@ extension Room {
         advertisement: Advertisement(
             localName: "Keys", serviceUUIDs: ["fd5a"], serviceData: ["fd5a": [0x13, 0x57, 0x9B, 0xDF, 0x02, 0x46]],
             appearance: 0x0200),
-        interval: 0.4, appearsAfter: 3)
+        interval: 0.4, appearsAfter: 3, services: trackerServices)
 
     /// Known to BlueZ and switched off: it has an object on the bus and is never heard.
     static let lastYearsKeyboard = VirtualPeripheral(

@@ -72,10 +72,11 @@ public struct VirtualPeripheral: Hashable, Sendable {
 
 /// In JSON only `address` must be there:
 /// `{"address": "C0:FF:EE:00:18:0D", "addressType": "random", "rssi": -58, "advertisement": {…}, "interval": 0.5,`
-/// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false}`.
+/// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "services": […], "link": {…}}`.
 extension VirtualPeripheral: Codable {
     private enum Key: String, CodingKey, CaseIterable {
         case address, addressType, name, rssi, advertisement, interval, appearsAfter, disappearsAfter, isRemembered
+        case services, link
     }
 
     public init(from decoder: any Decoder) throws {
@@ -89,7 +90,9 @@ extension VirtualPeripheral: Codable {
             interval: try container.decodeIfPresent(TimeInterval.self, forKey: .interval) ?? 0.5,
             appearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .appearsAfter) ?? 0,
             disappearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .disappearsAfter),
-            isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false)
+            isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false,
+            services: try container.decodeIfPresent([VirtualService].self, forKey: .services) ?? [],
+            link: try container.decodeIfPresent(VirtualLink.self, forKey: .link) ?? VirtualLink())
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -103,5 +106,7 @@ extension VirtualPeripheral: Codable {
         if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
         try container.encodeIfPresent(disappearsAfter, forKey: .disappearsAfter)
         if isRemembered { try container.encode(isRemembered, forKey: .isRemembered) }
+        if !services.isEmpty { try container.encode(services, forKey: .services) }
+        if link != VirtualLink() { try container.encode(link, forKey: .link) }
     }
 }

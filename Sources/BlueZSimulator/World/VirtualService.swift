@@ -23,13 +23,15 @@ public struct VirtualService: Hashable, Sendable {
     public var characteristics: [VirtualCharacteristic]
     /// The UUIDs of services of the same peripheral that it includes; those that are not there are passed over.
     public var includes: [String]
-    /// Seconds after the services are resolved until BlueZ shows this one: late objects, which some clients miss. Its
-    /// UUID is among the device's from the beginning.
+    /// Seconds after the services are resolved until BlueZ shows this one: late objects, which some clients miss.
     public var appearsAfter: TimeInterval
+    /// Whether the UUID of one that appears late is among the device's from the beginning, or only when it appears.
+    public var isAnnounced: Bool
 
     public init(
         _ uuid: String, isPrimary: Bool = true, characteristics: [VirtualCharacteristic] = [],
-        includes: [String] = [], handle: UInt16? = nil, appearsAfter: TimeInterval = 0
+        includes: [String] = [], handle: UInt16? = nil, appearsAfter: TimeInterval = 0,
+        isAnnounced: Bool = true
     ) {
         self.uuid = uuid
         self.isPrimary = isPrimary
@@ -37,6 +39,7 @@ public struct VirtualService: Hashable, Sendable {
         self.includes = includes
         self.handle = handle
         self.appearsAfter = max(0, appearsAfter)
+        self.isAnnounced = isAnnounced
     }
 }
 

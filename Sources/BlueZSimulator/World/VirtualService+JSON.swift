@@ -1,0 +1,173 @@
+import Foundation
+
+/// In JSON only `uuid` must be there: `{"uuid": "180d", "isPrimary": true, "handle": 16, "includes": ["180f"],`
+/// `"appearsAfter": 0, "characteristics": […]}`.
+extension VirtualService: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case uuid, isPrimary, handle, characteristics, includes, appearsAfter, isAnnounced
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            try container.decodeUUID(forKey: .uuid),
+            isPrimary: try container.decodeIfPresent(Bool.self, forKey: .isPrimary) ?? true,
+            characteristics: try container.decodeIfPresent([VirtualCharacteristic].self, forKey: .characteristics)
+                ?? [],
+            includes: try container.decodeIfPresent([String].self, forKey: .includes) ?? [],
+            handle: try container.decodeIfPresent(UInt16.self, forKey: .handle),
+            appearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .appearsAfter) ?? 0,
+            isAnnounced: try container.decodeIfPresent(Bool.self, forKey: .isAnnounced) ?? true)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(uuid, forKey: .uuid)
+        if !isPrimary { try container.encode(isPrimary, forKey: .isPrimary) }
+        try container.encodeIfPresent(handle, forKey: .handle)
+        if !characteristics.isEmpty { try container.encode(characteristics, forKey: .characteristics) }
+        if !includes.isEmpty { try container.encode(includes, forKey: .includes) }
+        if appearsAfter != 0 { try container.encode(appearsAfter, forKey: .appearsAfter) }
+        if !isAnnounced { try container.encode(isAnnounced, forKey: .isAnnounced) }
+    }
+}
+
+/// In JSON only `uuid` must be there: `{"uuid": "2a37", "flags": ["notify"], "value": "0048", "descriptors": […],`
+/// `"notifications": {"cycle": ["0048", "004a"], "every": 1}, "echo": "2a38"}`. Values are hexadecimal in `value`, or
+/// words in `text`; notifications may count instead, `{"counter": 2, "every": 0.1}`.
+extension VirtualCharacteristic: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case uuid, flags, value, text, descriptors, notifications, echo
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            try container.decodeUUID(forKey: .uuid),
+            try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
+            value: try container.decodeBytes(forKey: .value, orText: .text),
+            descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
+            notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
+            echo: try container.decodeIfPresent(String.self, forKey: .echo))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(uuid, forKey: .uuid)
+        try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
+        if !value.isEmpty { try container.encode(Hexadecimal.text(value), forKey: .value) }
+        if !descriptors.isEmpty { try container.encode(descriptors, forKey: .descriptors) }
+        try container.encodeIfPresent(notifications, forKey: .notifications)
+        try container.encodeIfPresent(echo, forKey: .echo)
+    }
+}
+
+/// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes.
+extension VirtualDescriptor: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case uuid, flags, value, text }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            try container.decodeUUID(forKey: .uuid),
+            value: try container.decodeBytes(forKey: .value, orText: .text),
+            flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read])
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(uuid, forKey: .uuid)
+        if !value.isEmpty { try container.encode(Hexadecimal.text(value), forKey: .value) }
+        if flags != [.read] {
+            try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
+        }
+    }
+}
+
+extension NotificationSource: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case cycle, counter, every }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let interval = try container.decode(TimeInterval.self, forKey: .every)
+        if let size = try container.decodeIfPresent(Int.self, forKey: .counter) {
+            self = .counter(size: size, every: interval)
+            return
+        }
+        let values = try container.decode([String].self, forKey: .cycle).map { text in
+            guard let bytes = Hexadecimal.bytes(text) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .cycle, in: container, debugDescription: "\"\(text)\" is not hexadecimal bytes")
+            }
+            return bytes
+        }
+        self = .cycle(values, every: interval)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        switch self {
+        case .cycle(let values, let interval):
+            try container.encode(values.map(Hexadecimal.text), forKey: .cycle)
+            try container.encode(interval, forKey: .every)
+        case .counter(let size, let interval):
+            try container.encode(size, forKey: .counter)
+            try container.encode(interval, forKey: .every)
+        }
+    }
+}
+
+/// In JSON every key may be left out: `{"mtu": 185, "callLatency": 0.03}`.
+extension VirtualLink: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case connectLatency, resolveLatency, exportDelay, callLatency, mtu, connectTimeout
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        let usual = VirtualLink()
+        func seconds(_ key: Key, _ usual: TimeInterval) throws -> TimeInterval {
+            try container.decodeIfPresent(TimeInterval.self, forKey: key) ?? usual
+        }
+        self.init(
+            connectLatency: try seconds(.connectLatency, usual.connectLatency),
+            resolveLatency: try seconds(.resolveLatency, usual.resolveLatency),
+            exportDelay: try seconds(.exportDelay, usual.exportDelay),
+            callLatency: try seconds(.callLatency, usual.callLatency),
+            mtu: try container.decodeIfPresent(Int.self, forKey: .mtu) ?? usual.mtu,
+            connectTimeout: try seconds(.connectTimeout, usual.connectTimeout))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(connectLatency, forKey: .connectLatency)
+        try container.encode(resolveLatency, forKey: .resolveLatency)
+        try container.encode(exportDelay, forKey: .exportDelay)
+        try container.encode(callLatency, forKey: .callLatency)
+        try container.encode(mtu, forKey: .mtu)
+        try container.encode(connectTimeout, forKey: .connectTimeout)
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A UUID that can be one.
+    fileprivate func decodeUUID(forKey key: Key) throws -> String {
+        let text = try decode(String.self, forKey: key)
+        guard ServiceUUID.long(text) != nil else {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: self, debugDescription: "\"\(text)\" is no UUID; write 180d or all 128 bits")
+        }
+        return text
+    }
+
+    /// Bytes, from hexadecimal digits or from words.
+    fileprivate func decodeBytes(forKey key: Key, orText textKey: Key) throws -> [UInt8] {
+        if let text = try decodeIfPresent(String.self, forKey: textKey) { return Array(text.utf8) }
+        let digits = try decodeIfPresent(String.self, forKey: key) ?? ""
+        guard let bytes = Hexadecimal.bytes(digits) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: self, debugDescription: "\"\(digits)\" is not hexadecimal bytes")
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,251 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// What goes wrong with a link: each verb, and what a client sees of it.
+final class LinkFaultTests: XCTestCase {
+    private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
+    {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]))
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 1)
+        _ = client.error(of: "StopDiscovery")
+        if isConnected {
+            XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+            simulator.advance(by: 1)
+        }
+        simulator.run()
+        _ = client.takeLog()
+        return (simulator, client)
+    }
+
+    private func connect(_ client: BusClient) -> DBusError? {
+        client.error(of: "Connect", on: device, at: GattCast.path)
+    }
+
+    private func read(_ client: BusClient) -> PendingCall {
+        client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() }
+    }
+
+    // MARK: Connections
+
+    func testConnectionsFailAsOftenAsWasSaidAndInTheWordsThatWereGiven() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateConnectFailures(2, of: GattCast.strap.address)
+        XCTAssertEqual(connect(client)?.message, "le-connection-abort-by-local")
+        XCTAssertEqual(connect(client)?.message, "le-connection-abort-by-local")
+        XCTAssertNil(connect(client))
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.simulateConnectFailures(1, error: .failed("le-connection-refused"), of: GattCast.strap.address)
+        simulator.run()
+        XCTAssertEqual(connect(client)?.message, "le-connection-refused")
+    }
+
+    func testAConnectionIsAnsweredWithSuccessAndFalls() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateConnectReplyThenDrop(after: 0.02, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 Connected=false"])
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.links.count, 1)
+    }
+
+    func testAConnectionMayComeUpWithoutASignal() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateUntoldConnections(of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        XCTAssertEqual(client.takeLog(), [])
+        XCTAssertEqual(client.property("Connected", of: device, at: GattCast.path), "true")
+    }
+
+    func testADeviceThatIsRemovedNeverAnswersWhoConnects() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.remove(GattCast.strap.address)
+        let call = client.begin("Connect", on: device, at: GattCast.path)
+        simulator.simulateDeviceRemoval(of: GattCast.strap.address)
+        simulator.advance(by: 60)
+        XCTAssertNil(call.succeeded)
+        XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_01"])
+    }
+
+    // MARK: Requests
+
+    func testALinkLossIsToldBeforeWhatItEndsFails() {
+        var bench = DaemonBench.connected
+        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0e)
+        _ = bench.ask(.readValue(key, offset: 0))
+        bench.daemon.take(.linkDown(DaemonBench.strap, byUs: false), now: 1)
+        XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected", "org.bluez.Error.Failed"])
+    }
+
+    func testTheLinkFallsAtTheRequestThatWasSaid() {
+        let (simulator, client) = scene()
+        simulator.simulateDropAfter(requests: 2, of: GattCast.strap.address)
+        XCTAssertEqual(client.read(GattCast.place), [1])
+        let second = read(client)
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            second.error,
+            DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e"))
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testAPeripheralVanishesDuringAWriteOfWhichNothingIsKept() {
+        let (simulator, client) = scene()
+        simulator.simulateVanishingMidWrite(of: GattCast.strap.address)
+        XCTAssertEqual(client.read(GattCast.place), [1])
+        XCTAssertNotNil(client.write(Array(repeating: 1, count: 400), to: GattCast.control, type: "request"))
+        XCTAssertEqual(simulator.value(of: "2A39", at: GattCast.strap.address), [])
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testASilentPeripheralLosesItsLinkAfterHalfAMinute() {
+        let (simulator, client) = scene()
+        simulator.simulateSilence(of: GattCast.strap.address)
+        let first = read(client)
+        let second = client.begin("ReadValue", on: characteristic, at: GattCast.control) { $0.options() }
+        simulator.advance(by: 29)
+        XCTAssertNil(first.succeeded)
+        simulator.advance(by: 2)
+        XCTAssertEqual(first.succeeded, false)
+        XCTAssertEqual(second.succeeded, false)
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testLateAnswersComeLate() {
+        let (simulator, client) = scene()
+        simulator.simulateLateAnswers(by: 3, of: GattCast.strap.address)
+        let call = read(client)
+        simulator.advance(by: 2.9)
+        XCTAssertNil(call.succeeded)
+        simulator.advance(by: 0.2)
+        XCTAssertEqual(call.bytes, [1])
+    }
+
+    func testReadsGiveMoreOrLessThanThereIs() {
+        let (simulator, client) = scene()
+        simulator.simulateWrongLength(by: -1, of: GattCast.strap.address)
+        XCTAssertEqual(client.read(GattCast.place), [])
+        simulator.simulateWrongLength(by: 2, of: GattCast.strap.address)
+        XCTAssertEqual(client.read(GattCast.place), [1, 0xEE, 0xEE])
+    }
+
+    // MARK: Services
+
+    func testServicesAreCalledResolvedWhenNothingWasFound() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateUnresolvedServices(of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
+    }
+
+    func testAChangeOfServicesTakesAwayWhatWentAndTellsWhatCame() {
+        let (simulator, client) = scene()
+        simulator.simulateServicesChanged(of: GattCast.strap.address, to: [Room.battery(50)])
+        simulator.advance(by: 1)
+        XCTAssertEqual(
+            client.takeLog(),
+            [
+                "- desc000d", "- char000b", "- char000e", "- desc0012", "- char0010", "- desc0015", "- char0013",
+                "- service000a",
+                "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                    + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
+                "+ service000a", "+ char000b", "+ desc000d", "+ dev_C0_00_00_00_00_01",
+            ])
+        XCTAssertEqual(
+            client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }?.name,
+            "org.freedesktop.DBus.Error.UnknownObject")
+    }
+
+    func testALateServiceComesWhenItIsDueAnnouncedOrNot() {
+        var strap = GattCast.strap
+        strap.services.append(VirtualService("180A", appearsAfter: 3))
+        strap.services.append(VirtualService("1809", appearsAfter: 5, isAnnounced: false))
+        let (simulator, client) = scene(strap)
+        let uuids = client.property("UUIDs", of: device, at: GattCast.path) ?? ""
+        XCTAssertTrue(uuids.contains("0000180a"))
+        XCTAssertFalse(uuids.contains("00001809"))
+        simulator.advance(by: 5)
+        XCTAssertEqual(
+            client.takeLog().map { $0.prefix(28) },
+            ["+ service0016", "dev_C0_00_00_00_00_01 UUIDs=", "+ service0017"])
+    }
+
+    func testAfterTheDaemonsReturnTheObjectsComeBeforeTheServicesAreResolved() {
+        let (simulator, client) = scene()
+        simulator.simulateDaemonDeath()
+        simulator.simulateDaemonReturn()
+        simulator.run()
+        _ = client.takeLog()
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        let log = client.takeLog()
+        XCTAssertEqual(log.first, "dev_C0_00_00_00_00_01 Connected=true")
+        XCTAssertEqual(log.dropFirst().first, "+ service0006")
+        XCTAssertEqual(log.last, "dev_C0_00_00_00_00_01 ServicesResolved=true")
+    }
+
+    func testCallsWaitUntilAllObjectsAreOnTheBus() {
+        var strap = GattCast.strap
+        strap.link.exportDelay = 0.1
+        let (simulator, client) = scene(isConnected: false, strap)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 0.3)
+        XCTAssertEqual(client.takeLog().suffix(2), ["+ service0006", "+ char0007"])
+        XCTAssertEqual(client.property("ServicesResolved", of: device, at: GattCast.path), "true")
+        XCTAssertEqual(client.takeLog().last, "+ desc0015")
+    }
+
+    func testALinkThatFallsWhileObjectsComeLosesNoneOfThem() {
+        var strap = GattCast.strap
+        strap.link.exportDelay = 0.1
+        let (simulator, client) = scene(isConnected: false, strap)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 0.35)
+        simulator.simulateLinkLoss(of: strap.address)
+        simulator.run()
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 3)
+        XCTAssertEqual(client.objects().count, 14)
+    }
+
+    // MARK: Chance
+
+    func testRandomFaultsAreTheSameForTheSameSeedAndEndWithAShareOfNothing() {
+        func outcomes(seed: UInt64) -> [String] {
+            let (simulator, client) = scene(isConnected: false)
+            simulator.simulateRandomFaults(seed: seed, share: 0.6, of: GattCast.strap.address)
+            return (0..<40).map { _ in
+                let failure = connect(client)?.message ?? "up"
+                simulator.advance(by: 0.5)
+                let value = client.read(GattCast.place).map { "\($0)" } ?? "nothing"
+                simulator.simulateLinkLoss(of: GattCast.strap.address)
+                simulator.advance(by: 0.5)
+                return failure + " " + value
+            }
+        }
+        let first = outcomes(seed: 3)
+        XCTAssertEqual(first, outcomes(seed: 3))
+        XCTAssertNotEqual(first, outcomes(seed: 4))
+        XCTAssertTrue(first.contains("up [1]"))
+        XCTAssertGreaterThan(Set(first).count, 2)
+
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateRandomFaults(seed: 1, share: 1, of: GattCast.strap.address)
+        simulator.simulateRandomFaults(seed: 1, share: 0, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.read(GattCast.place), [1])
+    }
+
+    private let device = "org.bluez.Device1"
+    private let characteristic = "org.bluez.GattCharacteristic1"
+}

@@ -1,0 +1,91 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+/// bleak connects to the simulator's peripherals, and finds of them what it would find of real ones.
+final class ForeignBleakLinkTests: XCTestCase {
+    private static let explore = """
+        import asyncio, json
+        from bleak import BleakClient, BleakScanner
+        from bleak.exc import BleakError
+
+        UART = "6e40000{}-b5a3-f393-e0a9-e50e24dcca9e"
+
+        async def main():
+            device = await BleakScanner.find_device_by_address("00:1A:7D:DA:71:13", timeout=10)
+            values = []
+            got = asyncio.Event()
+            def heard(_, data):
+                values.append(data.hex())
+                if len(values) == 20:
+                    got.set()
+            # It takes ServicesResolved for the end of the discovery, and on a first connection that is where the objects
+            # only begin to come (bleak#1489). On the next one they are there.
+            async with BleakClient(device):
+                pass
+            async with BleakClient(device) as client:
+                tree = {
+                    service.uuid[4:8] if service.uuid.startswith("0000") else service.uuid[:8]:
+                        {c.uuid: sorted(c.properties) for c in service.characteristics}
+                    for service in client.services
+                }
+                maker = await client.read_gatt_char("2a29")
+                await client.start_notify(UART.format(3), heard, **NOTIFY)
+                for number in range(20):
+                    await client.write_gatt_char(UART.format(2), bytes([number] * 20), response=number % 2 == 0)
+                await asyncio.wait_for(got.wait(), 10)
+                await client.stop_notify(UART.format(3))
+                try:
+                    await client.write_gatt_char("2a29", b"x", response=True)
+                    refusal = None
+                except BleakError as error:
+                    refusal = str(error)
+                await client._backend._acquire_mtu()
+                mtu = client.mtu_size
+            print(json.dumps({
+                "tree": tree, "maker": maker.decode(), "values": values, "refusal": refusal, "mtu": mtu,
+            }))
+
+        asyncio.run(main())
+        """
+
+    private struct Outcome: Decodable {
+        var tree: [String: [String: [String]]]
+        var maker: String
+        var values: [String]
+        var refusal: String?
+        var mtu: Int
+    }
+
+    private func explore(_ notify: String) throws {
+        let simulator = try Simulator.onPrivateBus()
+        defer { simulator.end() }
+        let script = Self.explore.replacingOccurrences(of: "NOTIFY", with: notify)
+        let run = try Foreign.run(Foreign.python(), ["-c", script], bus: simulator.address)
+        XCTAssertEqual(run.status, 0, run.output)
+        let line = try XCTUnwrap(run.output.split(separator: "\n").last)
+        let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
+
+        XCTAssertEqual(outcome.tree.keys.sorted(), ["1801", "180a", "6e400001"])
+        XCTAssertEqual(
+            outcome.tree["6e400001"],
+            [
+                "6e400002-b5a3-f393-e0a9-e50e24dcca9e": ["write", "write-without-response"],
+                "6e400003-b5a3-f393-e0a9-e50e24dcca9e": ["notify"],
+            ])
+        XCTAssertEqual(outcome.maker, "Shelf Audio")
+        let sent = (0..<20).map { String(repeating: ($0 < 16 ? "0" : "") + String($0, radix: 16), count: 20) }
+        XCTAssertEqual(outcome.values, sent)
+        XCTAssertEqual(outcome.refusal?.contains("Write Not Permitted"), true, outcome.refusal ?? "was not refused")
+        XCTAssertEqual(outcome.mtu, 247)
+        XCTAssertTrue(simulator.wait(until: { simulator.links.isEmpty }, limit: 10), "it has disconnected")
+    }
+
+    func testItExploresReadsWritesAndHearsTheEchoOverTheBus() throws {
+        try explore("{'bluez': {'use_start_notify': True}}")
+    }
+
+    func testItHearsTheEchoOverAnAcquiredSocket() throws {
+        try explore("{'bluez': {'use_start_notify': False}}")
+    }
+}
