@@ -56,7 +56,8 @@ final class DiscoveryBehaviourTests: XCTestCase {
         late.appearsAfter = 3
         let stage = try AttributeStage([heartRate, late])
         let changes = Locked(0)
-        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 } }
+        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 }
+        }
         try stage.explore()
         XCTAssertFalse(uuids(stage.peripheral.services).contains("180A"))
         stage.simulator.advance(by: 5)
@@ -164,7 +165,8 @@ final class DiscoveryBehaviourTests: XCTestCase {
     func testChangedServicesAreToldAndOldHandlesAreInvalid() throws {
         let stage = try AttributeStage([heartRate, battery])
         let changes = Locked(0)
-        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 } }
+        stage.peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in changes.withLock { $0 += 1 }
+        }
         try stage.explore()
         XCTAssertEqual(changes.withLock { $0 }, 0)
         let gone = try stage.characteristic("2A29")

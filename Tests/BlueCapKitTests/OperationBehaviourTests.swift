@@ -5,7 +5,7 @@ import XCTest
 /// What users suffer from while they read and write, and what happens here instead; the letters are those of the
 /// behaviours in Documentation/Reliability.md.
 final class OperationBehaviourTests: XCTestCase {
-    private let answers = ChosenAnswers()
+    fileprivate let answers = ChosenAnswers()
     private let service = VirtualService(
         "180D",
         characteristics: [
@@ -19,7 +19,9 @@ final class OperationBehaviourTests: XCTestCase {
             VirtualCharacteristic("2A3A", [.write, .read]),
         ])
 
-    private func stage(_ link: VirtualLink = VirtualLink(), profiles: ProfileManager? = nil) throws -> AttributeStage {
+    fileprivate func stage(_ link: VirtualLink = VirtualLink(), profiles: ProfileManager? = nil) throws
+        -> AttributeStage
+    {
         let stage = try AttributeStage([service], link: link, behavior: answers, profiles: profiles)
         try stage.explore()
         return stage
@@ -264,6 +266,52 @@ final class OperationBehaviourTests: XCTestCase {
         let request: Future<Characteristic> = characteristic.write(data: Data(repeating: 0, count: 513))
         XCTAssertEqual(
             stage.failure(of: request, limit: 0.001) as? CharacteristicError, .valueTooLong(count: 513, maximum: 512))
+    }
+}
+
+extension OperationBehaviourTests {
+    // MARK: E4, transfers
+
+    func testATransferArrivesWholeInOrderAndFenced() throws {
+        let stage = try stage(VirtualLink(callLatency: 0.02, mtu: 23))
+        let characteristic = try stage.characteristic("2A39")
+        let data = Data((0..<2_000).map { UInt8(truncatingIfNeeded: $0 >> 3) })
+        let transfer = characteristic.transfer(data)
+        let after: Future<Characteristic> = characteristic.write(UInt8(255))
+        let report = try stage.wait(transfer)
+        try stage.wait(after)
+        XCTAssertEqual(report.bytes, 2_000)
+        XCTAssertGreaterThan(report.fences, 2)
+        XCTAssertGreaterThan(report.bytesPerSecond, 0)
+        XCTAssertEqual(Data(answers.written.dropLast().joined()), data)
+        XCTAssertEqual(answers.written.last, [255])
+        XCTAssertTrue(answers.written.allSatisfy { $0.count <= 20 })
+    }
+
+    func testATransferThatTheLinkDoesNotSurviveFails() throws {
+        let stage = try stage(VirtualLink(callLatency: 0.2, mtu: 23))
+        let transfer = try stage.characteristic("2A39").transfer(Data(repeating: 1, count: 5_000))
+        stage.simulator.advance(by: 0.1)
+        stage.simulator.simulateLinkLoss(of: AttributeStage.address)
+        XCTAssertEqual(stage.failure(of: transfer, limit: 1) as? PeripheralError, .disconnected)
+    }
+
+    func testATransferThatTakesTooLongStopsAndFreesItsCharacteristic() throws {
+        let stage = try stage(VirtualLink(callLatency: 0.1, mtu: 23))
+        let characteristic = try stage.characteristic("2A39")
+        let transfer = characteristic.transfer(Data(repeating: 1, count: 5_000), timeout: 0.5)
+        XCTAssertEqual(stage.failure(of: transfer) as? CharacteristicError, .writeTimeout)
+        let next: Future<Characteristic> = characteristic.write(UInt8(2))
+        try stage.wait(next)
+        XCTAssertLessThan(answers.written.count, 250)
+    }
+
+    func testAValueIsReadFromAnOffsetOn() throws {
+        let stage = try stage()
+        let characteristic = try stage.characteristic("2A39")
+        answers.answerReads(of: "2A39", .value([1, 2, 3, 4]))
+        let part = characteristic.read(from: 2)
+        XCTAssertEqual(try stage.wait(part), Data([3, 4]))
     }
 }
 

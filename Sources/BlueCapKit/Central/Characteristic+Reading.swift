@@ -31,7 +31,7 @@ extension Characteristic {
             let whole: Future<Characteristic> = read(timeout: timeout)
             return whole.map(context: ImmediateContext()) { $0.dataValue ?? Data() }
         }
-        return session.part(of: peripheral.key, id, from: offset, timeout: timeout)
+        return session.operation(on: peripheral.key, id, .read(offset: offset), timeout: timeout) { $0.takePart($1) }
     }
 
     // MARK: The value

@@ -1,6 +1,7 @@
 import BlueZ
 import Foundation
 import GATT
+import Reactor
 
 /// What is decided about the attributes of one peripheral: which there are, which the user has asked for, and what is
 /// being done with them.
@@ -11,6 +12,8 @@ struct AttributeState {
     enum Request: Equatable, Sendable {
         case read(offset: Int)
         case write(Data, CBCharacteristicWriteType, offset: Int)
+        /// Writes without response, as many as it takes. Never sent as such.
+        case transfer(Data, TransferFence)
     }
 
     /// Who waits for the services to be known, and what is shown to them then.
@@ -42,12 +45,15 @@ struct AttributeState {
 
     private(set) var table = AttributeTable()
     private var discovery = ServiceDiscoveryMachine()
-    private var lanes = OperationLanes<Request>()
+    var lanes = OperationLanes<Request>()
     private var wishes: [OperationID: Wish] = [:]
     /// What was asked for and not been settled: those with a time-out.
     private var timed: Set<OperationID> = []
     /// What reads that did not begin at the front have brought, until it is fetched.
     private var parts: [OperationID: Data] = [:]
+    /// The transfers that are under way, and what has become of those that have ended, until it is fetched.
+    var transfers: [OperationID: Transfer] = [:]
+    var reports: [OperationID: TransferReport] = [:]
     private var device: ObjectKey?
     /// Tells the links apart, so that news of an earlier one is known as such.
     private var link: UInt32 = 0
@@ -139,7 +145,8 @@ struct AttributeState {
         table.update(id) { $0.mtu = mtu }
     }
 
-    mutating func replied(_ id: OperationID, _ result: Result<Data?, BlueZError>) -> Effects {
+    mutating func replied(_ id: OperationID, _ result: Result<Data?, BlueZError>, at now: Instant) -> Effects {
+        if transfers[id] != nil { return transferReplied(id, result, at: now) }
         switch result {
         case .failure(let error):
             return perform(lanes.replied(id, OperationFailure(error)))
@@ -207,6 +214,9 @@ struct AttributeState {
             }
             let (count, maximum) = (offset + data.count, record.maximumWriteLength(for: type))
             return count > maximum ? .valueTooLong(count: count, maximum: maximum) : nil
+        case .transfer(_, let fence):
+            guard properties.contains(.writeWithoutResponse) else { return .writeNotSupported }
+            return refusal(of: fence, for: target)
         }
     }
 
@@ -224,6 +234,7 @@ struct AttributeState {
             timed.remove(id)
             guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
             return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
+        case .transfer(let id): return transferPaused(id)
         case .connection, .subscription: return []
         }
     }
@@ -285,13 +296,14 @@ struct AttributeState {
         return nil
     }
 
-    private mutating func perform(_ effects: [OperationLanes<Request>.Effect]) -> Effects {
+    mutating func perform(_ effects: [OperationLanes<Request>.Effect]) -> Effects {
         var result: Effects = []
         for effect in effects {
             switch effect {
             case .send(let operation):
                 result += send(operation)
             case .finish(let operation, let failure):
+                transfers[operation.id] = nil
                 result += endTimer(operation.id)
                 result.append(.settle(operation.id, failure.map { PeripheralFailure($0, operation.request) }))
             case .startRetry(let lane, let seconds): result.append(.startTimer(.retry(lane), seconds))
@@ -304,7 +316,16 @@ struct AttributeState {
     private mutating func send(_ operation: OperationLanes<Request>.Operation) -> Effects {
         guard let device, let record = table[operation.target], record.isPresent, let handle = record.handle.attHandle
         else { return perform(lanes.replied(operation.id, .invalidated)) }
+        if case .transfer(let data, let fence) = operation.request {
+            return beginTransfer(operation, of: data, fence)
+        }
         return [.attributes(.call(operation.id, device, handle: handle, operation.request))]
+    }
+
+    /// Has BlueZ do something for an operation that takes several calls.
+    func call(_ id: OperationID, _ target: AttributeID, _ request: Request) -> Effects {
+        guard let device, let handle = table[target]?.handle.attHandle else { return [] }
+        return [.attributes(.call(id, device, handle: handle, request))]
     }
 
     private mutating func endTimer(_ id: OperationID) -> Effects {

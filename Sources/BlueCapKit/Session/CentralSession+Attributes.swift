@@ -103,24 +103,30 @@ extension CentralSession {
 
     // MARK: Operations; any thread
 
-    /// Reads a part of a value.
-    func part(
-        of key: PeripheralKey, _ id: AttributeID, from offset: Int, timeout: TimeInterval
-    ) -> Future<Data> {
-        let promise = Promise<Data>()
+    /// Has something done with an attribute that brings more than success.
+    /// - Parameter take: takes what it has brought.
+    func operation<T: Sendable>(
+        on key: PeripheralKey, _ target: AttributeID, _ request: AttributeState.Request, timeout: TimeInterval,
+        take: @escaping @Sendable (inout AttributeState, OperationID) -> T?
+    ) -> Future<T> {
+        let promise = Promise<T>()
         let operation = core.withLock { $0.nameOperation() }
         let completion: Completion = { [self] error in
-            var part: Data?
+            var value: T?
             decide(key) { state in
-                part = state.attributes.takePart(operation)
+                value = take(&state.attributes, operation)
                 return []
             }
-            if let error { promise.failure(error) } else { promise.success(part ?? Data()) }
+            if let value, error == nil {
+                promise.success(value)
+            } else {
+                promise.failure(error ?? PeripheralError.disconnected)
+            }
         }
         let isAccepted = decideIfOpen { core in
             core.completions[operation] = completion
             return core.state.peripheral(key) {
-                $0.attributes.submit(.read(offset: offset), on: id, operation, timeout: timeout)
+                $0.attributes.submit(request, on: target, operation, timeout: timeout)
             }
         }
         if !isAccepted { complete { completion(PeripheralError.disconnected) } }

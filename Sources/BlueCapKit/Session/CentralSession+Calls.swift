@@ -1,6 +1,7 @@
 import BlueZ
 import Foundation
 import GATT
+import Reactor
 
 /// Attributes and BlueZ: what it tells of them, and what it is asked to do with them. Everything here runs on the loop.
 extension CentralSession {
@@ -106,16 +107,23 @@ extension CentralSession {
         switch request {
         case .read(let offset):
             client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [weak self] result in
-                self?.decideHere(key) { $0.attributes.replied(id, result.map { $0 }) }
+                self?.replied(id, of: key, result.map { $0 })
             }
         case .write(let value, let type, let offset):
             client.writeValue(
                 attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
                 timeout: Self.callLimit
             ) { [weak self] result in
-                self?.decideHere(key) { $0.attributes.replied(id, result.map { nil }) }
+                self?.replied(id, of: key, result.map { nil })
             }
+        case .transfer:
+            assertionFailure("A transfer is made of reads and writes.")
         }
+    }
+
+    private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
+        let now = loop.now
+        decideHere(key) { $0.attributes.replied(id, result, at: now) }
     }
 
     /// Has something decided on the loop, outside any report, and does at once what follows.

@@ -10,10 +10,11 @@ extension PeripheralFailure {
             case (.linkEnded, _): .peripheral(.forcedDisconnect)
             case (.invalidated, _): .characteristic(.invalidated)
             case (.timedOut, .read): .characteristic(.readTimeout)
-            case (.timedOut, .write): .characteristic(.writeTimeout)
+            case (.timedOut, .write), (.timedOut, .transfer): .characteristic(.writeTimeout)
             case (.busy(let error), .read), (.refused(let error), .read):
                 .characteristic(.readFailed(BusFailure(error)))
-            case (.busy(let error), .write), (.refused(let error), .write):
+            case (.busy(let error), .write), (.refused(let error), .write), (.busy(let error), .transfer),
+                (.refused(let error), .transfer):
                 .characteristic(.writeFailed(BusFailure(error)))
             }
     }

@@ -34,6 +34,8 @@ struct PeripheralState {
         case discovery(ServiceDiscoveryMachine.Timer)
         /// An operation that BlueZ was too busy for is to be tried again.
         case retry(AttributeID)
+        /// A transfer goes on.
+        case transfer(OperationID)
         case connection(ConnectionMachine.Timer)
         case subscription(AttributeID, SubscriptionMachine.Timer)
     }
@@ -98,7 +100,7 @@ struct PeripheralState {
 
     mutating func fired(_ timer: Timer) -> [Effect] {
         switch timer {
-        case .operation, .discovery, .retry: attributes.fired(timer)
+        case .operation, .discovery, .retry, .transfer: attributes.fired(timer)
         case .connection(let timer): connect(.timerFired(timer))
         case .subscription(let id, let timer): subscriptions.tell(id, .fired(timer))
         }
