@@ -210,7 +210,7 @@ final class ToolFailureTests: XCTestCase {
         let version = try ToolRun("--version").finish()
         XCTAssertEqual(version.status, 0)
         XCTAssertNotNil(version.lines.first?.wholeMatch(of: /bluecap \d+\.\d+\.\d+/))
-        for name in ["", "scan", "explore", "read", "write", "simulate"] {
+        for name in ["", "scan", "explore", "read", "write", "notify", "simulate"] {
             let command = name.isEmpty ? ["--help"] : [name, "--help"]
             let help = try ToolRun(command).finish()
             XCTAssertEqual(help.status, 0)

@@ -14,11 +14,13 @@ struct BlueCapTool: AsyncParsableCommand {
               bluecap scan --service 180D --json   heart rate monitors, as JSON
               bluecap explore "Pulse Strap 7F"      its services, characteristics and values
               bluecap read C0:5A:17:00:18:0D 2A19  one value
+              bluecap notify "Pulse Strap 7F" 2A37  the values that it sends
               bluecap simulate -- bluetoothctl     any BLE program in that room
             """,
         version: BlueCapTool.versionText,
         subcommands: [
-            ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, SimulateCommand.self,
+            ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
+            SimulateCommand.self,
         ])
 
     static let versionText = "bluecap 0.1.0"

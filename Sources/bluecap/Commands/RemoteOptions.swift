@@ -42,9 +42,9 @@ struct RemoteOptions: ParsableArguments {
 
     /// Runs the work with the peripheral, in a task that the first signal cancels and a second does not wait for.
     ///
-    /// - Parameter ending: what a signal makes of the command, where it is no failure.
+    /// - Parameter isPersistent: a lost link is to be brought back.
     func run(
-        isPersistent: Bool = false, signalIsSuccess: @escaping @Sendable () -> Bool = { false },
+        isPersistent: Bool = false,
         _ work: @escaping @Sendable (RemoteSession, RemoteSession.Remote) async throws -> Void
     ) async throws {
         Output.ignoreBrokenPipes()
@@ -67,7 +67,7 @@ struct RemoteOptions: ParsableArguments {
             } catch is CancellationError {
                 feed.finish()
                 // Without a signal it was the reader who left, and that is no failure.
-                for await signal in signals where !signalIsSuccess() { throw ExitCode(128 + signal) }
+                for await signal in signals { throw ExitCode(128 + signal) }
             }
         } catch let failure as ToolFailure {
             throw failure.reported()

@@ -25,7 +25,7 @@ struct RemoteSession: Sendable {
     let progress: Progress
     let logger: Logger
 
-    /// - Throws: ``ToolFailure``, or `CancellationError` where the task was cancelled.
+    /// - Throws: ``ToolFailure``, or `CancellationError` where the task was cancelled before the work was done.
     func run<R: Sendable>(_ work: (Remote) async throws -> R) async throws -> R {
         let manager = CentralManager(profileManager: .ready, options: request.managerOptions)
         do {
@@ -35,7 +35,7 @@ struct RemoteSession: Sendable {
         } catch {
             await progress.end()
             // Whatever a cancelled task fails with, that it was cancelled is why.
-            if Task.isCancelled { throw CancellationError() }
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
             throw RemoteWording.failure(error)
         }
     }
@@ -47,12 +47,14 @@ struct RemoteSession: Sendable {
         await progress.stage("Waiting for Bluetooth …")
         try await waitForRadio(manager)
         let peripheral = try await find(with: manager)
+        // Somebody else's link is theirs to end.
+        let wasConnected = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         let spent = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
         await progress.stage("Connecting to \(peripheral.name) …")
         logger.info("connecting", metadata: ["address": "\(peripheral.address)"])
+        let retries: UInt = request.isPersistent ? .max : 0
         let events: Events = peripheral.connect(
-            timeoutRetries: 0, disconnectRetries: request.isPersistent ? .max : 0,
-            connectionTimeout: max(1, request.timeout - spent))
+            timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, request.timeout - spent))
         let result: Result<R, any Error>
         do {
             try await waitForLink(events, to: peripheral)
@@ -60,7 +62,7 @@ struct RemoteSession: Sendable {
         } catch {
             result = .failure(error)
         }
-        await letGo(of: peripheral, events)
+        if !wasConnected { await letGo(of: peripheral, events) }
         return try result.get()
     }
 
@@ -111,7 +113,8 @@ struct RemoteSession: Sendable {
         var known: [BluetoothAddress: Peripheral] = [:]
         let (inputs, feed) = AsyncStream.makeStream(of: Heard.self)
         let token = CancelToken()
-        // A name may come after the first sighting.
+        // Who is connected does not advertise; and a name may come after the first sighting.
+        for peripheral in manager.retrieveConnectedPeripherals(withServices: []) { feed.yield(.sighted(peripheral)) }
         let scan = manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
         scan.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield(.sighted($0)) }
         scan.onFailure(context: ImmediateContext(), cancelToken: token) { feed.yield(.failed($0)) }

@@ -66,7 +66,7 @@ struct ValueReporter: Sendable {
     func remark(for event: Event) -> String? {
         switch event {
         case .value: return nil
-        case .gap: return "The link was lost and is back; values may be missing here."
+        case .gap: return "The subscription was interrupted and is back; values may be missing here."
         case .finished(let values, let seconds):
             guard style != .json else { return nil }
             let tenths = Int((seconds * 10).rounded())

@@ -162,7 +162,8 @@ final class ExploreProcessTests: XCTestCase {
         for mistake in [
             ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
             ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["explore", "x", "--timeout", "0"],
-            ["explore", "x", "--peripherals", "room"],
+            ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
+            ["notify", "x", "2A37", "--duration", "-1"],
         ] {
             let result = try ToolRun(mistake).finish()
             XCTAssertEqual(result.status, 64, "\(mistake)")
@@ -229,5 +230,66 @@ final class ReadWriteProcessTests: XCTestCase {
         let bench = try RemoteBench()
         bench.simulator.simulateDropAfter(requests: 0, of: RemoteBench.address)
         assertOneLine(try bench.run("read", RemoteBench.text, "AA01"), "ended the connection")
+    }
+}
+
+final class NotifyProcessTests: XCTestCase {
+    func testSoManyValuesArePrintedWithTheirTimes() throws {
+        let result = try RemoteBench().run("notify", RemoteBench.text, "Heart Rate Measurement", "--count", "3")
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.lines.count, 3)
+        for line in result.lines {
+            XCTAssertNotNil(line.wholeMatch(of: /\d\d:\d\d:\d\d\.\d{3}  .*Heart Rate: 7[24] bpm.*/), line)
+        }
+        XCTAssertEqual(result.errors.count, 1)
+        XCTAssertNotNil(result.errors.first?.wholeMatch(of: /bluecap: 3 values in \d+\.\d s/), "\(result.errors)")
+    }
+
+    func testForProgramsEachValueIsAnObjectAndTheEndToo() throws {
+        let result = try RemoteBench().run("notify", RemoteBench.text, "2A37", "--duration", "0.5", "--json")
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors, [])
+        let objects = try result.lines.map { line in
+            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
+        }
+        XCTAssertEqual(objects.last?["event"] as? String, "finished")
+        XCTAssertEqual(objects.last?["values"] as? Int, objects.count - 1)
+        XCTAssertGreaterThan(objects.count, 2)
+        XCTAssertEqual(objects.first?["value"] as? String, "0648")
+    }
+
+    func testALostLinkComesBackWithTheSubscriptionAndSaysThatThereWasAGap() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start("notify", RemoteBench.text, "2A37", "--json")
+        try run.waitForLines(2)
+        bench.simulator.simulateLinkLoss(of: RemoteBench.address)
+        try run.errorLine { $0.contains("trying to bring it back") }
+        _ = try run.line { $0.contains(#""event":"gap""#) }
+        let count = run.lineCount
+        try run.waitForLines(count + 3)
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(result.lines.last?.contains("finished") == true)
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testAReaderThatLeavesEndsItQuietly() throws {
+        let bench = try RemoteBench()
+        let result = try ToolRun(
+            script: """
+                set -o pipefail
+                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                "$BLUECAP" notify \(RemoteBench.text) 2A37 --json | head -n 2
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines.count, 2)
+        XCTAssertEqual(result.errors, [])
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testWhatDoesNotNotifyIsOneLine() throws {
+        assertOneLine(try RemoteBench().run("notify", RemoteBench.text, "2A38"), "sends no values by itself")
     }
 }
