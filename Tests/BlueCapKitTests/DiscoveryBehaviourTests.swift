@@ -198,6 +198,31 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertTrue(moved.isValid)
     }
 
+    func testRefreshedServicesAreReadFromThePeripheralAnew() throws {
+        let stage = try AttributeStage([heartRate, battery])
+        try stage.explore()
+        let kept = try stage.characteristic("2A38")
+        let refresh = stage.peripheral.refreshServices()
+        try stage.wait(refresh)
+        XCTAssertEqual(stage.simulator.statistics.count(of: "RemoveDevice"), 1)
+        XCTAssertTrue(stage.isLinked)
+        XCTAssertTrue(uuids(stage.peripheral.services).contains("180D"))
+        let read: Future<Characteristic> = kept.read()
+        try stage.wait(read)
+    }
+
+    func testARefreshOfAPeripheralThatIsGoneFailsInTime() throws {
+        let stage = try AttributeStage([heartRate])
+        try stage.explore()
+        stage.simulator.remove(AttributeStage.address)
+        let refresh = stage.peripheral.refreshServices(timeout: 10)
+        XCTAssertEqual(stage.failure(of: refresh, limit: 10.1) as? PeripheralError, .serviceDiscoveryTimeout)
+        let second = stage.peripheral.refreshServices()
+        stage.simulator.advance(by: 1)
+        stage.endManager()
+        XCTAssertNotNil(stage.failure(of: second, limit: 1) as? PeripheralError)
+    }
+
     // MARK: C5, one UUID twice
 
     func testOneUUIDTwiceIsTwoCharacteristics() throws {

@@ -76,6 +76,22 @@ extension Peripheral {
     /// stream, which keeps nothing: it is for those who watch. It ends with the manager.
     public func whenServicesChange() -> FutureStream<Peripheral> { session.serviceChanges(of: key) }
 
+    /// Has BlueZ forget what it knows of the peripheral, connects anew and discovers all services.
+    ///
+    /// BlueZ keeps a peripheral's services from one connection to the next. A peripheral with new firmware that does not
+    /// say that they have changed is shown with its old ones, until it is forgotten. The stream of the last `connect`
+    /// tells `.forceDisconnect` and then `.connect`; the peripheral has to advertise in between to be found.
+    /// - Parameters:
+    ///   - forgettingBond: Whether that may be done to a bonded peripheral, which has to be paired again then. Without
+    ///     it the future of a bonded one fails with ``PeripheralError/invalidArgument(_:)``.
+    ///   - timeout: For the whole, in seconds. When it is exceeded the future fails with
+    ///     ``PeripheralError/serviceDiscoveryTimeout``.
+    /// - Returns: This peripheral; or a failure as of ``discoverAllServices(timeout:)-(TimeInterval)``.
+    @discardableResult
+    public func refreshServices(forgettingBond: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
+        session.refreshServices(of: self, forgettingBond: forgettingBond, timeout: timeout)
+    }
+
     // MARK: Packets
 
     /// The size of an ATT packet on the link in bytes, three of them its head; `nil` until it is known, and where BlueZ

@@ -47,6 +47,8 @@ struct AttributeState {
     private var discovery = ServiceDiscoveryMachine()
     var lanes = OperationLanes<Request>()
     private var wishes: [OperationID: Wish] = [:]
+    /// Those of them that wait for the next link.
+    private var waitingForLink: Set<OperationID> = []
     /// What was asked for and not been settled: those with a time-out.
     private var timed: Set<OperationID> = []
     /// What reads that did not begin at the front have brought, until it is fetched.
@@ -84,7 +86,10 @@ struct AttributeState {
         link &+= 1
         wasReadOnThisLink = false
         table.forgetDiscovered()
-        return perform(discovery.event(.linkUp(isResolved: isResolved)))
+        var effects = perform(discovery.event(.linkUp(isResolved: isResolved)))
+        for id in waitingForLink { effects += perform(discovery.event(.wanted(id))) }
+        waitingForLink = []
+        return effects
     }
 
     /// `ServicesResolved` of the device.
@@ -96,6 +101,13 @@ struct AttributeState {
         linkFailure = failure
         device = nil
         return perform(discovery.event(.linkLost), linkFailure: failure) + perform(lanes.fail(failure))
+    }
+
+    /// There will be no link any more.
+    mutating func closed() -> Effects {
+        let effects = linkDown(.linkEnded)
+        defer { waitingForLink = [] }
+        return effects + waitingForLink.flatMap { finish($0, .linkLost, .linkEnded) }
     }
 
     // MARK: What BlueZ tells
@@ -178,6 +190,13 @@ struct AttributeState {
         want(.characteristics(uuids, of: service), id, timeout)
     }
 
+    /// All services are to be shown on the next link.
+    mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval) -> Effects {
+        wishes[id] = .services(nil)
+        waitingForLink.insert(id)
+        return startTimer(id, timeout)
+    }
+
     private mutating func want(_ wish: Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
         wishes[id] = wish
         let timer = startTimer(id, timeout)
@@ -232,6 +251,7 @@ struct AttributeState {
         case .retry(let lane): return perform(lanes.retry(lane))
         case .operation(let id):
             timed.remove(id)
+            waitingForLink.remove(id)
             guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
             return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
         case .transfer(let id): return transferPaused(id)

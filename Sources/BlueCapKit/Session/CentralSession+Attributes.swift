@@ -2,6 +2,7 @@ import BlueZ
 import Foundation
 import Futures
 import GATT
+import Reactor
 
 /// What users ask of services, characteristics and descriptors, and what follows from it.
 extension CentralSession {
@@ -131,6 +132,34 @@ extension CentralSession {
         }
         if !isAccepted { complete { completion(PeripheralError.disconnected) } }
         return promise.future
+    }
+
+    /// Has BlueZ forget a device and meet it anew.
+    func refreshServices(
+        of peripheral: Peripheral, forgettingBond: Bool, timeout: TimeInterval
+    ) -> Future<Peripheral> {
+        let key = peripheral.key
+        guard forgettingBond || read(key, { $0.isPaired }) != true else {
+            return failed(
+                PeripheralError.invalidArgument(
+                    "The peripheral is bonded and would have to be paired again: "
+                        + "ask for refreshServices(forgettingBond: true) if that is meant."))
+        }
+        let future: Future<Peripheral> = operation(on: key, value: { peripheral }) { state, id in
+            let effects = state.attributes.discoverServicesOnNextLink(id, timeout: timeout)
+            return state.connection.state == .connected ? effects + state.connect(.disconnectAsked) : effects
+        }
+        loop.post { [self] in
+            // The connection's own call goes first.
+            drain()
+            guard let device = readDealing(with: key, { $0.facts.device }) else {
+                return reconnect(peripheral, delay: 0)
+            }
+            client.disconnect(device) { [self] _ in
+                client.removeDevice(device) { [self] _ in reconnect(peripheral, delay: 0) }
+            }
+        }
+        return future
     }
 
     /// A future that has failed, completed where the manager's promises are.

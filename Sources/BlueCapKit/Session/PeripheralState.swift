@@ -119,6 +119,6 @@ struct PeripheralState {
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
     mutating func closed(keepingLinks: Bool) -> [Effect] {
         subscriptions.closed(canCall: facts.device != nil) + connect(.closed(keepingLinks: keepingLinks))
-            + attributes.linkDown(.linkEnded)
+            + attributes.closed()
     }
 }
