@@ -400,6 +400,17 @@ final class ConnectionBehaviourTests: ConnectionStage {
         expect(.connect)
     }
 
+    func testALinkThatIsNotSignalledIsAskedForAndItsEndIsSeen() {
+        let manager = manager()
+        let strap = strap(manager, link: VirtualLink(resolveLatency: 60))
+        simulator.simulateUntoldConnections(of: Self.strapAddress)
+        journal.watch(strap.connect())
+        expect(.connect, within: 1)
+        XCTAssertEqual(calls("Connect"), 1)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect, within: 1)
+    }
+
     // MARK: B8
 
     func testDisconnectionsBeyondTheRetriesGiveUp() {

@@ -409,7 +409,7 @@ final class ConnectionMachineTests: XCTestCase {
 
     func testAGoodReplyWaitsForItsLink() {
         var machine = connecting()
-        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [.startTimer(.confirmation, 2)])
+        XCTAssertEqual(machine.event(.connectReplied(1, nil)), [.startTimer(.confirmation, 10)])
         XCTAssertEqual(machine.event(.connectedChanged(true)).suffix(2), [.linkWentUp, .report(1, .connected)])
         XCTAssertTrue(machine.isOurs)
     }
@@ -418,9 +418,15 @@ final class ConnectionMachineTests: XCTestCase {
         var machine = connecting()
         _ = machine.event(.connectReplied(1, nil))
         XCTAssertEqual(machine.event(.connectedChanged(false)), [])
-        _ = machine.event(.timerFired(.confirmation))
-        XCTAssertEqual(machine.state, .waiting(.backOff))
-        XCTAssertEqual(machine.failures, [.noLink])
+        var asked = machine
+        for end in [Machine.Event.timerFired(.confirmation), .deviceAppeared(isConnected: false)] {
+            machine = asked
+            _ = machine.event(end)
+            XCTAssertEqual(machine.state, .waiting(.backOff))
+            XCTAssertEqual(machine.failures, [.noLink])
+        }
+        _ = asked.event(.deviceAppeared(isConnected: true))
+        XCTAssertEqual(asked.state, .connected)
     }
 
     func testAGoodReplyAfterTheLinksEndIsATransientFailureAtOnce() {

@@ -287,7 +287,7 @@ final class AttributeCallTests: XCTestCase {
             BlueZMessages.propertiesChanged(
                 BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
         XCTAssertEqual(told, ["disconnect ok", "connect ok"])
-        XCTAssertEqual(daemon.calls, ["Disconnect", "Connect"])
+        XCTAssertEqual(daemon.calls, ["Disconnect", "Connect", "Get"])
     }
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {

@@ -47,6 +47,8 @@ extension ConnectionMachine {
 
     mutating func deviceAppeared(isConnected: Bool) -> [Effect] {
         isPresent = true
+        // That was asked for, because the reply was good and the link not told of.
+        if case .connecting(_, .confirming) = state, !isConnected { return attemptFailed(.noLink) }
         guard state == .seeking else { return isConnected == isLinkUp ? [] : connectedChanged(isConnected) }
         isLinkUp = isConnected
         // The discovery goes on until the link is up, or BlueZ might drop the device once more.

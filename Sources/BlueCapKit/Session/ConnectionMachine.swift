@@ -14,8 +14,9 @@ import Foundation
 /// No clock, no bus: time comes in as ``Event/timerFired(_:)``, calls go out as ``Effect``s. A late reply to an attempt
 /// that is over changes nothing. Fields are changed here and in this type's other files alone.
 struct ConnectionMachine: Equatable {
-    /// Seconds that a good reply waits for `Connected`, which normally comes before it.
-    static let confirmationLimit: TimeInterval = 2
+    /// Seconds that a good reply waits for `Connected`, which comes before it, or is asked for. The answer takes its time:
+    /// `bluetoothd` answers nobody while it discovers services.
+    static let confirmationLimit: TimeInterval = 10
     /// Seconds of search for a device that BlueZ does not know, before the next back-off.
     static let seekLimit: TimeInterval = 10
     /// Seconds that BlueZ may take to end an attempt that was taken back; the client gives it six.

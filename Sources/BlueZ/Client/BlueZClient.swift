@@ -188,6 +188,12 @@ extension BlueZClient {
         deliver(changes)
     }
 
+    func connectionAnswered(_ isConnected: Bool, of device: ObjectKey) {
+        var changes = ChangeBuffer()
+        objects.connectionAnswered(isConnected, of: device, into: &changes)
+        deliver(changes)
+    }
+
     func clearTree() {
         var changes = ChangeBuffer()
         objects.clear(into: &changes)

@@ -131,6 +131,24 @@ extension BlueZClient {
             }, completion: { _ in completion() })
     }
 
+    /// Asks whether a device is connected, where the signal that says so has not come: 5.66 leaves it out at every other
+    /// connection (seen in the radio lab). The answer is told like the signal.
+    private func confirmConnection(of device: ObjectKey) {
+        guard let handle = objects.handle(of: device), !objects[handle].isConnected else { return }
+        call(
+            device, interface: BlueZName.properties, member: "Get", timeout: 5,
+            body: {
+                $0.string(BlueZName.device)
+                $0.string("Connected")
+            },
+            completion: { [weak self] result in
+                guard let self, case .success(let reply) = result else { return }
+                var reader = reply.reader
+                guard let isConnected = reader.variant({ $0.bool() }) else { return }
+                connectionAnswered(isConnected, of: device)
+            })
+    }
+
     private func sendDisconnect(
         _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
@@ -167,6 +185,7 @@ extension BlueZClient {
                 timeout: Self.connectLimit + ConnectQueue.cancelLimit
             ) { [weak self] result in
                 let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
+                if error == nil { self?.confirmConnection(of: device) }
                 self?.run(adapter) { $0.connectReplied(id, error: error) }
             }
         case .disconnect(let id, let device):

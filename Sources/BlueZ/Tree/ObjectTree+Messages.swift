@@ -108,6 +108,18 @@ extension ObjectTree {
         changes.append(.deviceChanged(handle(slot: slot), set.union(cleared), isHeard: isHeard))
     }
 
+    /// The daemon was asked whether a device is connected. Told also where it is what was known.
+    mutating func connectionAnswered(_ isConnected: Bool, of key: ObjectKey, into changes: inout ChangeBuffer) {
+        guard let slot = slot(of: key) else { return }
+        devices[slot].device.fields.insert(.isConnected)
+        if isConnected {
+            devices[slot].device.truths.insert(.isConnected)
+        } else {
+            devices[slot].device.truths.remove(.isConnected)
+        }
+        changes.append(.deviceChanged(handle(slot: slot), .isConnected, isHeard: false))
+    }
+
     private mutating func adapterChanged(
         at index: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer
     ) {
