@@ -12,6 +12,7 @@ extension AttributeStage {
             VirtualCharacteristic("2A38", [.read], value: [1]),
             VirtualCharacteristic("2A39", [.indicate]),
             VirtualCharacteristic("2A3A", [.notify, .read]),
+            VirtualCharacteristic("2A3B", [.write, .writeWithoutResponse]),
         ])
 
     /// A peripheral that is connected, and whose characteristics are known.
@@ -48,7 +49,8 @@ extension AttributeStage {
     /// Waits until values come again.
     func awaitNotifying(_ characteristic: Characteristic, file: StaticString = #filePath, line: UInt = #line) {
         XCTAssertTrue(
-            simulator.advance(until: { characteristic.isNotifying }, limit: 60), "not notifying", file: file, line: line)
+            simulator.advance(until: { characteristic.isNotifying }, limit: 60), "not notifying", file: file, line: line
+        )
     }
 
     func subscriptionCount(_ uuid: String = "2A37") -> Int {

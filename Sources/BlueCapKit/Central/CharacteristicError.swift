@@ -28,6 +28,8 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     case writeFailed(BusFailure)
     /// The peripheral, or `bluetoothd` for it, refused the subscription.
     case notifyFailed(BusFailure)
+    /// The application has closed the writer.
+    case writerClosed
     /// Another program has this characteristic's notifications to itself, or it cannot be had alone since another program
     /// is subscribed.
     case acquiredByOther(BusFailure)
@@ -70,6 +72,8 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
             "The write was refused (\(failure)).\(failure.advice)"
         case .notifyFailed(let failure):
             "The subscription was refused (\(failure)).\(failure.advice)"
+        case .writerClosed:
+            "The writer is closed: get another one with acquireWriter()."
         case .acquiredByOther(let failure):
             "Another program uses this characteristic (\(failure)): end it, or try again later; "
                 + "over signals several programs can be subscribed."

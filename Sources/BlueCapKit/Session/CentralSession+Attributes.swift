@@ -182,6 +182,10 @@ extension CentralSession {
         case .letGo(let ids):
             let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
             withExtendedLifetime(handles) {}
+            for id in ids {
+                endNotifications(
+                    of: Subject(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
+            }
         case .servicesChanged:
             let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
             guard let promise, let peripheral else { return }

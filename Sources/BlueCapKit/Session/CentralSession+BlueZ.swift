@@ -27,6 +27,8 @@ extension CentralSession: BlueZObserver {
                 return (core.link.observation, core.handles.letGoOfAll(), core.attributeHandles)
             }
             self.finishStreams()
+            self.endAllNotifications()
+            self.endAllWriters()
             self.stopAllPollingOfRSSI()
             observation?.cancel()
             withExtendedLifetime((handles, attributes)) {}

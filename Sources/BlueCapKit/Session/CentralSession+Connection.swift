@@ -118,7 +118,8 @@ extension CentralSession {
             core.withLock { core in
                 _ = core.state.updateDealing(with: key) { $0.statistics.connected(at: loop.date) }
             }
-        case .linkWentDown:
+        case .linkWentDown(let loss):
+            endWriters(of: key, loss == .forced ? .forcedDisconnect : .disconnected)
             core.withLock { core in
                 _ = core.state.updateDealing(with: key) { $0.statistics.disconnected(at: loop.date) }
                 core.state.linkEnded(key, at: loop.now)
@@ -138,6 +139,7 @@ extension CentralSession {
             }
             if let stream { complete { stream.finish() } }
         case .forget:
+            endNotifications(of: key)
             decide { $0.state.forget(key) }
         }
     }

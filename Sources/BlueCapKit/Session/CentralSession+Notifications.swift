@@ -33,12 +33,21 @@ extension CentralSession {
         }
     }
 
+    /// Ends the streams of a peripheral.
+    func endNotifications(of peripheral: PeripheralKey) {
+        let subjects = core.withLock { core in core.sinks.keys.filter { $0.peripheral == peripheral } }
+        for subject in subjects { endNotifications(of: subject) }
+    }
+
     /// Ends the streams of a peripheral that nobody holds, if there is no link either.
     func endForgottenNotifications(of peripheral: PeripheralKey) {
-        let subjects = core.withLock { core -> [Subject] in
-            guard !core.sinks.isEmpty, !core.state.deals(with: peripheral) else { return [] }
-            return core.sinks.keys.filter { $0.peripheral == peripheral }
-        }
+        let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.deals(with: peripheral) }
+        if isForgotten { endNotifications(of: peripheral) }
+    }
+
+    /// The manager ends.
+    func endAllNotifications() {
+        let subjects = core.withLock { Array($0.sinks.keys) }
         for subject in subjects { endNotifications(of: subject) }
     }
 

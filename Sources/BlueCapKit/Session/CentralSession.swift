@@ -24,6 +24,8 @@ final class CentralSession: Sendable {
         var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
         /// Who receives the notifications of a characteristic.
         var sinks: [NotificationChannels.Subject: [NotificationSink]] = [:]
+        /// Sockets for writing, while somebody holds them.
+        var writers: [PeripheralKey: [WeakWriter]] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
         /// Decided and not yet done.

@@ -1,0 +1,157 @@
+import BlueZ
+public import Foundation
+public import Futures
+import Reactor
+
+/// Writes values without response to a characteristic over a socket that BlueZ has given (`AcquireWrite`): many times
+/// faster than one call for each value, and with real back-pressure.
+///
+/// ```swift
+/// characteristic.acquireWriter().onSuccess { writer in
+///     for part in parts { writer.write(part) }
+///     writer.whenClosed().onSuccess { print("no link any more") }
+/// }
+/// ```
+///
+/// Values leave in the order in which they were written, from any thread. While the writer is open BlueZ refuses other
+/// writes to the characteristic, also those of ``Characteristic/write(data:timeout:type:)-(_,_,_)`` here.
+///
+/// It ends with ``close()``, when nobody holds it any more and all that was written has been taken, with the link, and
+/// with the manager. It does not come back with the next link.
+public final class CharacteristicWriter: Sendable {
+    private struct State {
+        /// On the loop only; here so that it can be let go anywhere.
+        var socket: AcquiredSocket?
+        var waiting: [(value: Data, promise: Promise<Void>)] = []
+        /// Somebody is about to send what waits.
+        var isSending = false
+        /// Why nothing is written any more.
+        var end: PeripheralFailure?
+    }
+
+    /// The characteristic that it writes to.
+    public let characteristic: Characteristic
+    /// The size of an ATT packet on the link in bytes, three of them its head, as BlueZ has told with the socket.
+    public let mtu: Int
+    private let state: Locked<State>
+    private let closed = Promise<Void>()
+
+    init(_ socket: AcquiredSocket, to characteristic: Characteristic) {
+        self.characteristic = characteristic
+        mtu = socket.mtu
+        state = Locked(State(socket: socket))
+    }
+
+    deinit {
+        guard !closed.completed else { return }
+        characteristic.session.complete { [closed] in closed.success(()) }
+    }
+
+    private var session: CentralSession { characteristic.session }
+
+    /// How many bytes a value can have: what fits into a packet, and 512 at most.
+    public var maximumLength: Int { min(max(mtu, 23) - 3, 512) }
+
+    /// Whether nothing can be written any more.
+    public var isClosed: Bool { state.withLock { $0.end != nil } }
+
+    /// Writes a value.
+    ///
+    /// - Parameter data: 1 to ``maximumLength`` bytes.
+    /// - Returns: Success when the socket has taken the value: then `bluetoothd` gets it next, and sends it when its turn
+    ///   on the air comes; that is as fast as the link carries, so who waits for it never fills the memory. What the
+    ///   peripheral does with it is not heard of. Or a failure: ``CharacteristicError/valueTooLong(count:maximum:)`` at
+    ///   once, also for no bytes at all, of which BlueZ sends nothing; ``PeripheralError/disconnected`` or
+    ///   ``PeripheralError/forcedDisconnect`` where the link ends before; ``CharacteristicError/writerClosed``.
+    @discardableResult
+    public func write(_ data: Data) -> Future<Void> {
+        guard 1...maximumLength ~= data.count else {
+            return session.failed(CharacteristicError.valueTooLong(count: data.count, maximum: maximumLength))
+        }
+        let promise = Promise<Void>()
+        let (end, mustSend) = state.withLock { state -> (PeripheralFailure?, Bool) in
+            if let end = state.end { return (end, false) }
+            state.waiting.append((data, promise))
+            defer { state.isSending = true }
+            return (nil, !state.isSending)
+        }
+        if let end { return session.failed(end.error) }
+        if mustSend { session.loop.post { self.send() } }
+        return promise.future
+    }
+
+    /// Gives the socket back. What has not been taken yet fails with ``CharacteristicError/writerClosed``. A second call
+    /// does nothing.
+    public func close() { end(.characteristic(.writerClosed)) }
+
+    /// Completes when the writer has ended, for whatever reason. Each call answers the same future.
+    public func whenClosed() -> Future<Void> { closed.future }
+
+    // MARK: On the loop
+
+    /// Hands what waits to the socket, all at once.
+    private func send() {
+        let (socket, values) = state.withLock { state -> (AcquiredSocket?, [(value: Data, promise: Promise<Void>)]) in
+            defer { (state.waiting, state.isSending) = ([], false) }
+            return (state.socket, state.waiting)
+        }
+        for (value, promise) in values {
+            guard let socket else {
+                settle(promise, .failure(reason))
+                continue
+            }
+            // It holds this writer until the value is taken.
+            socket.send(value) { result in
+                switch result {
+                case .success: self.settle(promise, .success(()))
+                case .failure: self.settle(promise, .failure(self.reason))
+                }
+            }
+        }
+    }
+
+    private var reason: any Error { state.withLock { $0.end }?.error ?? PeripheralError.disconnected }
+
+    private func settle(_ promise: Promise<Void>, _ result: Try<Void>) {
+        session.complete { promise.complete(result) }
+    }
+
+    /// Begins to listen for the socket's end.
+    func begin() {
+        state.withLock { $0.socket }?.start(onClosed: { [weak self] in self?.end(.peripheral(.disconnected)) })
+    }
+
+    /// Any thread: nothing is written any more.
+    func end(_ failure: PeripheralFailure) {
+        let socket = state.withLock { state -> AcquiredSocket? in
+            guard state.end == nil else { return nil }
+            state.end = failure
+            defer { state.socket = nil }
+            return state.socket
+        }
+        guard let socket else { return }
+        session.loop.post { socket.close() }
+        let closed = closed
+        session.complete { closed.success(()) }
+    }
+}
+
+/// A writer for as long as somebody else holds it.
+struct WeakWriter {
+    weak var writer: CharacteristicWriter?
+}
+
+extension Characteristic {
+    /// Gets a socket to write values without response with.
+    ///
+    /// - Returns: The writer; or a failure: ``CharacteristicError/writeNotSupported`` at once where the properties lack
+    ///   `writeWithoutResponse`; ``CharacteristicError/acquiredByOther(_:)`` where there is a writer already, here or in
+    ///   another program; ``CharacteristicError/writeFailed(_:)``, ``CharacteristicError/invalidated``,
+    ///   ``PeripheralError/disconnected``.
+    public func acquireWriter() -> Future<CharacteristicWriter> {
+        guard propertyEnabled(.writeWithoutResponse) else {
+            return session.failed(CharacteristicError.writeNotSupported)
+        }
+        return session.acquireWriter(of: self)
+    }
+}
