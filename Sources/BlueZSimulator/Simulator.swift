@@ -23,8 +23,7 @@ package import Reactor
 /// ```
 ///
 /// What goes wrong with real radios is made to go wrong by the verbs `simulate…`. They may be called on any thread and
-/// take effect on the simulator's loop, in the order of the calls. What it cannot do yet is to bring a link up:
-/// `Connect` fails as a bad radio's would.
+/// take effect on the simulator's loop, in the order of the calls.
 ///
 /// It ends with ``end()`` or with its last reference, and its bus with it.
 public final class Simulator: Sendable {

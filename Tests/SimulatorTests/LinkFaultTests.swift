@@ -246,6 +246,49 @@ final class LinkFaultTests: XCTestCase {
         XCTAssertEqual(client.read(GattCast.place), [1])
     }
 
+    func testManyRoundsWithFaultsLeaveNothingBehind() throws {
+        var strap = GattCast.strap
+        strap.services.append(Room.battery(50))
+        strap.services[0].characteristics[2].flags.insert(.writeWithoutResponse)
+        let (simulator, client) = scene(isConnected: false, strap)
+        simulator.simulateRandomFaults(seed: 5, share: 0.7, of: strap.address)
+        var numbers = SeededGenerator(seed: 6)
+        for _ in 0..<300 {
+            let calls = [
+                client.begin("Connect", on: device, at: GattCast.path),
+                client.begin("StartNotify", on: characteristic, at: GattCast.alarm),
+            ]
+            simulator.advance(by: Double(numbers.next() % 4) * 0.1)
+            let more = [
+                client.begin("AcquireNotify", on: characteristic, at: GattCast.rate) { $0.options() },
+                client.begin("ReadValue", on: characteristic, at: GattCast.place) { $0.options() },
+                client.begin("WriteValue", on: characteristic, at: GattCast.control) { writer in
+                    writer.bytes([1])
+                    writer.options(type: "request")
+                },
+            ]
+            simulator.advance(by: Double(numbers.next() % 4) * 0.1)
+            if numbers.next() % 4 == 0 { simulator.simulateLinkLoss(of: strap.address) }
+            let end = client.begin("Disconnect", on: device, at: GattCast.path)
+            simulator.advance(by: 35)
+            for call in calls + more + [end] { XCTAssertNotNil(call.succeeded) }
+            XCTAssertEqual(simulator.links, [])
+        }
+        client.connection.close()
+        simulator.advance(by: 1)
+        simulator.stage.look { simulation in
+            let daemon = simulation.daemon
+            XCTAssertTrue(daemon.connects.isEmpty && daemon.disconnects.isEmpty && daemon.removals.isEmpty)
+            XCTAssertTrue(daemon.links.isEmpty && daemon.exporting.isEmpty && daemon.disconnecting.isEmpty)
+            XCTAssertTrue(daemon.subscribers.isEmpty)
+            for characteristic in daemon.tables.values.flatMap(\.characteristics.values) {
+                XCTAssertTrue(characteristic.clients.isEmpty && characteristic.reading == nil)
+                XCTAssertTrue(characteristic.writing == nil && characteristic.notifySocket == nil)
+            }
+        }
+        XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.calls.count + $0.watches.count }, 0)
+    }
+
     private let device = "org.bluez.Device1"
     private let characteristic = "org.bluez.GattCharacteristic1"
 }

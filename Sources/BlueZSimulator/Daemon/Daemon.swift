@@ -165,7 +165,6 @@ struct Daemon: Sendable {
         endSubscriptions(of: client)
         removeAgent(of: client)
         profiles.removeAll { $0.owner == client }
-        watched.remove(client)
         refreshWatches()
     }
 

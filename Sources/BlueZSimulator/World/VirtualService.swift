@@ -129,8 +129,10 @@ public enum NotificationSource: Hashable, Sendable {
 
     /// A number, little-endian, with zeros up to `size` bytes.
     static func number(_ number: Int, size: Int) -> [UInt8] {
-        (0..<max(1, size)).map { place in
-            place < 8 ? UInt8(truncatingIfNeeded: UInt64(number) >> UInt64(8 * place)) : 0
+        var bytes = [UInt8](repeating: 0, count: max(1, size))
+        for place in 0..<min(8, bytes.count) {
+            bytes[place] = UInt8(truncatingIfNeeded: UInt64(number) >> UInt64(8 * place))
         }
+        return bytes
     }
 }
