@@ -81,7 +81,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "BlueCapKitTests",
-            dependencies: ["BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "GATT", "Reactor", "TestSupport"],
+            dependencies: [
+                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "ToolTests", dependencies: ["bluecap", "ScanExample", "BlueCapKit", "BlueZSimulator", "TestSupport"],
@@ -90,6 +92,14 @@ let package = Package(
             name: "WireTests",
             dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
             swiftSettings: strict),
+        // What the documents declare and show; Documentation/Conformance.md says what is tested where.
+        .testTarget(
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator"],
+            exclude: ["documented-items.txt"], swiftSettings: strict),
+        // The same in the language mode the documents were written for (`Documented` is a link).
+        .testTarget(
+            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator"],
+            swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RegressionTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Futures", "TestSupport"],

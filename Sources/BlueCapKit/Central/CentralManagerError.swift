@@ -21,6 +21,11 @@ public enum CentralManagerError: Swift.Error, Hashable, Sendable {
 
     /// The latest revision's name for ``peripheralScanTimeout``.
     public static var serviceScanTimeout: CentralManagerError { .peripheralScanTimeout }
+
+    /// Lets `case CentralManagerError.serviceScanTimeout:` match in a `switch` over any error, though it is no case.
+    public static func ~= (pattern: CentralManagerError, error: any Error) -> Bool {
+        error as? CentralManagerError == pattern
+    }
 }
 
 extension CentralManagerError: LocalizedError, CustomStringConvertible {

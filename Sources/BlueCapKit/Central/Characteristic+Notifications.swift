@@ -34,16 +34,25 @@ extension Characteristic {
     ///   ATT error; ``CharacteristicError/notifyTimeout`` where it does not answer for 30 seconds;
     ///   ``CharacteristicError/invalidated``; ``PeripheralError/disconnected``.
     @discardableResult
-    public func startNotifying(over transport: NotificationTransport = .signals) -> Future<Characteristic> {
+    public func startNotifying(over transport: NotificationTransport) -> Future<Characteristic> {
         subscribe(over: transport, yielding: self)
     }
 
     /// The later form, for those who ask for no characteristic back.
     @_disfavoredOverload
     @discardableResult
-    public func startNotifying(over transport: NotificationTransport = .signals) -> Future<Void> {
+    public func startNotifying(over transport: NotificationTransport) -> Future<Void> {
         subscribe(over: transport, yielding: ())
     }
+
+    /// Subscribes to the value over signals, as ``startNotifying(over:)-(NotificationTransport)`` with `.signals` does.
+    @discardableResult
+    public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
 
     /// Ends the subscription. The streams of ``receiveNotificationUpdates(capacity:)-(Int)`` stay, and receive again
     /// after another ``startNotifying(over:)-(NotificationTransport)``; ``stopNotificationUpdates()`` ends them. The two

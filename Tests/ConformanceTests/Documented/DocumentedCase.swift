@@ -1,0 +1,161 @@
+import BlueCapKit
+import BlueZSimulator
+import XCTest
+
+/// Where the documents' declarations and examples are tried: the sensor that they speak of, in a simulated room.
+///
+/// Time is virtual. Handlers run where the documents have them run, on the default context, which is a queue of its own;
+/// `settle` waits for it, so that every run is the same.
+///
+/// This folder is compiled twice, in the Swift 6 language mode and, for the documents are older, in that of Swift 5.
+// Unchecked: what handlers write here the test's thread reads after `settle` alone; `seen` has a lock of its own.
+class DocumentedCase: XCTestCase, @unchecked Sendable {
+    private(set) var simulator: Simulator!
+    /// What handlers of the test were called with.
+    private(set) var seen: Record!
+    /// The manager of examples that say `self.manager`.
+    var manager: CentralManager!
+    /// The peripheral of examples that keep what they discovered.
+    var discoveredPeripheral: Peripheral?
+    /// How the sensor answers those who want to connect.
+    private(set) var shyness: Shyness!
+    /// Where managers keep what they restore, for this test alone.
+    private var stateHome: URL!
+
+    override func setUpWithError() throws {
+        stateHome = FileManager.default.temporaryDirectory.appendingPathComponent("conformance-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: stateHome, withIntermediateDirectories: true)
+        setenv("XDG_STATE_HOME", stateHome.path, 1)
+        simulator = .inProcess(room: .empty)
+        seen = Record()
+        shyness = Shyness()
+    }
+
+    override func tearDownWithError() throws {
+        settle()
+        (manager, discoveredPeripheral, simulator) = (nil, nil, nil)
+        unsetenv("XDG_STATE_HOME")
+        try FileManager.default.removeItem(at: stateHome)
+    }
+
+    // MARK: The documents' manager
+
+    /// A manager as each documented example makes it. `CentralManagerOptionBusAddressKey` is the only thing of ours.
+    func documentedManager() -> CentralManager {
+        CentralManager(options: [
+            CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.documentation-manager" as NSString,
+            CentralManagerOptionBusAddressKey: simulator.address,
+        ])
+    }
+
+    /// The same, when it has found Bluetooth on.
+    func poweredManager() -> CentralManager {
+        let manager = documentedManager()
+        eventually("poweredOn") { manager.poweredOn }
+        return manager
+    }
+
+    /// The sensor is in the room, `manager` has found Bluetooth on, and scans for it: the documents' `scanFuture`.
+    func scanForTheSensor(_ sensor: VirtualPeripheral = Sensor.peripheral) -> FutureStream<Peripheral> {
+        simulator.add(sensor, behavior: shyness)
+        manager = poweredManager()
+        return manager.startScanning(forServiceUUIDs: [Sensor.serviceUUID], capacity: 10)
+    }
+
+    /// The sensor, discovered and not connected.
+    func discoveredSensor(_ sensor: VirtualPeripheral = Sensor.peripheral) throws -> Peripheral {
+        _ = scanForTheSensor(sensor)
+        eventually("the sensor") { !manager.peripherals.isEmpty }
+        manager.stopScanning()
+        return try XCTUnwrap(manager.peripherals.first)
+    }
+
+    /// The sensor, connected.
+    func connectedSensor(_ sensor: VirtualPeripheral = Sensor.peripheral) throws -> Peripheral {
+        let peripheral = try discoveredSensor(sensor)
+        peripheral.connect()
+        eventually("the link") { peripheral.state == .connected }
+        return peripheral
+    }
+
+    /// A characteristic of a connected peripheral: what the documents' short examples begin with.
+    func connectedCharacteristic(
+        _ uuid: CBUUID, of sensor: VirtualPeripheral = Sensor.peripheral
+    ) throws -> Characteristic {
+        let peripheral = try outcome(connectedSensor(sensor).discoverServices([Sensor.serviceUUID]))
+        let service = try outcome(XCTUnwrap(peripheral.service(Sensor.serviceUUID)).discoverAllCharacteristics())
+        return try XCTUnwrap(service.characteristic(uuid))
+    }
+
+    // MARK: Waiting
+
+    /// Lets everything happen that can happen now, in the house and in the handlers.
+    func settle() {
+        for _ in 0..<4 {
+            simulator.run()
+            (QueueContext.futuresDefault as? QueueContext)?.queue.sync {}
+        }
+        simulator.run()
+    }
+
+    /// Lets time pass, and handlers run, until the condition holds; a failure when `limit` virtual seconds did not do.
+    func eventually(
+        _ what: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line,
+        _ condition: () -> Bool
+    ) {
+        let end = simulator.seconds + limit
+        settle()
+        while !condition() {
+            guard simulator.seconds < end else {
+                XCTFail("\(what) did not come; seen: \(seen.texts)", file: file, line: line)
+                return
+            }
+            simulator.advance(by: 0.02)
+            settle()
+        }
+    }
+
+    /// Lets time pass, and handlers run.
+    func pass(_ seconds: TimeInterval) {
+        let end = simulator.seconds + seconds
+        eventually("time") { simulator.seconds >= end }
+    }
+
+    /// What a future comes to; a failure when it comes to nothing.
+    func outcome<T>(_ future: Future<T>, file: StaticString = #filePath, line: UInt = #line) throws -> T {
+        eventually("an outcome", file: file, line: line) { future.completed }
+        switch try XCTUnwrap(future.result, file: file, line: line) {
+        case .success(let value): return value
+        case .failure(let error): throw error
+        }
+    }
+
+    /// The error that a future fails with.
+    func failure<T>(of future: Future<T>, file: StaticString = #filePath, line: UInt = #line) -> (any Error)? {
+        eventually("an outcome", file: file, line: line) { future.completed }
+        return future.result?.error
+    }
+}
+
+/// What happened, written from any thread.
+// Unchecked: `entries` is touched under the lock alone.
+final class Record: @unchecked Sendable {
+    private let lock = NSLock()
+    private var entries: [String] = []
+
+    func note(_ text: String) { lock.withLock { entries.append(text) } }
+
+    var texts: [String] { lock.withLock { entries } }
+    var count: Int { texts.count }
+    func contains(_ text: String) -> Bool { texts.contains(text) }
+}
+
+/// A peripheral that may stop to answer those who want to connect.
+// Unchecked: `ignores` is set and asked on the test's thread, which drives the simulator.
+final class Shyness: PeripheralBehavior, @unchecked Sendable {
+    var ignores = false
+
+    func connectRequested(to peripheral: VirtualPeripheral, at seconds: TimeInterval) -> ConnectionAnswer {
+        ignores ? .ignore : .accept(after: 0)
+    }
+}
