@@ -210,7 +210,7 @@ final class ObjectTreeTests: XCTestCase {
         XCTAssertEqual(tree.ignoredProperties, 0)
 
         tree.apply(
-            BlueZMessages.propertiesChanged(devicePath, "org.bluez.Battery1", [("Percentage", .byte(9))]),
+            BlueZMessages.propertiesChanged(devicePath, "org.bluez.MediaControl1", [("Percentage", .byte(9))]),
             into: &changes)
         XCTAssertEqual(changes.changes, [])
     }
@@ -322,7 +322,7 @@ final class ObjectTreeTests: XCTestCase {
 
     func testLosingAnotherInterfaceIsNotLosingTheDevice() {
         var tree = makeTreeWithDevice()
-        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Battery1"]), into: &changes)
+        tree.apply(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.MediaControl1"]), into: &changes)
         XCTAssertEqual(changes.changes, [])
         XCTAssertEqual(tree.deviceCount, 1)
     }

@@ -71,7 +71,18 @@ struct AttributeDeclaration: Hashable, Sendable {
     }
 }
 
+extension AttributeDeclaration {
+    /// The battery service of a peripheral whose own BlueZ keeps to itself, as it does where a plug-in of its own is the service's client.
+    static let virtualBattery = [
+        AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
+        AttributeDeclaration(
+            handle: .batteryLevel, uuid: CBUUID(0x2A19), role: .characteristic(of: .batteryService, properties: .read)),
+    ]
+}
+
 extension CBUUID {
+    static let battery = CBUUID(0x180F)
+
     /// Whether BlueZ exports a service with this UUID when the peripheral has one.
     ///
     /// It keeps some to itself, because a part of it is their client (5.66: the profiles that claim their service), and

@@ -143,6 +143,21 @@ struct AttributeState {
         return perform(discovery.event(.cameOrWent))
     }
 
+    /// The level of the battery that BlueZ follows for itself; `nil` where there is none any more.
+    mutating func batteryChanged(_ level: UInt8?) -> Effects {
+        guard let id = table.id(at: .batteryLevel) else {
+            // A service of the peripheral's own tells more.
+            let isShown = table.allServices.contains { table[$0]?.uuid == .battery }
+            return level == nil || isShown ? [] : objectCame()
+        }
+        guard let level else {
+            _ = objectWent(.batteryLevel)
+            return objectWent(.batteryService)
+        }
+        table.update(id) { $0.value = Data([level]) }
+        return []
+    }
+
     /// BlueZ has a new value of an attribute, read or notified, whoever asked for it.
     mutating func valueChanged(at handle: AttributeHandle, _ value: Data) {
         guard let id = table.id(at: handle) else { return }
@@ -213,6 +228,13 @@ struct AttributeState {
         }
         guard table[target]?.isPresent == true || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
             return [.settle(id, PeripheralFailure(.invalidated, request))]
+        }
+        if let record = table[target], record.handle.isVirtual, record.isPresent {
+            // BlueZ keeps the value current; there is nothing to be asked.
+            if case .read(let offset) = request, offset > 0 {
+                parts[id] = Data((record.value ?? Data()).dropFirst(offset))
+            }
+            return [.settle(id, nil)]
         }
         let timer = startTimer(id, timeout)
         return timer + perform(lanes.submit(.init(id: id, target: target, request: request), lane: lane(of: target)))

@@ -63,6 +63,7 @@ extension CentralSession: BlueZObserver {
         switch change {
         case .deviceChanged(let handle, let fields, let isHeard):
             tree.read(handle) { deviceChanged($0, fields: fields, isHeard: isHeard) }
+            if fields.contains(.battery) { batteryChanged(handle, in: tree) }
         case .deviceAdded(let handle, let isHeard):
             tree.read(handle) { deviceChanged($0, fields: $0.fields, isHeard: isHeard) }
         case .deviceRemoved(let handle):

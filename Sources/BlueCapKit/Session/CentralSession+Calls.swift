@@ -66,6 +66,13 @@ extension CentralSession {
         }
     }
 
+    /// A battery's level has come, changed or gone.
+    func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
+        guard let key = tree.key(of: device) else { return }
+        let level = tree.batteryLevel(of: key)
+        tell(AttributeKey(device: key, handle: 0), in: tree) { $0.attributes.batteryChanged(level) }
+    }
+
     // MARK: What BlueZ is asked
 
     func fence(_ device: ObjectKey, of key: PeripheralKey, link: UInt32) {
@@ -78,7 +85,9 @@ extension CentralSession {
         var declarations: [AttributeDeclaration] = []
         var values: [(handle: AttributeHandle, value: Data?, mtu: Int?)] = []
         var named: [CBUUID] = []
+        var battery: UInt8?
         client.withTree { tree in
+            battery = tree.batteryLevel(of: device)
             if let handle = tree.handle(of: device) { tree.read(handle) { named = $0.uuids } }
             for (attribute, kind) in tree.attributes(of: device) {
                 let handle = AttributeHandle(attribute.handle)
@@ -91,6 +100,10 @@ extension CentralSession {
                 case .descriptor: declarations += tree.descriptor(attribute).map { AttributeDeclaration(handle, $0) }
                 }
             }
+        }
+        if let battery, !declarations.contains(where: { $0.uuid == .battery && $0.kind == .service }) {
+            declarations += AttributeDeclaration.virtualBattery
+            values.append((.batteryLevel, Data([battery]), nil))
         }
         decide(key) { state in
             let effects = state.attributes.tableRead(declarations, naming: named, link: link)

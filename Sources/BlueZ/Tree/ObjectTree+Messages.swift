@@ -8,6 +8,8 @@ private enum Interface {
     /// Another one of an adapter's, of which only the presence counts.
     case adapterExtra(Adapter1.Interfaces)
     case attribute(AttributeKind)
+    /// Another one of a device's.
+    case battery
 
     init?(name: UnsafeBufferPointer<UInt8>) {
         if name.equals(Device1.table.interface) {
@@ -20,6 +22,8 @@ private enum Interface {
             self = .attribute(.service)
         } else if name.equals(Adapter1.table.interface) {
             self = .adapter
+        } else if name.equals(Battery1.table.interface) {
+            self = .battery
         } else {
             let extra = Adapter1.Interfaces(name: name)
             guard !extra.isEmpty else { return nil }
@@ -91,6 +95,8 @@ extension ObjectTree {
         case .adapter:
             guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
             adapterChanged(at: index, &reader, into: &changes)
+        case .battery:
+            batteryChanged(key, &reader, into: &changes)
         case .adapterExtra, .attribute:
             return
         }
@@ -165,6 +171,7 @@ extension ObjectTree {
             case .device: deviceAdded(key, &entry, into: &changes)
             case .adapter: isNewAdapter = adapterAdded(key, &entry, into: &changes)
             case .adapterExtra(let extra): extras.insert(extra)
+            case .battery: batteryChanged(key, &entry, into: &changes)
             case .attribute: break
             }
             known = key
@@ -285,6 +292,8 @@ extension ObjectTree {
                 guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
                 adapters[index].adapter.interfaces.remove(extra)
                 changes.append(.adapterChanged(key, .interfaces))
+            case .battery:
+                batteryRemoved(key, into: &changes)
             case .attribute:
                 return
             }

@@ -29,6 +29,8 @@ package struct ObjectTree: ~Copyable {
     private var foreign = ForeignPaths()
     var lists = SharedLists()
     var attributes = AttributeTable()
+    /// Of the few devices that have one.
+    var batteries: [ObjectKey: Battery1] = [:]
 
     /// Whether the daemon has told all its objects. Signals before that are passed over: they were sent before the
     /// answer that will replace what they say, since one sender's messages arrive in order.
@@ -143,6 +145,7 @@ package struct ObjectTree: ~Copyable {
     /// The device can be read until ``sweep()``.
     mutating func removeDevice(slot: Int) {
         slots.remove(devices[slot].key)
+        batteries[devices[slot].key] = nil
         devices[slot].isLive = false
         removedSlots.append(UInt32(slot))
     }

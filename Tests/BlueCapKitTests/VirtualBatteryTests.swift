@@ -1,0 +1,71 @@
+import BlueZ
+import GATT
+import XCTest
+
+@testable import BlueCapKit
+
+/// C4: a battery that BlueZ keeps to itself is shown as a service all the same.
+final class VirtualBatteryTests: XCTestCase {
+    private var state = AttributeState()
+    private let named = [CBUUID(0x180D), CBUUID.battery]
+    private let heartRate = [
+        AttributeDeclaration(
+            handle: AttributeHandle(0x10), uuid: CBUUID(0x180D), role: .service(isPrimary: true, includes: [])),
+        AttributeDeclaration(
+            handle: AttributeHandle(0x11), uuid: CBUUID(0x2A38),
+            role: .characteristic(of: AttributeHandle(0x10), properties: .read)),
+    ]
+
+    override func setUpWithError() throws {
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let device = try XCTUnwrap(ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter))
+        _ = state.linkUp(device, isResolved: true)
+        _ = state.fencePassed(link: 1)
+    }
+
+    private func id() throws -> AttributeID { try XCTUnwrap(state.table.id(at: .batteryLevel)) }
+
+    func testItsLevelIsReadWithoutACall() throws {
+        _ = state.tableRead(heartRate + AttributeDeclaration.virtualBattery, naming: named, link: 1)
+        XCTAssertTrue(state.isReady)
+        XCTAssertEqual(state.batteryChanged(85), [])
+        let operation = OperationID(rawValue: 1)
+        XCTAssertEqual(
+            state.submit(.read(offset: 0), on: try id(), operation, timeout: .infinity), [.settle(operation, nil)])
+        XCTAssertEqual(state.table[try id()]?.value, Data([85]))
+    }
+
+    func testItCannotBeWritten() throws {
+        _ = state.tableRead(heartRate + AttributeDeclaration.virtualBattery, naming: named, link: 1)
+        let operation = OperationID(rawValue: 1)
+        XCTAssertEqual(
+            state.submit(.write(Data([1]), .withResponse, offset: 0), on: try id(), operation, timeout: .infinity),
+            [.settle(operation, .characteristic(.writeNotSupported))])
+    }
+
+    func testALevelThatComesLateHasTheTableReadAgain() {
+        _ = state.tableRead(heartRate, naming: [CBUUID(0x180D)], link: 1)
+        XCTAssertTrue(state.isReady)
+        XCTAssertEqual(
+            state.batteryChanged(85), [.startTimer(.discovery(.quiet), 0.25), .startTimer(.discovery(.limit), 5)])
+    }
+
+    func testAPeripheralThatShowsItsOwnBatteryNeedsNone() {
+        let own = [
+            AttributeDeclaration(
+                handle: AttributeHandle(0x20), uuid: .battery, role: .service(isPrimary: true, includes: [])),
+            AttributeDeclaration(
+                handle: AttributeHandle(0x21), uuid: CBUUID(0x2A19),
+                role: .characteristic(of: AttributeHandle(0x20), properties: .read)),
+        ]
+        _ = state.tableRead(heartRate + own, naming: named, link: 1)
+        XCTAssertEqual(state.batteryChanged(85), [])
+    }
+
+    func testItGoesWithTheLevel() throws {
+        _ = state.tableRead(heartRate + AttributeDeclaration.virtualBattery, naming: named, link: 1)
+        let level = try id()
+        XCTAssertNotEqual(state.batteryChanged(nil), [])
+        XCTAssertEqual(state.table[level]?.isPresent, false)
+    }
+}
