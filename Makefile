@@ -47,9 +47,10 @@ test-asan: dependencies-build dependencies-test python ## Run the tests under th
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address \
 	    $(OFF_AIR) 2>&1 | Scripts/count-tests
 
-soak: dependencies-build dependencies-test ## Flood a scan for ten minutes and compare its memory before and after
+soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, connect twenty thousand times with faults
 	swift build --build-tests
 	SOAK_SECONDS=600 swift test --skip-build --filter FloodTests
+	SOAK_ROUNDS=20000 swift test --skip-build --filter ConnectionSoakTests
 
 coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
 	swift test --enable-code-coverage --scratch-path .build/coverage $(OFF_AIR) 2>&1 | Scripts/count-tests

@@ -441,6 +441,20 @@ final class ConnectionBehaviourTests: ConnectionStage {
         XCTAssertEqual(strap.state, .disconnected)
     }
 
+    func testAResetKeepsConnectionsAndStillSeesTheirEnd() {
+        let manager = manager()
+        let strap = strap(manager)
+        connect(strap)
+        manager.reset()
+        simulator.advance(by: 2)
+        XCTAssertTrue(manager.poweredOn)
+        XCTAssertEqual(strap.state, .connected)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect)
+        strap.reconnect()
+        expect(.connect)
+    }
+
     // MARK: The list
 
     func testAConnectedPeripheralNeverExpires() {
