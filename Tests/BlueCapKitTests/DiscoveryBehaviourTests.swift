@@ -186,6 +186,19 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(kept.dataValue, Data([1]))
     }
 
+    func testTheStreamOfChangesEndsWithTheManager() throws {
+        let stage = try AttributeStage([heartRate])
+        let changes = stage.peripheral.whenServicesChange()
+        let ended = expectation(description: "ended")
+        Task {
+            for await _ in changes.outcomes {}
+            ended.fulfill()
+        }
+        stage.endManager()
+        stage.simulator.advance(by: 1)
+        wait(for: [ended], timeout: 10)
+    }
+
     func testAReadDuringAChangeWaitsForTheNewTable() throws {
         let stage = try AttributeStage([battery, heartRate], link: VirtualLink(resolveLatency: 0.2))
         try stage.explore()

@@ -60,6 +60,8 @@ struct AttributeState {
     /// Tells the links apart, so that news of an earlier one is known as such.
     private var link: UInt32 = 0
     private var wasReadOnThisLink = false
+    /// The table is not what users know of it; they are told when it holds again.
+    private var isChangeUntold = false
     /// Services that the device names, and BlueZ was seen not to export; nobody waits for them again.
     private var unexported: Set<CBUUID> = []
 
@@ -85,6 +87,7 @@ struct AttributeState {
         self.device = device
         link &+= 1
         wasReadOnThisLink = false
+        isChangeUntold = false
         table.forgetDiscovered()
         var effects = perform(discovery.event(.linkUp(isResolved: isResolved)))
         for id in waitingForLink { effects += perform(discovery.event(.wanted(id))) }
@@ -126,10 +129,11 @@ struct AttributeState {
         if !difference.invalidated.isEmpty { effects.append(.attributes(.letGo(difference.invalidated))) }
         effects += perform(discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some)))
         // Whoever got the services before is told that they are others now. The first reading is no news.
+        if wasReadOnThisLink, !difference.isEmpty { isChangeUntold = true }
         if discovery.isReady {
             unexported = Set(named).subtracting(table.allServices.compactMap { table[$0]?.uuid })
-            if wasReadOnThisLink, !difference.isEmpty { effects.append(.attributes(.servicesChanged)) }
-            wasReadOnThisLink = true
+            if isChangeUntold { effects.append(.attributes(.servicesChanged)) }
+            (wasReadOnThisLink, isChangeUntold) = (true, false)
         }
         return effects
     }

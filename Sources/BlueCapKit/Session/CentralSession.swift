@@ -202,7 +202,12 @@ final class CentralSession: Sendable {
 
     /// Nothing comes any more to those who watch the manager.
     func finishStreams() {
+        let services = core.withLock { core in
+            defer { core.serviceStreams = [:] }
+            return Array(core.serviceStreams.values)
+        }
         complete { [self] in
+            for promise in services { promise.finish() }
             statePromise.finish()
             expiryPromise.finish()
             restartPromise.finish()
