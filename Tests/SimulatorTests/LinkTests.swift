@@ -182,6 +182,41 @@ final class LinkTests: XCTestCase {
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
     }
 
+    func testAPeripheralThatIsSwitchedOffLosesItsLink() {
+        var strap = GattCast.strap
+        strap.disappearsAfter = 10
+        let (simulator, client) = scene(strap)
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        simulator.advance(by: 8)
+        XCTAssertEqual(simulator.links.count, 1)
+        simulator.advance(by: 2)
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testWhoWasConnectedAdvertisesAgainAfterTheDaemonsDeath() {
+        let (simulator, client) = connected()
+        simulator.simulateDaemonDeath()
+        simulator.simulateDaemonReturn()
+        simulator.run()
+        client.startScanning()
+        simulator.advance(by: 1)
+        XCTAssertTrue(client.takeLog().contains { $0.contains("RSSI") })
+    }
+
+    func testASecondAdapterWaitsForTheLinkOfTheFirstToEnd() {
+        let simulator = Simulator.inProcess(
+            room: Room(peripherals: [GattCast.known]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let client = BusClient(simulator)
+        XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
+        let second = client.begin("Connect", on: device, at: "/org/bluez/hci1/dev_C0_00_00_00_00_01")
+        simulator.advance(by: 5)
+        XCTAssertNil(second.succeeded)
+        simulator.simulateLinkLoss(of: GattCast.strap.address)
+        simulator.advance(by: 1)
+        XCTAssertEqual(second.succeeded, true)
+        XCTAssertEqual(simulator.links.map(\.adapter), [1])
+    }
+
     private func connected() -> (Simulator, BusClient) {
         let (simulator, client) = scene()
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))

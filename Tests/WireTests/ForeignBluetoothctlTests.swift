@@ -36,6 +36,21 @@ final class ForeignBluetoothctlTests: XCTestCase {
         XCTAssertEqual(simulator.statistics.count(of: "StartDiscovery"), 1)
     }
 
+    func testItConnectsToADeviceItKnowsAndDisconnects() throws {
+        let bonded = VirtualPeripheral(
+            "C0:00:00:00:18:0D", addressType: .random, name: "Bonded", isRemembered: true,
+            services: [VirtualService("180D", characteristics: [VirtualCharacteristic("2A37", [.notify])])])
+        let simulator = try Simulator.onPrivateBus(room: Room(peripherals: [bonded]))
+        defer { simulator.end() }
+        let connection = try bluetoothctl("connect", "C0:00:00:00:18:0D", on: simulator)
+        XCTAssertTrue(connection.output.contains("Connection successful"), connection.output)
+        let information = try bluetoothctl("info", "C0:00:00:00:18:0D", on: simulator)
+        XCTAssertTrue(information.output.contains("Connected: yes"), information.output)
+        let end = try bluetoothctl("disconnect", "C0:00:00:00:18:0D", on: simulator)
+        XCTAssertTrue(end.output.contains("Successful disconnected"), end.output)
+        XCTAssertEqual(simulator.links, [])
+    }
+
     func testItSwitchesTheAdapterOffAndOn() throws {
         let simulator = try Simulator.onPrivateBus(room: .empty)
         defer { simulator.end() }
