@@ -59,8 +59,9 @@ coverage: dependencies-build dependencies-test python ## Run the tests and say w
 
 ##@ Measure
 
-bench-bus: dependencies-build dependencies-bench python ## Compare our scanner with others on a flooded bus
+bench-bus: dependencies-build dependencies-bench python ## Compare our scanner and our central with others on one bus
 	Benchmarks/bench-bus
+	Benchmarks/bench-gatt
 
 bench-futures: dependencies-build ## Measure promises, futures and streams
 	Benchmarks/bench-futures

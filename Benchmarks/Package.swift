@@ -22,12 +22,16 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]),
 
-        // `make bench-bus`: a pretend bluetoothd that sends as fast as the bus carries, and the scanners that listen.
+        // `make bench-bus`: a pretend bluetoothd that sends as fast as the bus carries, the scanners that listen, and
+        // centrals that connect, read and subscribe.
         .systemLibrary(name: "LibDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .executableTarget(name: "BusFlooder", dependencies: ["LibDBus"]),
         .executableTarget(name: "BusScannerInC", dependencies: ["LibDBus"]),
+        .executableTarget(name: "BusCentralInC", dependencies: ["LibDBus"]),
         .executableTarget(
             name: "BusScannerInSwift", dependencies: [.product(name: "BlueCapKit", package: "BlueCap")]),
+        .executableTarget(
+            name: "BusCentralInSwift", dependencies: [.product(name: "BlueCapKit", package: "BlueCap")]),
     ],
     swiftLanguageModes: [.v6]
 )

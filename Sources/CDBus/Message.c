@@ -128,6 +128,25 @@ bool cdbus_message_matches(cdbus_message *message, const cdbus_heading *heading,
 
 static DBusMessageIter *at(const cdbus_iter *iter) { return (DBusMessageIter *)(uintptr_t)iter; }
 
+const void *cdbus_message_body(cdbus_message *message) {
+    DBusMessageIter iterator;
+    // Before an iterator looks at a message, libdbus brings it into our byte order.
+    if (!dbus_message_iter_init(real(message), &iterator)) return NULL;
+    const int type = dbus_message_iter_get_arg_type(&iterator);
+    if (type == DBUS_TYPE_STRING || type == DBUS_TYPE_OBJECT_PATH) {
+        const char *text = NULL;
+        dbus_message_iter_get_basic(&iterator, &text);
+        return text - sizeof(uint32_t);
+    }
+    if (type != DBUS_TYPE_ARRAY || dbus_message_iter_get_element_type(&iterator) != DBUS_TYPE_BYTE) return NULL;
+    DBusMessageIter array;
+    const char *bytes = NULL;
+    int count = 0;
+    dbus_message_iter_recurse(&iterator, &array);
+    dbus_message_iter_get_fixed_array(&array, &bytes, &count);
+    return count > 0 ? bytes - sizeof(uint32_t) : NULL;
+}
+
 static uint32_t word(const char *wire, size_t offset) {
     uint32_t value;
     memcpy(&value, wire + offset, sizeof value);

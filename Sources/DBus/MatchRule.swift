@@ -82,9 +82,9 @@ final class CompiledRule: @unchecked Sendable {
     }
 
     /// `sender`, where given, is the unique name that the message must come from.
-    func matches(_ message: Message, sender: CString?) -> Bool {
+    func matches(_ message: Message, sender: UnsafePointer<CChar>?) -> Bool {
         var heading = message.heading
-        if let sender, !equal(heading.sender, sender.pointer) { return false }
+        if let sender, !equal(heading.sender, sender) { return false }
         return cdbus_message_matches(message.pointer, &heading, rule)
     }
 }

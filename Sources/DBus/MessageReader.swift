@@ -8,7 +8,7 @@
 package struct MessageReader {
     /// Kept alive, because it owns the bytes and the signature.
     let message: Message
-    let wire: UnsafeRawBufferPointer
+    private(set) var wire: UnsafeRawBufferPointer
     /// Behind the last value that was read, from the body's beginning; alignment counts from there too.
     var position = 0
     // The types of what is left at this level. Inside a container the level is the container's.
@@ -17,12 +17,28 @@ package struct MessageReader {
 
     init(_ message: Message) {
         self.message = message
-        wire = message.body
         let signature = message.signatureBytes
         types = signature.baseAddress ?? UnsafePointer(("" as StaticString).utf8Start)
-        // Without its bytes (there was no memory for them) a message reads as one without arguments.
-        typesEnd = wire.isEmpty ? types : types + signature.count
+        typesEnd = types + signature.count
+        guard let start = message.bodyInPlace else {
+            wire = message.body
+            // Without its bytes (there was no memory for them) a message reads as one without arguments.
+            if wire.isEmpty { typesEnd = types }
+            return
+        }
+        wire = UnsafeRawBufferPointer(start: start, count: MessageReader.mostBytes)
+        #if DEBUG
+        // The length is in no field that libdbus shows. Only checks need it, and only debug builds check.
+        let first = types
+        while !isAtEnd { step() }
+        wire = UnsafeRawBufferPointer(start: start, count: position)
+        types = first
+        position = 0
+        #endif
     }
+
+    /// No message is longer (D-Bus specification, "Message Format").
+    private static let mostBytes = 1 << 27
 
     /// The type of the next value, `.end` where there is none.
     package var type: ArgumentType { isAtEnd ? .end : ArgumentType(signatureCode: types.pointee) }

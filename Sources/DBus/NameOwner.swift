@@ -29,11 +29,14 @@ final class NameOwner: @unchecked Sendable {
             member: "NameOwnerChanged", arg0: name)
     }
 
-    /// The bus has said who owns the name now.
-    func set(_ owner: String?) {
+    /// The bus has said who owns the name now. `changed` runs before the watchers are told.
+    func set(_ owner: String?, changed: () -> Void) {
         guard !state.isKnown || state.name != owner else { return }
         state = owner.map { .owned($0) } ?? .none
+        // Kept until nobody compares with it any more.
+        let old = sender
         sender = owner.map { CString($0) }
+        withExtendedLifetime(old) { changed() }
         for watch in watches { watch.tell(owner) }
     }
 

@@ -10,7 +10,18 @@ final class SubscriptionEntry: @unchecked Sendable {
     let handler: @Sendable (Message) -> Void
     var isActive = false
     /// Who the sender is, where the rule names it by a well-known name.
-    var owner: NameOwner?
+    var owner: NameOwner? {
+        didSet { ownerChanged() }
+    }
+    /// What the sender must be called now, kept ready so that a signal that is compared touches no other object.
+    private var sender = Sender.anybody
+
+    private enum Sender {
+        case anybody
+        case nobody
+        /// The owner's, which keeps it.
+        case named(UnsafePointer<CChar>)
+    }
 
     init(_ rule: MatchRule, handler: @escaping @Sendable (Message) -> Void) {
         self.rule = rule
@@ -19,11 +30,23 @@ final class SubscriptionEntry: @unchecked Sendable {
         compiled = CompiledRule(rule)
     }
 
+    func ownerChanged() {
+        sender =
+            if let owner {
+                // As long as it is unknown: the bus has checked it when it was sent, and nobody else sends these signals
+                // but in an attack on a race.
+                owner.sender.map { .named($0.pointer) } ?? (owner.state.isKnown ? .nobody : .anybody)
+            } else {
+                .anybody
+            }
+    }
+
     func wants(_ message: Message) -> Bool {
-        guard let owner else { return compiled.matches(message, sender: nil) }
-        if let sender = owner.sender { return compiled.matches(message, sender: sender) }
-        // The bus has checked it when it was sent; nobody else sends these signals but in an attack on a race.
-        return !owner.state.isKnown && compiled.matches(message, sender: nil)
+        switch sender {
+        case .anybody: compiled.matches(message, sender: nil)
+        case .named(let name): compiled.matches(message, sender: name)
+        case .nobody: false
+        }
     }
 }
 
@@ -121,11 +144,11 @@ final class SignalRouter {
             switch result {
             case .success(let reply):
                 var reader = reply.reader
-                owner.set(reader.string())
+                connection.signals.set(reader.string(), asOwnerOf: owner)
             case .failure(let error) where error.name == DBusError.Name.disconnected:
                 break
             case .failure:
-                owner.set(nil)
+                connection.signals.set(nil, asOwnerOf: owner)
             }
         }
         return owner
@@ -143,6 +166,13 @@ final class SignalRouter {
         var reader = message.reader
         guard let name = reader.string(), let owner = owners[name], reader.string() != nil, let new = reader.string()
         else { return }
-        owner.set(new.isEmpty ? nil : new)
+        set(new.isEmpty ? nil : new, asOwnerOf: owner)
+    }
+
+    fileprivate func set(_ name: String?, asOwnerOf owner: NameOwner) {
+        // Watchers are told at the end of this, and may subscribe.
+        owner.set(name) { [self] in
+            for entry in entries where entry.owner === owner { entry.ownerChanged() }
+        }
     }
 }

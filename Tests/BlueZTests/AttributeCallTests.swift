@@ -290,6 +290,18 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(daemon.calls, ["Disconnect", "Connect", "Get"])
     }
 
+    func testADisconnectionThatTheTreeShowsBeforeTheReplyIsOverWithTheReply() {
+        let client = readyClient()
+        daemon.silent = ["Disconnect"]
+        onLoop { [device, note] in client.disconnect(device, completion: note()) }
+        daemon.send(
+            BlueZMessages.propertiesChanged(
+                BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
+        XCTAssertEqual(told, [])
+        daemon.answerLate("Disconnect")
+        XCTAssertEqual(told, ["ok"])
+    }
+
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
         let client = readyClient()
         onLoop { [device, note] in client.disconnect(device, completion: note()) }

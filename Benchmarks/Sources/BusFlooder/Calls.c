@@ -26,9 +26,14 @@ static const struct device *device_at(const struct room *room, const char *path)
 static void get_managed_objects(DBusConnection *connection, DBusMessage *call, const struct room *room) {
     DBusMessage *reply = dbus_message_new_method_return(call);
     DBusMessageIter body, objects, entry;
-    const char *path = ADAPTER_PATH;
+    const char *path = "/org/bluez";
     dbus_message_iter_init_append(reply, &body);
     dbus_message_iter_open_container(&body, DBUS_TYPE_ARRAY, "{oa{sa{sv}}}", &objects);
+    dbus_message_iter_open_container(&objects, DBUS_TYPE_DICT_ENTRY, NULL, &entry);
+    dbus_message_iter_append_basic(&entry, DBUS_TYPE_OBJECT_PATH, &path);
+    append_service_interfaces(&entry);
+    dbus_message_iter_close_container(&objects, &entry);
+    path = ADAPTER_PATH;
     dbus_message_iter_open_container(&objects, DBUS_TYPE_DICT_ENTRY, NULL, &entry);
     dbus_message_iter_append_basic(&entry, DBUS_TYPE_OBJECT_PATH, &path);
     append_adapter_interfaces(&entry, &room->adapter);
@@ -121,14 +126,15 @@ DBusHandlerResult answer_call(DBusConnection *connection, DBusMessage *call, voi
         send(connection, dbus_message_new_method_return(call));
     } else if (strcmp(interface, "org.freedesktop.DBus.Properties") == 0) {
         get_property(connection, call, room);
-    } else if (dbus_message_is_method_call(call, "org.bluez.Adapter1", "SetDiscoveryFilter")) {
+    } else if (strcmp(interface, "org.bluez.AgentManager1") == 0
+               || dbus_message_is_method_call(call, "org.bluez.Adapter1", "SetDiscoveryFilter")) {
         send(connection, dbus_message_new_method_return(call));
     } else if (dbus_message_is_method_call(call, "org.bluez.Adapter1", "StartDiscovery")) {
         set_discovering(connection, call, room, TRUE);
     } else if (dbus_message_is_method_call(call, "org.bluez.Adapter1", "StopDiscovery")) {
         set_discovering(connection, call, room, FALSE);
     } else {
-        return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+        return peripheral_answer(connection, call, &room->peripheral);
     }
     return DBUS_HANDLER_RESULT_HANDLED;
 }

@@ -4,6 +4,7 @@
 
 #include <dbus/dbus.h>
 
+#include "Peripheral.h"
 #include "Properties.h"
 
 /// All that there is: one adapter, and the devices announced so far.
@@ -11,6 +12,8 @@ struct room {
     struct adapter adapter;
     struct device *devices;
     size_t announced;
+    /// The one device that can be connected, if any.
+    struct peripheral peripheral;
 };
 
 /// A libdbus filter; `data` is the room.

@@ -48,8 +48,7 @@ static DBusMessage *heard_again(const struct device *device) {
 
 typedef DBusMessage *(*builder)(const struct device *);
 
-static void append(struct flood *flood, size_t index, builder build, const struct device *device) {
-    DBusMessage *message = build(device);
+static void append_message(struct flood *flood, size_t index, DBusMessage *message) {
     char *bytes = NULL;
     int length = 0;
     dbus_message_set_serial(message, (dbus_uint32_t)index + 1);
@@ -62,6 +61,11 @@ static void append(struct flood *flood, size_t index, builder build, const struc
     if ((size_t)length != flood->message_length) die("signals of different lengths in one flood");
     memcpy(flood->bytes + index * flood->message_length, bytes, (size_t)length);
     dbus_free(bytes);
+}
+
+static void append(struct flood *flood, size_t index, builder build, const struct device *device) {
+    DBusMessage *message = build(device);
+    append_message(flood, index, message);
     dbus_message_unref(message);
 }
 
@@ -92,9 +96,22 @@ struct flood flood_updates(const struct device *devices, size_t count, size_t to
     return flood;
 }
 
-/// Another strength and another payload, so that no listener may say "nothing changed".
+struct flood flood_of_one(DBusMessage *message, const void *mark, size_t mark_length, size_t total) {
+    struct flood flood = {.devices = BATCH, .total = total};
+    for (size_t i = 0; i <= BATCH; i++) append_message(&flood, i, message);
+    flood.number_offset = offset_of(&flood, mark, mark_length);
+    memset(flood.bytes + BATCH * flood.message_length + flood.number_offset, 0xFF, mark_length);
+    return flood;
+}
+
+/// Another strength and another payload, so that no listener may say "nothing changed"; or the number of a notification.
 static void touch(struct flood *flood, size_t index, uint32_t number) {
     uint8_t *message = flood->bytes + index * flood->message_length;
+    if (flood->number_offset != 0) {
+        memcpy(message + flood->number_offset, &number, sizeof number);
+        return;
+    }
+    if (flood->rssi_offset == 0) return;
     const int16_t rssi = (int16_t)(-30 - (int)(number / flood->devices % 60));
     memcpy(message + flood->rssi_offset, &rssi, sizeof rssi);
     memcpy(message + flood->manufacturer_offset + 2, &number, sizeof number);
@@ -102,7 +119,7 @@ static void touch(struct flood *flood, size_t index, uint32_t number) {
 
 // Sending
 
-static void write_all(int descriptor, const uint8_t *bytes, size_t length) {
+void write_all(int descriptor, const uint8_t *bytes, size_t length) {
     while (length > 0) {
         const ssize_t written = write(descriptor, bytes, length);
         if (written > 0) {
@@ -127,9 +144,7 @@ void flood_send(struct flood *flood, DBusConnection *connection) {
         size_t count = flood->devices - first;
         if (count > BATCH) count = BATCH;
         if (count > flood->total - sent) count = flood->total - sent;
-        if (flood->rssi_offset != 0) {
-            for (size_t i = 0; i < count; i++) touch(flood, first + i, (uint32_t)(sent + i));
-        }
+        for (size_t i = 0; i < count; i++) touch(flood, first + i, (uint32_t)(sent + i));
         write_all(descriptor, flood->bytes + first * flood->message_length, count * flood->message_length);
         sent += count;
     }

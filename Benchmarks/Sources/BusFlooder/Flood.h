@@ -16,6 +16,8 @@ struct flood {
     size_t total;
     /// Where RSSI and the manufacturer's bytes stand within each message; updates change both, as a real radio would.
     size_t rssi_offset, manufacturer_offset;
+    /// Where the number of a notification stands within its message.
+    size_t number_offset;
 };
 
 /// InterfacesAdded for every device, each once, then for the sentinel.
@@ -23,6 +25,12 @@ struct flood flood_discovery(const struct device *devices, size_t count, const s
 
 /// PropertiesChanged with RSSI and ManufacturerData, `total` of them round robin over the devices, then the sentinel's.
 struct flood flood_updates(const struct device *devices, size_t count, size_t total, const struct device *sentinel);
+
+/// One signal again and again, with its number where `mark` stands now; the sentinel's number is all ones.
+struct flood flood_of_one(DBusMessage *message, const void *mark, size_t mark_length, size_t total);
+
+/// Writes everything, however little the descriptor takes at a time.
+void write_all(int descriptor, const uint8_t *bytes, size_t length);
 
 /// Sends it all, as fast as the bus takes it. The bus stops reading when too much is under way, so nothing is lost.
 void flood_send(struct flood *flood, DBusConnection *connection);

@@ -49,6 +49,7 @@ static void variant_data(
 // Devices
 
 void device_make(struct device *device, uint32_t number) {
+    *device = (struct device){0};
     const unsigned high = number >> 16 & 0xFF, middle = number >> 8 & 0xFF, low = number & 0xFF;
     snprintf(device->address, sizeof device->address, "C0:98:E5:%02X:%02X:%02X", high, middle, low);
     snprintf(device->path, sizeof device->path, ADAPTER_PATH "/dev_C0_98_E5_%02X_%02X_%02X", high, middle, low);
@@ -81,6 +82,8 @@ PROPERTY_OF(device, device_address, variant_string(into, self->address))
 PROPERTY_OF(device, device_address_type, variant_string(into, "random"))
 PROPERTY_OF(device, device_name, variant_string(into, self->name))
 PROPERTY_OF(device, device_false, variant_bool(into, FALSE))
+PROPERTY_OF(device, device_paired, variant_bool(into, self->is_paired))
+PROPERTY_OF(device, device_connected, variant_bool(into, self->is_connected))
 PROPERTY_OF(device, device_rssi, variant_basic(into, DBUS_TYPE_INT16, &self->rssi))
 
 static void device_uuids(DBusMessageIter *into, const void *object) {
@@ -118,10 +121,10 @@ static void device_tx_power(DBusMessageIter *into, const void *object) {
 /// What BlueZ 5.66 says of a device it has just heard, in its order.
 static const struct property device_table[] = {
     {"Address", device_address}, {"AddressType", device_address_type}, {"Name", device_name}, {"Alias", device_name},
-    {"Paired", device_false}, {"Bonded", device_false}, {"Trusted", device_false}, {"Blocked", device_false},
-    {"LegacyPairing", device_false}, {"RSSI", device_rssi}, {"Connected", device_false}, {"UUIDs", device_uuids},
+    {"Paired", device_paired}, {"Bonded", device_paired}, {"Trusted", device_false}, {"Blocked", device_false},
+    {"LegacyPairing", device_false}, {"RSSI", device_rssi}, {"Connected", device_connected}, {"UUIDs", device_uuids},
     {"Adapter", device_adapter}, {"ManufacturerData", device_manufacturer_data}, {"ServiceData", device_service_data},
-    {"TxPower", device_tx_power}, {"ServicesResolved", device_false},
+    {"TxPower", device_tx_power}, {"ServicesResolved", device_connected},
 };
 
 PROPERTY_OF(adapter, adapter_address, variant_string(into, "00:1A:7D:DA:71:13"))
@@ -199,6 +202,10 @@ static void append_interfaces(
     append_interface(&interfaces, name, table, count, object);
     append_interface(&interfaces, "org.freedesktop.DBus.Properties", table, 0, object);
     dbus_message_iter_close_container(into, &interfaces);
+}
+
+void append_service_interfaces(DBusMessageIter *into) {
+    append_interfaces(into, "org.bluez.AgentManager1", NULL, 0, NULL);
 }
 
 void append_adapter_interfaces(DBusMessageIter *into, const struct adapter *adapter) {

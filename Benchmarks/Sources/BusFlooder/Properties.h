@@ -16,6 +16,10 @@ struct device {
     char name[16];
     int16_t rssi;
     uint8_t manufacturer[MANUFACTURER_LENGTH];
+    /// As if bonded: some libraries connect without a scan only what is.
+    dbus_bool_t is_paired;
+    /// Connected, and its services resolved.
+    dbus_bool_t is_connected;
 };
 
 struct adapter {
@@ -28,6 +32,8 @@ struct adapter {
 void device_make(struct device *device, uint32_t number);
 void device_make_sentinel(struct device *device);
 
+/// What /org/bluez itself offers; it has no properties.
+void append_service_interfaces(DBusMessageIter *into);
 void append_adapter_interfaces(DBusMessageIter *into, const struct adapter *adapter);
 void append_device_interfaces(DBusMessageIter *into, const struct device *device);
 

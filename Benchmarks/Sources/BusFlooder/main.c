@@ -3,6 +3,9 @@
 //     discover N     prepares InterfacesAdded for N devices and a sentinel; answers "prepared"
 //     update U D     prepares U updates round robin over the first D devices, and the sentinel's; answers "prepared"
 //     go             sends what was prepared; answers "sent N"
+//     peripheral S C announces a device with S services of C characteristics each that can be connected; answers "ready"
+//     notify N SIZE  prepares N notifications of the first characteristic, and the sentinel; answers "prepared"
+//     packets N SIZE the same through the socket that was acquired; answers "prepared"
 //
 // It owns org.bluez on the bus given as its argument, says "ready" then, and ends with its standard input.
 
@@ -18,6 +21,8 @@
 static struct room room;
 static struct device sentinel;
 static struct flood prepared;
+/// What goes through the acquired socket instead, if anything.
+static size_t packets, packet_size;
 
 static void die(const char *reason) {
     fprintf(stderr, "BusFlooder: %s\n", reason);
@@ -59,6 +64,37 @@ static void prepare_updates(size_t total, size_t count) {
     prepared = flood_updates(room.devices, count, total, &sentinel);
 }
 
+static void prepare_peripheral(DBusConnection *connection, size_t services, size_t characteristics) {
+    room.devices = realloc(room.devices, sizeof *room.devices);
+    if (room.devices == NULL) die("out of memory");
+    device_make(&room.devices[0], 1);
+    room.devices[0].is_paired = TRUE;
+    device_make_sentinel(&sentinel);
+    room.announced = 1;
+    peripheral_make(&room.peripheral, room.devices, services, characteristics);
+    struct flood announcement = flood_discovery(room.devices, 1, &sentinel);
+    flood_send(&announcement, connection);
+    flood_free(&announcement);
+}
+
+static void prepare_notifications(size_t total, size_t size) {
+    flood_free(&prepared);
+    packets = 0;
+    prepared = flood_notifications(&room.peripheral, size, total);
+    if (prepared.bytes == NULL) die("notify: a size of 4 to 512");
+}
+
+static void go(DBusConnection *connection) {
+    if (packets > 0) {
+        if (peripheral_send_packets(&room.peripheral, packet_size, packets) < 0) die("nobody has acquired a socket");
+        printf("sent %zu\n", packets);
+    } else {
+        flood_send(&prepared, connection);
+        printf("sent %zu\n", prepared.total);
+    }
+    fflush(stdout);
+}
+
 static void obey(const char *command, DBusConnection *connection) {
     size_t first = 0, second = 0;
     if (sscanf(command, "discover %zu", &first) == 1) {
@@ -67,10 +103,16 @@ static void obey(const char *command, DBusConnection *connection) {
     } else if (sscanf(command, "update %zu %zu", &first, &second) == 2) {
         prepare_updates(first, second);
         say("prepared");
-    } else if (strncmp(command, "go", 2) == 0 && prepared.bytes != NULL) {
-        flood_send(&prepared, connection);
-        printf("sent %zu\n", prepared.total);
-        fflush(stdout);
+    } else if (sscanf(command, "peripheral %zu %zu", &first, &second) == 2) {
+        prepare_peripheral(connection, first, second);
+        say("ready");
+    } else if (sscanf(command, "notify %zu %zu", &first, &second) == 2) {
+        prepare_notifications(first, second);
+        say("prepared");
+    } else if (sscanf(command, "packets %zu %zu", &packets, &packet_size) == 2) {
+        say("prepared");
+    } else if (strncmp(command, "go", 2) == 0 && (packets > 0 || prepared.bytes != NULL)) {
+        go(connection);
     } else {
         die("not a command, or nothing prepared");
     }

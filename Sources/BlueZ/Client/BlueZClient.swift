@@ -206,8 +206,11 @@ extension BlueZClient {
         let observers = observers
         var mustSweep = false
         changes.forEach { change in
-            followDiscovery(change)
-            followLinks(change)
+            if case .attributeChanged = change {
+            } else {
+                followDiscovery(change)
+                followLinks(change)
+            }
             followAttributes(change)
             for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
             if case .deviceRemoved = change { mustSweep = true }

@@ -8,6 +8,8 @@ final class ConnectSession: @unchecked Sendable {
     var users: [ConnectID: ConnectUser] = [:]
     /// Disconnections that BlueZ has confirmed, until the tree shows them.
     var falling: [ObjectKey: [FallingLink]] = [:]
+    /// Devices whose link went down since BlueZ was told to disconnect them.
+    var fallen: Set<ObjectKey> = []
 }
 
 struct ConnectUser {
@@ -78,10 +80,12 @@ extension BlueZClient {
     ) {
         requireLoop()
         guard let adapter = adapter(of: device) else { return loop.post { completion(.failure(.noSuchObject)) } }
-        connectSession(of: adapter).queue.disconnectStarted(device)
+        let session = connectSession(of: adapter)
+        session.queue.disconnectStarted(device)
+        session.fallen.remove(device)
         sendDisconnect(device) { [weak self] result in
             guard let self else { return completion(result) }
-            guard case .success = result, let session = connectSessions[adapter] else {
+            guard case .success = result, !session.fallen.contains(device) else {
                 run(adapter) { $0.disconnectEnded(device) }
                 return completion(result)
             }
@@ -106,7 +110,9 @@ extension BlueZClient {
         guard let device = objects.key(of: handle) else { return }
         let adapter = objects.adapter(of: handle)
         // Not inside a report.
-        if connectSessions[adapter]?.falling[device] != nil {
+        guard let session = connectSessions[adapter] else { return }
+        if session.queue.isDisconnecting(device) { session.fallen.insert(device) }
+        if session.falling[device] != nil {
             loop.post { [weak self] in self?.linkFell(device, on: adapter) }
         }
     }

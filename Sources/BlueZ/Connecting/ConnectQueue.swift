@@ -54,6 +54,9 @@ package struct ConnectQueue {
 
     package var isAtRest: Bool { state == .idle && waiting.isEmpty && disconnecting.isEmpty }
 
+    /// Whether a user's `Device1.Disconnect` is under way.
+    package func isDisconnecting(_ device: ObjectKey) -> Bool { disconnecting[device] != nil }
+
     // MARK: Events
 
     package mutating func requested(_ id: ConnectID, _ device: ObjectKey, timeout: Double) -> [Effect] {

@@ -96,6 +96,11 @@ bool cdbus_message_matches(cdbus_message *message, const cdbus_heading *heading,
 
 // MARK: Reading
 
+/// Where the arguments lie in wire form, in this machine's byte order, inside the message itself; valid as long as it is.
+/// Null where that cannot be told: libdbus gives away only where a text or some bytes lie, which here must be the first
+/// argument. Their length is in front of them, at the beginning of all.
+const void *cdbus_message_body(cdbus_message *message);
+
 /// The message in wire form (D-Bus specification, "Message Protocol"), in this machine's byte order: a copy, released
 /// with `cdbus_free`. Null where there is no memory for it.
 char *cdbus_message_wire(cdbus_message *message);

@@ -1,0 +1,182 @@
+// Our central, through the public API, under the same rules as the others: see BusCentralInC/main.c.
+//
+//     BusCentralInSwift notify|acquire|read|resolve immediate|default
+//
+// Handlers run on that context. The bus is the one that DBUS_SYSTEM_BUS_ADDRESS names.
+
+import BlueCapKit
+import Foundation
+import Synchronization
+
+@main
+struct BusCentralInSwift {
+    static func main() {
+        let words = CommandLine.arguments.dropFirst()
+        let context: any ExecutionContext =
+            switch words.last {
+            case "immediate": ImmediateContext()
+            case "default": QueueContext.futuresDefault
+            default: fail("usage: BusCentralInSwift notify|acquire|read|resolve immediate|default")
+            }
+        guard let mode = words.first.flatMap(Mode.init) else { fail("no such mode") }
+        let central = Central(mode: mode, context: context)
+        central.start()
+        while let line = readLine() {
+            let numbers = line.split(separator: " ").dropFirst().compactMap { Int($0) }
+            central.measure(numbers[0], width: numbers.count > 1 ? numbers[1] : 1)
+        }
+        withExtendedLifetime(central) {}
+    }
+}
+
+enum Mode: String {
+    case notify, acquire, read, resolve
+}
+
+/// One at a time is what the driver asks, and handlers come one after another: no lock is needed, and none is measured.
+final class Central: @unchecked Sendable {
+    private let mode: Mode
+    private let context: any ExecutionContext
+    private let manager = CentralManager()
+    private var peripheral: Peripheral?
+    private var characteristics: [Characteristic] = []
+    private var heard = 0
+
+    private var latencies: [Double] = []
+    private var total = 0
+    private var unsent = 0
+    private var startedAt = 0.0
+    private var begin = 0.0
+
+    init(mode: Mode, context: any ExecutionContext) {
+        self.mode = mode
+        self.context = context
+    }
+
+    func start() {
+        manager.whenStateChanges().onSuccess(context: context) { [self] state in
+            guard state == .poweredOn, peripheral == nil else { return }
+            let identifier = BluetoothAddress(rawValue: 0xC098_E500_0001).identifier(type: .random)
+            guard let found = manager.retrievePeripherals(withIdentifiers: [identifier]).first else {
+                fail("the device is not there")
+            }
+            peripheral = found
+            if mode == .resolve { return say("ready") }
+            connect(found)
+        }
+    }
+
+    private func connect(_ peripheral: Peripheral) {
+        begin = now()
+        let events = peripheral.connect(connectionTimeout: 10)
+        events.onSuccess(context: context) { [self] peripheral, event in
+            switch event {
+            case .connect: discover(peripheral)
+            case .forceDisconnect: cycleEnded()
+            case .timeout, .disconnect, .giveUp: fail("the connection was lost")
+            }
+        }
+        events.onFailure(context: context) { fail("\($0)") }
+    }
+
+    private func discover(_ peripheral: Peripheral) {
+        let services: Future<Peripheral> = peripheral.discoverAllServices()
+        let discovered = services.flatMap(context: context) { peripheral -> Future<[Service]> in
+            peripheral.services.map { service -> Future<Service> in service.discoverAllCharacteristics() }.sequence()
+        }
+        discovered.onSuccess(context: context) { [self] services in resolved(peripheral, services) }
+        discovered.onFailure(context: context) { fail("\($0)") }
+    }
+
+    private func resolved(_ peripheral: Peripheral, _ services: [Service]) {
+        let found = services.flatMap(\.characteristics)
+        guard services.count + found.count == 110 else { fail("not all attributes are there") }
+        if mode == .resolve {
+            latencies.append(now() - begin)
+            return peripheral.disconnect()
+        }
+        characteristics = found
+        switch mode {
+        case .notify: subscribe(found[0], over: .signals)
+        case .acquire: subscribe(found[0], over: .socket)
+        case .read, .resolve: say("ready")
+        }
+    }
+
+    private func subscribe(_ characteristic: Characteristic, over transport: NotificationTransport) {
+        let started: Future<Characteristic> = characteristic.startNotifying(over: transport)
+        started.onSuccess(context: context) { [self] characteristic in
+            let values: FutureStream<Data> = characteristic.receiveNotificationUpdates(capacity: 0)
+            values.onSuccess(context: context) { [self] in note($0) }
+            values.onFailure(context: context) { fail("\($0)") }
+            say("ready")
+        }
+        started.onFailure(context: context) { fail("\($0)") }
+    }
+
+    private func note(_ value: Data) {
+        let number = value.withUnsafeBytes { $0.count < 4 ? 0 : $0.loadUnaligned(as: UInt32.self) }
+        guard number == .max else {
+            heard += 1
+            return
+        }
+        say("heard \(heard)")
+        heard = 0
+    }
+
+    // MARK: Measuring
+
+    func measure(_ total: Int, width: Int) {
+        self.total = total
+        latencies = []
+        latencies.reserveCapacity(total)
+        unsent = total
+        startedAt = now()
+        if mode == .read {
+            // On their context, like all that follows.
+            context.execute { [self] in for characteristic in characteristics.prefix(width) { readNext(characteristic) }
+            }
+        } else if let peripheral {
+            connect(peripheral)
+        }
+    }
+
+    private func readNext(_ characteristic: Characteristic) {
+        guard unsent > 0 else { return }
+        unsent -= 1
+        let sent = now()
+        let answer: Future<Characteristic> = characteristic.read(timeout: 10)
+        answer.onSuccess(context: context) { [self] characteristic in
+            guard characteristic.dataValue?.count == 20 else { fail("a value of another length") }
+            latencies.append(now() - sent)
+            if latencies.count == total { report() } else { readNext(characteristic) }
+        }
+        answer.onFailure(context: context) { fail("\($0)") }
+    }
+
+    private func cycleEnded() {
+        guard latencies.count < total else { return report() }
+        begin = now()
+        peripheral?.reconnect()
+    }
+
+    private func report() {
+        let seconds = now() - startedAt
+        latencies.sort()
+        say("took \(total) \(seconds) \(latencies[total / 2] * 1e6) \(latencies[total * 99 / 100] * 1e6)")
+    }
+}
+
+private func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+}
+
+/// Past `stdout`, whose lock another thread may hold that waits for input.
+private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+private func fail(_ reason: String) -> Never {
+    FileHandle.standardError.write(Data("BusCentralInSwift: \(reason)\n".utf8))
+    exit(1)
+}
