@@ -336,6 +336,8 @@ final class ConnectionBehaviourTests: ConnectionStage {
             simulator.advance(by: 1)
             XCTAssertEqual(events.connectionEvents, [.connect])
             XCTAssertEqual(calls("Connect"), 1)
+            XCTAssertTrue(retrieved[0].isLinkShared)
+            XCTAssertFalse(strap.isLinkShared)
         }
         simulator.advance(by: 5)
         XCTAssertEqual(simulator.links.count, 1)

@@ -85,6 +85,12 @@ extension Peripheral {
         session.readDealing(with: key) { $0.connection.peripheralState } ?? .disconnected
     }
 
+    /// Whether the present link was opened by another manager or program. It is left up when this manager goes;
+    /// ``disconnect()`` ends it for everybody.
+    public var isLinkShared: Bool {
+        session.readDealing(with: key) { $0.connection.state == .connected && !$0.connection.isOurs } ?? false
+    }
+
     /// Why the last link ended; `nil` where none did so far.
     public var disconnectReason: DisconnectReason? {
         session.readDealing(with: key) { state in

@@ -48,20 +48,20 @@ struct CentralState {
 
     private var machine = ManagerStateMachine()
     private(set) var scan: Scan?
-    private(set) var peripherals: PeripheralTable<Device1>
     private var lastScan: UInt32 = 0
+    // Those below are changed in this type's files alone.
+    var peripherals: PeripheralTable<Device1>
     /// Those that were asked for something.
-    private var dealings = KeyedTable<PeripheralState>()
+    var dealings = KeyedTable<PeripheralState>()
     /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
-    private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
-
+    var facts: [PeripheralKey: PeripheralState.Facts] = [:]
     /// Devices that BlueZ knew when this manager came, that it remembers, or that have had a link: those that can be
     /// retrieved. Whoever is merely heard is not among them, or a busy place would be kept twice.
-    private var known = KeyedTable<Device1>()
+    var known = KeyedTable<Device1>()
     /// Those whose handle died while something was under way.
-    private var released: Set<PeripheralKey> = []
+    var released: Set<PeripheralKey> = []
     /// Where the chance in back-offs begins.
-    private let backOffSeed: UInt64
+    let backOffSeed: UInt64
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)
@@ -177,40 +177,6 @@ struct CentralState {
         effects.append(.discovered(key, scan.id))
     }
 
-    // MARK: Retrieving
-
-    /// BlueZ has added a device, or changed it in something that matters to those who retrieve.
-    mutating func deviceKnown(_ key: PeripheralKey, _ device: borrowing Device1) { known[key] = copy device }
-
-    mutating func isKnown(_ key: PeripheralKey) -> Bool { known.read(key) { _ in true } ?? false }
-
-    /// The keys of the peripherals that BlueZ or this manager knows on an adapter and that `isWanted` picks.
-    func keys(on adapter: ObjectKey, where isWanted: (PeripheralKey, borrowing Device1) -> Bool) -> [PeripheralKey] {
-        var keys: [PeripheralKey] = []
-        peripherals.forEach { key, record in
-            if isWanted(key, record.values) { keys.append(key) }
-        }
-        let found = Set(keys)
-        known.forEach { key, device in
-            if device.adapter == adapter, !found.contains(key), isWanted(key, device) { keys.append(key) }
-        }
-        return keys
-    }
-
-    /// Everybody of whom something is known, the first discovered first.
-    var recordKeys: [PeripheralKey] {
-        var records: [(key: PeripheralKey, date: Date)] = []
-        peripherals.forEach { key, record in records.append((key, record.discoveredAt)) }
-        return records.sorted { $0.date < $1.date }.map(\.key)
-    }
-
-    /// Puts a peripheral on the list that was retrieved.
-    mutating func list(_ key: PeripheralKey, at now: Instant, date: Date) -> [Effect] {
-        guard peripherals[key] == nil else { return relist(key) }
-        guard let values = known[key] else { return [] }
-        return peripherals.list(key, reportedBy: nil, values: values, at: now, date: date).map { .drop($0) }
-    }
-
     // MARK: Silence
 
     /// BlueZ has dropped a device.
@@ -232,124 +198,5 @@ struct CentralState {
     /// The manager ends: the list is emptied, and only who is held elsewhere stays readable.
     mutating func forgetAll() {
         for (key, _) in peripherals.listed({ _ in }) { _ = peripherals.unlist(key) }
-    }
-
-    /// Nobody holds this peripheral's handle any more. What is under way with it comes to its end first.
-    mutating func release(_ key: PeripheralKey) {
-        peripherals.release(key)
-        guard let isInUse = dealings.read(key, { $0.isInUse }) else { return }
-        if isInUse { released.insert(key) } else { endDealing(with: key) }
-    }
-
-    private mutating func endDealing(with key: PeripheralKey) {
-        released.remove(key)
-        dealings[key] = nil
-        if facts[key]?.isConnected != true { facts[key] = nil }
-    }
-
-    // MARK: Dealings
-
-    /// Decides about one peripheral. Its state begins with what BlueZ says of it.
-    mutating func peripheral(
-        _ key: PeripheralKey, _ decision: (inout PeripheralState) -> [PeripheralState.Effect]
-    ) -> [Effect] {
-        if let effects = dealings.update(key, { decision(&$0) + $0.follow() }) {
-            noteUse(of: key)
-            return effects.map { .peripheral(key, $0) }
-        }
-        var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
-        let effects =
-            state.managerStateChanged(managerState) + state.factsChanged(firstFacts(of: key)) + decision(&state)
-        dealings[key] = state
-        noteUse(of: key)
-        return effects.map { .peripheral(key, $0) }
-    }
-
-    /// A characteristic's newest value, as its notifications brought it.
-    mutating func notified(_ subject: NotificationChannels.Subject, _ value: Data) {
-        dealings.update(subject.peripheral) { $0.attributes.notified(subject.characteristic, value) }
-    }
-
-    /// Whether a peripheral was asked for something.
-    mutating func deals(with key: PeripheralKey) -> Bool { dealings.read(key) { _ in true } ?? false }
-
-    /// A peripheral that somebody is connected to, or wants to be, stays on the list.
-    private mutating func noteUse(of key: PeripheralKey) {
-        let isInUse = dealings.read(key) { $0.isInUse } ?? false
-        _ = peripherals.update(key) { $0.isInUse = isInUse }
-        // Somebody may hold it again.
-        if !isInUse, !released.isEmpty, released.contains(key), peripherals[key] == nil { endDealing(with: key) }
-    }
-
-    /// Puts a peripheral on the list again that had left it.
-    mutating func relist(_ key: PeripheralKey) -> [Effect] { peripherals.relist(key).map { .drop($0) } }
-
-    /// The user is done with a peripheral.
-    mutating func forget(_ key: PeripheralKey) -> [Effect] { peripherals.unlist(key) ? [.drop(key)] : [] }
-
-    /// The end of a link is a sign of life, too.
-    mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
-        _ = peripherals.update(key) { $0.lastHeard = now }
-    }
-
-    /// Where a dealing begins: a device without a link is known from its sightings alone.
-    private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
-        if let known = facts[key] { return known }
-        let device = peripherals.read(key) { ObjectKey(device: key.address, on: $0.values.adapter) }
-        let first = PeripheralState.Facts(device: device)
-        facts[key] = first
-        return first
-    }
-
-    /// Reads from what was decided about a peripheral; `nil` where nothing was.
-    mutating func readDealing<R>(with key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        dealings.read(key, body) ?? nil
-    }
-
-    /// Changes what was decided about a peripheral, without anything following from it; `nil` where nothing was.
-    mutating func updateDealing<R>(with key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
-        dealings.update(key, change)
-    }
-
-    /// BlueZ has told something of a device's object or link.
-    mutating func factsChanged(_ new: PeripheralState.Facts, of key: PeripheralKey) -> [Effect] {
-        guard dealings.read(key, { _ in true }) == true else {
-            if new.isConnected {
-                facts[key] = new
-            } else if !facts.isEmpty {
-                facts[key] = nil
-            }
-            return []
-        }
-        facts[key] = new
-        return peripheral(key) { $0.factsChanged(new) }
-    }
-
-    private mutating func tellPeripherals(
-        _ event: (inout PeripheralState) -> [PeripheralState.Effect]
-    ) -> [Effect] {
-        dealings.keys.flatMap { peripheral($0, event) }
-    }
-
-    /// All that BlueZ knows of an adapter's devices: what is not there any more has no link either.
-    mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts]) -> [Effect] {
-        facts = all.filter { $0.value.isConnected }
-        return dealings.keys.flatMap { key in
-            let new = all[key] ?? PeripheralState.Facts()
-            facts[key] = new
-            return peripheral(key) { $0.factsChanged(new) }
-        }
-    }
-
-    /// Whether BlueZ has a link to a peripheral, whoever made it.
-    var connectedKeys: [PeripheralKey] { facts.filter { $0.value.isConnected }.map(\.key) }
-
-    /// The peripherals that were asked for something.
-    var dealingKeys: [PeripheralKey] { dealings.keys }
-
-    /// The manager ends, and with it every dealing.
-    mutating func closePeripherals(keepingLinks: Bool) -> [Effect] {
-        defer { dealings = KeyedTable() }
-        return tellPeripherals { $0.closed(keepingLinks: keepingLinks) }
     }
 }
