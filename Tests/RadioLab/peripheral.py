@@ -4,7 +4,7 @@ Usage: peripheral.py DESCRIPTION ADAPTER-ADDRESS STATE-DIRECTORY
 
 Started by bin/radio-peripheral, where the description and the orders are explained. Registers each application of
 the description on a path of its own, one after the other; advertises; writes the port on which it takes orders to
-STATE-DIRECTORY/port; and lives until it is killed.
+STATE-DIRECTORY/port; and lives until it is killed, or bluetoothd leaves the bus.
 """
 
 import asyncio
@@ -34,8 +34,11 @@ class Value:
     """What an attribute holds and how it answers; everything that happens to it is written to the journal."""
 
     def __init__(self, journal, key, data):
-        self.journal, self.key, self.data = journal, key, bytearray(data)
-        self.refusals = {}
+        self.journal, self.key, self.first = journal, key, bytes(data)
+        self.renew()
+
+    def renew(self):
+        self.data, self.refusals = bytearray(self.first), {}
 
     async def answer(self, what):
         """Refuses, or never answers, where it was told so."""
@@ -107,12 +110,19 @@ class Peripheral:
 
     async def begin(self):
         self.bus = await get_message_bus()
+        self.bus.add_message_handler(self.watch)
+        rule = "type='signal',member='NameOwnerChanged',arg0='org.bluez'"
+        await self.call("/org/freedesktop/DBus", "org.freedesktop.DBus", "AddMatch", "s", [rule], "org.freedesktop.DBus")
         for adapter in await Adapter.get_all(self.bus):
             if await adapter.get_address() == self.address:
                 self.adapter = adapter
         for number in range(len(self.applications)):
             await self.order_register(number)
         await self.order_advertise()
+
+    def watch(self, message):
+        if message.member == "NameOwnerChanged" and message.body[0] == "org.bluez":
+            sys.exit("bluetoothd has left")
 
     async def take_orders(self, reader, writer):
         while words := (await reader.readline()).decode().split():
@@ -134,6 +144,16 @@ class Peripheral:
     async def order_unregister(self, number):
         await self.applications[int(number)].unregister()
 
+    async def order_renew(self):
+        for value in self.values.values():
+            value.renew()
+        self.journal.clear()
+        for number, application in enumerate(self.applications):
+            if not application.is_exported:
+                await self.order_register(number)
+        if not self.advertisement.is_exported:
+            await self.order_advertise()
+
     async def order_advertise(self):
         self.advertisement = Advertisement(
             self.description["name"],
@@ -145,7 +165,8 @@ class Peripheral:
         await self.advertisement.register(self.bus, adapter=self.adapter)
 
     async def order_silence(self):
-        await self.advertisement.unregister()
+        if self.advertisement.is_exported:
+            await self.advertisement.unregister()
 
     async def order_drop(self):
         """Ends every link of the adapter."""
@@ -155,9 +176,10 @@ class Peripheral:
             if device and device["Connected"].value and path.startswith(self.adapter._proxy.path + "/"):
                 await self.call(path, "org.bluez.Device1", "Disconnect")
 
-    async def call(self, path, interface, member):
+    async def call(self, path, interface, member, signature="", body=(), destination="org.bluez"):
         answer = await self.bus.call(
-            Message(destination="org.bluez", path=path, interface=interface, member=member)
+            Message(destination=destination, path=path, interface=interface, member=member,
+                    signature=signature, body=list(body))
         )
         if answer.message_type == MessageType.ERROR:
             raise DBusError(answer.error_name, str(answer.body))
@@ -175,7 +197,7 @@ class Peripheral:
     async def order_count(self, key, count, size, pause):
         begun = time.monotonic()
         for number in range(int(count)):
-            self.characteristics[key].changed(number.to_bytes(4, "big") + bytes(int(size) - 4))
+            self.characteristics[key].changed(number.to_bytes(int(size), "little"))
             await asyncio.sleep(float(pause))
         return [f"{time.monotonic() - begun:.3f}"]
 

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 
 /// Ring 4: real `bluetoothd`. `hci1` advertises, the managers scan on `hci0`.
-final class RadioStage: ScanStage {
+final class RadioStage: CentralStage {
     init() throws { try RadioLab.reset() }
 
     var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: "hci0"] }
@@ -25,6 +25,49 @@ final class RadioStage: ScanStage {
     func restartDaemon() throws { try RadioLab.run("radio-bluetoothd", "restart") }
 
     func isDiscovering() throws -> Bool { try RadioLab.property("Discovering") == "true" }
+
+    // MARK: A peripheral
+
+    func serve(_ peripheral: StagePeripheral) throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("peripheral.json")
+        try peripheral.description().write(to: file)
+        try RadioLab.run("radio-peripheral", "start", file.path)
+    }
+
+    func silence() throws { try RadioLab.run("radio-peripheral", "silence") }
+
+    func drop() throws { try RadioLab.run("radio-peripheral", "drop") }
+
+    func value(of key: String) throws -> [UInt8] { bytes(try RadioLab.run("radio-peripheral", "value", key)) }
+
+    func setValue(_ value: [UInt8], of key: String) throws {
+        try RadioLab.run("radio-peripheral", "value", key, hex(value))
+    }
+
+    func refuse(_ operation: StageOperation, of key: String, code: UInt8) throws {
+        let text = "0x" + hex([code])
+        try RadioLab.run("radio-peripheral", "refuse", key, operation.rawValue, "org.bluez.Error.Failed", text)
+    }
+
+    func notify(_ key: String, _ values: [[UInt8]]) throws {
+        try RadioLab.run("radio-peripheral", arguments: ["notify", key] + values.map(hex))
+    }
+
+    func count(_ key: String, to count: Int) throws {
+        try RadioLab.run("radio-peripheral", "count", key, String(count), "20", "0")
+    }
+
+    private func bytes(_ text: String) -> [UInt8] {
+        var rest = Substring(text)
+        var bytes: [UInt8] = []
+        while let byte = UInt8(rest.prefix(2), radix: 16) {
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+
+    // MARK: Time
 
     func wait(_ journal: Journal, limit: TimeInterval, until isReached: (Journal.Entries) -> Bool) -> Bool {
         // An emulated processor on a busy host has its own idea of a second.

@@ -12,6 +12,8 @@ public final class Journal: @unchecked Sendable {
         public var sightings: [Peripheral] = []
         public var failures: [any Error] = []
         public var expired: [Peripheral] = []
+        /// Values of notifications; nil where some may be missing.
+        public var values: [Data?] = []
         public var completions = 0
         public var connectionEvents: [ConnectionEvent] = []
 
@@ -38,6 +40,7 @@ public final class Journal: @unchecked Sendable {
     public var expired: [Peripheral] { read(\.expired) }
     public var connectionEvents: [ConnectionEvent] { read(\.connectionEvents) }
     public var peripheralErrors: [PeripheralError] { read { $0.failures.compactMap { $0 as? PeripheralError } } }
+    public var values: [Data?] { read(\.values) }
 
     /// Waits for an entry that makes `condition` true; false when `limit` seconds brought none.
     public func wait(limit: TimeInterval, until isReached: (Entries) -> Bool) -> Bool {
@@ -90,8 +93,20 @@ public final class Journal: @unchecked Sendable {
         }
     }
 
+    /// Writes down each value, and each gap.
+    public func watch(_ notifications: FutureStream<(characteristic: Characteristic, data: Data?)>) {
+        notifications.onComplete(context: ImmediateContext()) { result in
+            self.write { entries in
+                switch result {
+                case .success(let (_, data)): entries.values.append(data)
+                case .failure(let error): entries.failures.append(error)
+                }
+            }
+        }
+    }
+
     /// Counts the completion of a future.
-    public func watch(_ future: Future<Void>) {
+    public func watch<T: Sendable>(_ future: Future<T>) {
         future.onComplete(context: ImmediateContext()) { _ in self.write { $0.completions += 1 } }
     }
 }

@@ -7,6 +7,8 @@ public final class SimulatedStage: ScanStage {
     public let simulator: Simulator
     private let isVirtual: Bool
     private var advertisers: [VirtualPeripheral] = []
+    var served: StagePeripheral?
+    let refusals = StageRefusals()
 
     private init(_ simulator: Simulator, isVirtual: Bool) {
         self.simulator = simulator

@@ -1,0 +1,84 @@
+import BlueCapKit
+import Foundation
+import XCTest
+
+/// Notifications and indications.
+extension CentralBodies {
+    /// Subscribed, with every value going to the journal.
+    private func subscribed(to key: String, of peripheral: Peripheral) throws -> Characteristic {
+        let characteristic = try characteristic(key, of: peripheral)
+        journal.watch(characteristic.receiveNotificationUpdates())
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        try outcome(of: started)
+        XCTAssertTrue(characteristic.isNotifying)
+        return characteristic
+    }
+
+    public func receivesWhatIsNotifiedUntilItStops() throws {
+        let (manager, peripheral) = try explored()
+        let characteristic = try subscribed(to: "notify", of: peripheral)
+        try stage.notify("notify", [[1], [2], [2], [3]])
+        expect("four values") { $0.values.count == 4 }
+        XCTAssertEqual(journal.values, [Data([1]), Data([2]), Data([2]), Data([3])], "equal ones, too")
+
+        let stopped: Future<Characteristic> = characteristic.stopNotifying()
+        try outcome(of: stopped)
+        XCTAssertFalse(characteristic.isNotifying)
+        try stage.notify("notify", [[4]])
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        try outcome(of: started)
+        try stage.notify("notify", [[5]])
+        expect("a fifth value") { $0.values.compactMap { $0 }.count == 5 }
+        XCTAssertEqual(journal.values.compactMap { $0 }.last, Data([5]))
+        end(manager)
+    }
+
+    public func receivesWhatIsIndicated() throws {
+        let (manager, peripheral) = try explored()
+        _ = try subscribed(to: "indicate", of: peripheral)
+        try stage.notify("indicate", [[1], [1], [2]])
+        expect("three values") { $0.values.count == 3 }
+        XCTAssertEqual(journal.values, [Data([1]), Data([1]), Data([2])])
+        end(manager)
+    }
+
+    public func aReadWhileSubscribedIsNoNotification() throws {
+        let (manager, peripheral) = try explored()
+        let characteristic = try subscribed(to: "notify", of: peripheral)
+        try stage.notify("notify", [[1]])
+        expect("a value") { $0.values.count == 1 }
+        try stage.setValue([50], of: "notify")
+        let read: Future<Characteristic> = characteristic.read()
+        XCTAssertEqual(try outcome(of: read).dataValue, Data([50]))
+        try stage.notify("notify", [[2]])
+        expect("a second value") { $0.values.count >= 2 }
+        XCTAssertEqual(journal.values, [Data([1]), Data([2])])
+        end(manager)
+    }
+
+    public func aSubscriptionComesBackWithTheLink() throws {
+        let (manager, peripheral) = try explored()
+        _ = try subscribed(to: "notify", of: peripheral)
+        try stage.notify("notify", [[1]])
+        expect("a value") { $0.values.count == 1 }
+        try stage.drop()
+        expect("the end") { $0.connectionEvents == [.connect, .disconnect] }
+        peripheral.reconnect()
+        expect("the link") { $0.connectionEvents == [.connect, .disconnect, .connect] }
+        expect("the mark of the gap") { $0.values.count == 2 }
+        try stage.notify("notify", [[2], [3]])
+        expect("values of the second link") { $0.values.count == 4 }
+        XCTAssertEqual(journal.values, [Data([1]), nil, Data([2]), Data([3])])
+        end(manager)
+    }
+
+    public func aThousandNotificationsArriveInOrder() throws {
+        let (manager, peripheral) = try explored()
+        _ = try subscribed(to: "notify", of: peripheral)
+        try stage.count("notify", to: 1000)
+        expect("the last one") { $0.values.count == 1000 }
+        let numbers = journal.values.map { data in data.map { Int($0[$0.startIndex]) + 256 * Int($0[$0.startIndex + 1]) } }
+        XCTAssertEqual(numbers, Array(0..<1000))
+        end(manager)
+    }
+}

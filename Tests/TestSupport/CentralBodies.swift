@@ -1,0 +1,146 @@
+import BlueCapKit
+import Foundation
+import XCTest
+
+/// The tests of the central role, once; each target has a class that plays them on its own stage.
+///
+/// The peripheral of them all is ``StagePeripheral/kitchen``.
+public struct CentralBodies {
+    let stage: any CentralStage
+    let journal = Journal()
+    /// Seconds of the stage's time.
+    let limit: TimeInterval = 60
+
+    public init(on stage: any CentralStage) { self.stage = stage }
+
+    // MARK: Steps
+
+    func expect(
+        _ what: String, file: StaticString = #filePath, line: UInt = #line, until isReached: (Journal.Entries) -> Bool
+    ) {
+        XCTAssertTrue(
+            stage.wait(journal, limit: limit, until: isReached),
+            "\(what) did not come; seen: \(journal.read { $0 })", file: file, line: line)
+    }
+
+    /// The future's value, once it is there.
+    @discardableResult
+    func outcome<T: Sendable>(
+        of future: Future<T>, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> T {
+        journal.watch(future)
+        expect("an outcome", file: file, line: line) { _ in future.completed }
+        return try XCTUnwrap(future.result, file: file, line: line).get()
+    }
+
+    /// A manager, and the peripheral as it was found.
+    func found() throws -> (manager: CentralManager, peripheral: Peripheral) {
+        try stage.serve(.kitchen)
+        let manager = CentralManager(options: stage.managerOptions)
+        journal.watchStates(of: manager)
+        expect("power") { $0.states.contains(.poweredOn) }
+        journal.watch(manager.startScanning())
+        expect("the peripheral") { !$0.sightings(named: "Kitchen").isEmpty }
+        manager.stopScanning()
+        try outcome(of: manager.whenScanningStopped())
+        return (manager, try XCTUnwrap(journal.read { $0.sightings(named: "Kitchen").first }))
+    }
+
+    func connected() throws -> (manager: CentralManager, peripheral: Peripheral) {
+        let (manager, peripheral) = try found()
+        journal.watch(peripheral.connect())
+        expect("the link") { $0.connectionEvents == [.connect] }
+        return (manager, peripheral)
+    }
+
+    func discoverAll(of peripheral: Peripheral) throws {
+        let services: Future<Peripheral> = peripheral.discoverAllServices()
+        try outcome(of: services)
+        for service in peripheral.services {
+            let characteristics: Future<Service> = service.discoverAllCharacteristics()
+            try outcome(of: characteristics)
+        }
+    }
+
+    /// Connected, and everything discovered.
+    func explored() throws -> (manager: CentralManager, peripheral: Peripheral) {
+        let (manager, peripheral) = try connected()
+        try discoverAll(of: peripheral)
+        return (manager, peripheral)
+    }
+
+    /// The characteristic that the stage knows by that key.
+    func characteristic(
+        _ key: String, of peripheral: Peripheral, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> Characteristic {
+        for service in StagePeripheral.kitchen.services {
+            guard let wanted = service.characteristics.first(where: { $0.key == key }) else { continue }
+            let place = service.characteristics.filter { $0.uuid == wanted.uuid }.firstIndex { $0.key == key }
+            let found = peripheral.service(CBUUID(string: service.uuid))?
+                .characteristics(withUUID: CBUUID(string: wanted.uuid))
+            return try XCTUnwrap(found?[place ?? 0], file: file, line: line)
+        }
+        throw XCTSkip("There is no characteristic \(key) in the description.")
+    }
+
+    /// Ends the links, so that nothing is left of this test.
+    func end(_ manager: CentralManager) {
+        manager.disconnectAllPeripherals()
+        expect("the end of the link") { $0.connectionEvents.last == .forceDisconnect }
+        XCTAssertEqual(journal.read { $0.failures.count }, 0, "\(journal.read(\.failures))")
+    }
+
+    // MARK: Links
+
+    public func aPeripheralThatEndsTheLinkIsConnectedAgain() throws {
+        let (manager, peripheral) = try connected()
+        XCTAssertEqual(peripheral.state, .connected)
+        try stage.drop()
+        expect("the end") { $0.connectionEvents == [.connect, .disconnect] }
+        XCTAssertEqual(peripheral.state, .disconnected)
+        XCTAssertEqual(peripheral.disconnectReason, .linkLost)
+        peripheral.reconnect()
+        expect("the second link") { $0.connectionEvents == [.connect, .disconnect, .connect] }
+        XCTAssertEqual(peripheral.connectionCount, 2)
+        end(manager)
+    }
+
+    public func aLinkThatIsAskedForWhileTheLastOneEndsStays() throws {
+        let (manager, peripheral) = try explored()
+        peripheral.disconnect()
+        journal.watch(peripheral.connect())
+        expect("the second link") { $0.connectionEvents.last == .connect && $0.connectionEvents.count > 1 }
+        try discoverAll(of: peripheral)
+        let read: Future<Characteristic> = try characteristic("short", of: peripheral).read()
+        XCTAssertEqual(try outcome(of: read).dataValue, Data([1, 2]))
+        XCTAssertEqual(peripheral.state, .connected)
+        end(manager)
+    }
+
+    public func aPeripheralThatIsNotThereTimesOutAndIsConnectedWhenItIsBack() throws {
+        let (manager, peripheral) = try found()
+        try stage.silence()
+        journal.watch(peripheral.connect(connectionTimeout: 3))
+        expect("the time-out") { $0.connectionEvents == [.timeout] }
+        XCTAssertEqual(peripheral.timeoutCount, 1)
+        try stage.serve(.kitchen)
+        peripheral.reconnect()
+        expect("the link") { $0.connectionEvents.last == .connect }
+        XCTAssertEqual(peripheral.state, .connected)
+        end(manager)
+    }
+
+    public func theDaemonsRestartEndsALinkThatComesBack() throws {
+        let (manager, peripheral) = try explored()
+        try stage.restartDaemon()
+        expect("the end") { $0.connectionEvents == [.connect, .disconnect] }
+        try stage.serve(.kitchen)
+        peripheral.reconnect()
+        expect("the link") { $0.connectionEvents == [.connect, .disconnect, .connect] }
+        XCTAssertEqual(journal.states, [.poweredOn, .resetting, .poweredOn])
+        try discoverAll(of: peripheral)
+        let read: Future<Characteristic> = try characteristic("short", of: peripheral).read()
+        XCTAssertEqual(try outcome(of: read).dataValue, Data([1, 2]))
+        end(manager)
+    }
+}

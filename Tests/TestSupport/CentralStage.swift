@@ -1,0 +1,24 @@
+/// Where the tests of the central role play: a ``ScanStage`` on which one peripheral can be connected to.
+public protocol CentralStage: ScanStage {
+    /// The peripheral advertises and can be connected to, as soon as this returns. There is one at a time.
+    func serve(_ peripheral: StagePeripheral) throws
+    /// It is not heard any more, and nobody gets a new link to it; a link that is up may stay or fall.
+    func silence() throws
+    /// It ends its link.
+    func drop() throws
+
+    /// What a characteristic holds.
+    func value(of key: String) throws -> [UInt8]
+    /// A characteristic holds this from now on, and tells nobody.
+    func setValue(_ value: [UInt8], of key: String) throws
+    /// A characteristic refuses reads or writes with an error of the application, 0x80 to 0x9F.
+    func refuse(_ operation: StageOperation, of key: String, code: UInt8) throws
+    /// Notifies or indicates values, one after another.
+    func notify(_ key: String, _ values: [[UInt8]]) throws
+    /// Notifies so many values of 20 bytes as fast as it goes. Each is its number from 0, the least significant byte first.
+    func count(_ key: String, to count: Int) throws
+}
+
+public enum StageOperation: String, Sendable {
+    case read, write
+}

@@ -1,0 +1,35 @@
+import TestSupport
+import XCTest
+
+/// Ring 3: the central role through a real `dbus-daemon`.
+final class WireCentralTests: XCTestCase {
+    private func bodies() throws -> CentralBodies { CentralBodies(on: try SimulatedStage.onPrivateBus()) }
+
+    func testAPeripheralThatEndsTheLinkIsConnectedAgain() throws {
+        try bodies().aPeripheralThatEndsTheLinkIsConnectedAgain()
+    }
+    func testALinkThatIsAskedForWhileTheLastOneEndsStays() throws {
+        try bodies().aLinkThatIsAskedForWhileTheLastOneEndsStays()
+    }
+    func testAPeripheralThatIsNotThereTimesOutAndIsConnectedWhenItIsBack() throws {
+        try bodies().aPeripheralThatIsNotThereTimesOutAndIsConnectedWhenItIsBack()
+    }
+    func testTheDaemonsRestartEndsALinkThatComesBack() throws { try bodies().theDaemonsRestartEndsALinkThatComesBack() }
+    func testAllServicesOfSeveralApplicationsAreFound() throws {
+        try bodies().allServicesOfSeveralApplicationsAreFound()
+    }
+    func testReadsWhatThereIs() throws { try bodies().readsWhatThereIs() }
+    func testReadsAValueThatIsLongerThanAPacket() throws { try bodies().readsAValueThatIsLongerThanAPacket() }
+    func testWritesWithAndWithoutResponse() throws { try bodies().writesWithAndWithoutResponse() }
+    func testWritesAValueThatIsLongerThanAPacket() throws { try bodies().writesAValueThatIsLongerThanAPacket() }
+    func testManyWritesAtOnceArriveInOrder() throws { try bodies().manyWritesAtOnceArriveInOrder() }
+    func testWhatTheApplicationRefusesFailsWithItsCode() throws {
+        try bodies().whatTheApplicationRefusesFailsWithItsCode()
+    }
+    func testTwoCharacteristicsOfOneUUIDAreTwo() throws { try bodies().twoCharacteristicsOfOneUUIDAreTwo() }
+    func testReceivesWhatIsNotifiedUntilItStops() throws { try bodies().receivesWhatIsNotifiedUntilItStops() }
+    func testReceivesWhatIsIndicated() throws { try bodies().receivesWhatIsIndicated() }
+    func testAReadWhileSubscribedIsNoNotification() throws { try bodies().aReadWhileSubscribedIsNoNotification() }
+    func testASubscriptionComesBackWithTheLink() throws { try bodies().aSubscriptionComesBackWithTheLink() }
+    func testAThousandNotificationsArriveInOrder() throws { try bodies().aThousandNotificationsArriveInOrder() }
+}
