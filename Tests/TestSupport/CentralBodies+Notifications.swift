@@ -77,7 +77,7 @@ extension CentralBodies {
         _ = try subscribed(to: "notify", of: peripheral)
         try stage.count("notify", to: 1000)
         expect("the last one") { $0.values.count == 1000 }
-        let numbers = journal.values.map { data in data.map { Int($0[$0.startIndex]) + 256 * Int($0[$0.startIndex + 1]) } }
+        let numbers = journal.values.map { $0.map { $0.prefix(2).reversed().reduce(0) { 256 * $0 + Int($1) } } }
         XCTAssertEqual(numbers, Array(0..<1000))
         end(manager)
     }
