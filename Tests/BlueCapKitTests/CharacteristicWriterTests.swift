@@ -50,8 +50,9 @@ final class CharacteristicWriterTests: XCTestCase {
     func testThereIsOneWriterAtATime() throws {
         let stage = try makeStage()
         let first = try acquire(on: stage)
-        guard case .acquiredByOther? = stage.failure(of: try stage.characteristic("2A3B").acquireWriter())
-            as? CharacteristicError
+        guard
+            case .acquiredByOther? = stage.failure(of: try stage.characteristic("2A3B").acquireWriter())
+                as? CharacteristicError
         else { return XCTFail("another writer") }
         first.close()
         stage.simulator.advance(by: 1)

@@ -69,3 +69,30 @@ extension AttributeStage {
 func number(of bytes: some Sequence<UInt8>) -> Int {
     bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
 }
+
+/// Another manager of this process, at the same peripheral.
+struct SecondManager {
+    let manager: CentralManager
+    let peripheral: Peripheral
+
+    /// While there is no link: who is connected does not advertise.
+    init(beside stage: AttributeStage) throws {
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: stage.simulator.address])
+        self.manager = manager
+        XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let scan = manager.startScanning()
+        XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        peripheral = try XCTUnwrap(manager.peripherals.first)
+        withExtendedLifetime(scan) {}
+    }
+
+    func explore(on stage: AttributeStage) throws -> Characteristic {
+        peripheral.connect()
+        let peripheral = peripheral
+        XCTAssertTrue(stage.simulator.advance(until: { peripheral.state == .connected }, limit: 30))
+        try stage.wait(peripheral.discoverAllServices() as Future<Peripheral>)
+        for service in peripheral.services { try stage.wait(service.discoverAllCharacteristics() as Future<Service>) }
+        return try XCTUnwrap(peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: "2A37")) }.first)
+    }
+}

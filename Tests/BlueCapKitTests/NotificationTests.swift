@@ -274,30 +274,3 @@ final class NotificationTests: XCTestCase {
         XCTAssertTrue(stage.simulator.advance(until: { stage.subscriptionCount() == 0 }, limit: 10))
     }
 }
-
-/// Another manager of this process, at the same peripheral.
-private struct SecondManager {
-    let manager: CentralManager
-    let peripheral: Peripheral
-
-    /// While there is no link: who is connected does not advertise.
-    init(beside stage: AttributeStage) throws {
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: stage.simulator.address])
-        self.manager = manager
-        XCTAssertTrue(stage.simulator.advance(until: { manager.poweredOn }, limit: 5))
-        let scan = manager.startScanning()
-        XCTAssertTrue(stage.simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
-        manager.stopScanning()
-        peripheral = try XCTUnwrap(manager.peripherals.first)
-        withExtendedLifetime(scan) {}
-    }
-
-    func explore(on stage: AttributeStage) throws -> Characteristic {
-        peripheral.connect()
-        let peripheral = peripheral
-        XCTAssertTrue(stage.simulator.advance(until: { peripheral.state == .connected }, limit: 30))
-        try stage.wait(peripheral.discoverAllServices() as Future<Peripheral>)
-        for service in peripheral.services { try stage.wait(service.discoverAllCharacteristics() as Future<Service>) }
-        return try XCTUnwrap(peripheral.services.lazy.compactMap { $0.characteristic(CBUUID(string: "2A37")) }.first)
-    }
-}

@@ -123,6 +123,11 @@ extension CentralSession {
     }
 
     private func start(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+        // Another manager's socket serves here too: beside it BlueZ would refuse.
+        guard client.notifyWay(of: key) != .socket else {
+            channels.reopen(key, .socket)
+            return share(call, subject, key)
+        }
         client.startNotify(key, for: self) { [weak self] result in
             guard let self else { return }
             switch result {
@@ -136,19 +141,27 @@ extension CentralSession {
     }
 
     private func acquire(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
-        client.acquireNotify(key) { [weak self] result in
+        guard client.notifyWay(of: key) != .signals else {
+            channels.reopen(key, .signals)
+            return start(call, subject, key)
+        }
+        share(call, subject, key)
+    }
+
+    private func share(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+        client.shareNotify(key, for: self) { [weak self] values in
+            self?.channels.received(values, from: key)
+            self?.deliverNotifications()
+        } onClosed: { [weak self] in
+            self?.tell(subject, .socketClosed(call))
+            // Where signals were asked for.
+            self?.tell(subject, .notifyingChanged(false))
+        } completion: { [weak self] result in
             guard let self else { return }
             switch result {
-            case .success(let socket):
-                channels.keep(socket, of: key, call)
-                tell(subject, .startReplied(call, isNotifying: false))
-                // Where nobody waits for it any more it is closed by now, and this does nothing.
-                socket.start { [weak self] values in
-                    self?.channels.received(values, from: key)
-                    self?.deliverNotifications()
-                } onClosed: { [weak self] in
-                    self?.tell(subject, .socketClosed(call))
-                }
+            case .success(let share):
+                channels.keep(share, of: key, call)
+                tell(subject, .startReplied(call, isNotifying: true))
             case .failure(let error):
                 tell(subject, .startFailed(call, SubscriptionMachine.Failure(error)))
             }
@@ -159,7 +172,10 @@ extension CentralSession {
         client.stopNotify(key, for: self) { [weak self] result in
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
-            self?.tell(subject, .stopReplied(call, failure))
+            guard let self else { return }
+            // Also a socket in the place of signals, of which the subscription does not know.
+            channels.closeSockets(of: key)
+            tell(subject, .stopReplied(call, failure))
         }
     }
 }

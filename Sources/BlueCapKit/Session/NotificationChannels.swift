@@ -24,18 +24,13 @@ final class NotificationChannels: @unchecked Sendable {
         mutating func readEnded(_ reply: Data?, offset: Int) { gate.readEnded(reply, offset: offset, into: &batch) }
     }
 
-    private struct SocketName: Hashable {
-        let key: AttributeKey
-        let call: SubscriptionMachine.Call
-    }
-
     private var channels: [Channel] = []
     private var places: [AttributeKey: Int] = [:]
     /// Reads of characteristics under way, by their number.
     private var reads: [AttributeKey: Int] = [:]
     /// Places of channels with values in their batch.
     private var full: [Int] = []
-    private var sockets: [SocketName: AcquiredSocket] = [:]
+    private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: SocketShare)]] = [:]
 
     // MARK: The gates
 
@@ -44,6 +39,9 @@ final class NotificationChannels: @unchecked Sendable {
         let place = place(of: key, subject)
         channels[place].gate.open(transport, afterGap: afterGap)
     }
+
+    /// They come another way than was asked for.
+    func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.gate.reopen(transport) } }
 
     private func place(of key: AttributeKey, _ subject: Subject) -> Int {
         if let place = places[key], channels[place].subject == subject { return place }
@@ -117,11 +115,17 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: Sockets
 
-    func keep(_ socket: AcquiredSocket, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
-        sockets[SocketName(key: key, call: call)] = socket
+    func keep(_ socket: SocketShare, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
+        sockets[key, default: []].append((call, socket))
     }
 
     func closeSocket(of key: AttributeKey, _ call: SubscriptionMachine.Call) {
-        sockets.removeValue(forKey: SocketName(key: key, call: call))?.close()
+        for (other, socket) in sockets[key] ?? [] where other == call { socket.close() }
+        let rest = (sockets[key] ?? []).filter { $0.call != call }
+        sockets[key] = rest.isEmpty ? nil : rest
+    }
+
+    func closeSockets(of key: AttributeKey) {
+        for (_, socket) in sockets.removeValue(forKey: key) ?? [] { socket.close() }
     }
 }

@@ -25,6 +25,11 @@ struct ValueGate {
         isGapDue = afterGap
     }
 
+    /// Values come this way and no other, if they are let through at all; a gap that is due stays so.
+    mutating func reopen(_ transport: NotificationTransport) {
+        if self.transport != nil { self.transport = transport }
+    }
+
     /// From now on nothing is let through. What waits for a read still does.
     mutating func close() {
         transport = nil

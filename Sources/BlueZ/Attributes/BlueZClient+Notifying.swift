@@ -1,7 +1,7 @@
 import DBus
 import Reactor
 
-/// Subscriptions over signals. BlueZ counts its subscribers by connections to the bus, so all who subscribe in this process
+/// Subscriptions. BlueZ counts its subscribers by connections to the bus, so all who subscribe in this process
 /// are one to it: it is told of the end when the last of them leaves.
 extension BlueZClient {
     /// Turns notifications on, or indications where there are no notifications. Values are changes of the tree from then on.
@@ -11,12 +11,20 @@ extension BlueZClient {
         _ key: AttributeKey, for holder: AnyObject? = nil, timeout: Double = BlueZClient.attributeTimeout,
         completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
-        let holder = ObjectIdentifier(holder ?? self)
-        notifyHolders[key, default: []].insert(holder)
+        requireLoop()
+        let wish = NotifyStart.Wish(holder: ObjectIdentifier(holder ?? self), completion: completion)
+        notifyHolders[key, default: []].insert(wish.holder)
+        // BlueZ 5.66 says `InProgress` to who asks while it is about it.
+        if let start = notifyStarts[key] { return start.wishes.append(wish) }
+        let start = NotifyStart(wish)
+        notifyStarts[key] = start
         // For a second subscriber too: BlueZ answers when notifications are on, and writes nothing to the peer again.
         call(key, "StartNotify", timeout: timeout) { result in
-            if case .failure = result { self.removeHolder(holder, of: key) }
-            completion(BlueZClient.done(result))
+            if self.notifyStarts[key] === start { self.notifyStarts[key] = nil }
+            for wish in start.wishes {
+                if case .failure = result { self.removeHolder(wish.holder, of: key) }
+                wish.completion(BlueZClient.done(result))
+            }
         }
     }
 
@@ -29,10 +37,12 @@ extension BlueZClient {
         requireLoop()
         removeHolder(ObjectIdentifier(holder ?? self), of: key)
         guard notifyHolders[key] == nil else { return loop.post { completion(.success(())) } }
+        // Who asks from now on needs a call behind this one.
+        notifyStarts[key] = nil
         call(key, "StopNotify", timeout: timeout) { completion(BlueZClient.done($0)) }
     }
 
-    private func removeHolder(_ holder: ObjectIdentifier, of key: AttributeKey) {
+    func removeHolder(_ holder: ObjectIdentifier, of key: AttributeKey) {
         notifyHolders[key]?.remove(holder)
         if notifyHolders[key]?.isEmpty == true { notifyHolders[key] = nil }
     }
@@ -42,4 +52,16 @@ extension BlueZClient {
         guard !notifyHolders.isEmpty, case .attributeRemoved(let key, _) = change else { return }
         notifyHolders[key] = nil
     }
+}
+
+/// A `StartNotify` under way, and who waits for its answer. On the client's loop only; unchecked because of that confinement.
+final class NotifyStart: @unchecked Sendable {
+    struct Wish {
+        let holder: ObjectIdentifier
+        let completion: @Sendable (Result<Void, BlueZError>) -> Void
+    }
+
+    var wishes: [Wish]
+
+    init(_ wish: Wish) { wishes = [wish] }
 }

@@ -26,8 +26,11 @@ package final class BlueZClient: @unchecked Sendable {
     var scans: [ScanID: ScanEntry] = [:]
     /// Kept as long as the client, since their requests may be answered late.
     var connectSessions: [ObjectKey: ConnectSession] = [:]
-    /// Who in this process wants the signals of a characteristic: BlueZ knows us as one subscriber.
+    /// Who in this process is subscribed to a characteristic: BlueZ knows us as one subscriber.
     var notifyHolders: [AttributeKey: Set<ObjectIdentifier>] = [:]
+    var notifyStarts: [AttributeKey: NotifyStart] = [:]
+    /// Sockets of notifications, which all in this process have together.
+    var notifySockets: [AttributeKey: SharedSocket] = [:]
     /// Adapters that heard something in the present batch.
     var heardAdapters: [ObjectKey] = []
     private var observers: [ObserverEntry] = []
@@ -212,6 +215,7 @@ extension BlueZClient {
                 followLinks(change)
             }
             followAttributes(change)
+            followSockets(change)
             for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
             if case .deviceRemoved = change { mustSweep = true }
         }
