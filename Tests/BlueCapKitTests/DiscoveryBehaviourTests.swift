@@ -104,6 +104,26 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertEqual(characteristic?.service, stage.peripheral.service(CBUUID(string: "180D")))
     }
 
+    func testNothingIsLeftOfAPeripheralThatNobodyHolds() throws {
+        weak var peripheral: Peripheral?
+        weak var service: Service?
+        weak var characteristic: Characteristic?
+        do {
+            let stage = try AttributeStage([heartRate])
+            try stage.explore()
+            peripheral = stage.peripheral
+            service = stage.peripheral.services.first
+            characteristic = try stage.characteristic("2A38")
+            let read: Future<Characteristic> = try stage.characteristic("2A38").read()
+            try stage.wait(read)
+            stage.endManager()
+            stage.simulator.advance(by: 5)
+        }
+        XCTAssertNil(characteristic)
+        XCTAssertNil(service)
+        XCTAssertNil(peripheral)
+    }
+
     // MARK: C2, nothing there
 
     func testAnEmptyTableIsAFailure() throws {

@@ -1,0 +1,134 @@
+import BlueZ
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueCapKit
+
+final class AttributeStateTests: XCTestCase {
+    private typealias Effects = AttributeState.Effects
+
+    private var state = AttributeState()
+    private var device = ObjectKey(adapter: 0)
+
+    override func setUpWithError() throws {
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        device = try XCTUnwrap(ObjectKey(device: BluetoothAddress(rawValue: 1), on: adapter))
+    }
+
+    private func service(_ handle: UInt16, _ uuid: UInt32, characteristic: UInt32) -> [AttributeDeclaration] {
+        [
+            AttributeDeclaration(
+                handle: AttributeHandle(handle), uuid: CBUUID(uuid), role: .service(isPrimary: true, includes: [])),
+            AttributeDeclaration(
+                handle: AttributeHandle(handle + 1), uuid: CBUUID(characteristic),
+                role: .characteristic(of: AttributeHandle(handle), properties: [.read, .write])),
+        ]
+    }
+
+    private func linkUp() throws { _ = state.linkUp(try XCTUnwrap(device), isResolved: true) }
+
+    /// A link whose table is this one.
+    private func begin(_ declarations: [AttributeDeclaration], link: UInt32 = 1) throws {
+        try linkUp()
+        _ = state.fencePassed(link: link)
+        _ = state.tableRead(declarations, naming: [], link: link)
+        XCTAssertTrue(state.isReady)
+    }
+
+    private func settled(_ effects: Effects) -> [OperationID: PeripheralFailure?] {
+        Dictionary(
+            effects.compactMap { effect in
+                if case .settle(let id, let failure) = effect { (id, failure) } else { nil }
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private func calls(_ effects: Effects) -> [OperationID] {
+        effects.compactMap { if case .attributes(.call(let id, _, _, _)) = $0 { id } else { nil } }
+    }
+
+    private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
+
+    private func attribute(_ handle: UInt16) throws -> AttributeID {
+        try XCTUnwrap(state.table.id(at: AttributeHandle(handle)))
+    }
+
+    func testNewsOfAnEarlierLinkSaysNothing() throws {
+        try linkUp()
+        _ = state.linkDown(.linkLost)
+        try linkUp()
+        XCTAssertEqual(state.fencePassed(link: 1), [])
+        XCTAssertEqual(state.tableRead(service(1, 0x180D, characteristic: 0x2A38), naming: [], link: 1), [])
+        XCTAssertFalse(state.isReady)
+    }
+
+    func testAChangeThatTakesTwoReadingsIsToldOnce() throws {
+        let old = service(1, 0x180D, characteristic: 0x2A38)
+        let new = service(8, 0x180F, characteristic: 0x2A19)
+        try begin(old)
+        _ = state.resolved(false)
+        _ = state.resolved(true)
+        _ = state.fencePassed(link: 1)
+        XCTAssertFalse(
+            state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.attributes(.servicesChanged)))
+        _ = state.fired(.discovery(.quiet))
+        XCTAssertTrue(state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.attributes(.servicesChanged)))
+    }
+
+    func testAServiceThatBlueZNeverExportsIsWaitedForOnce() throws {
+        let table = service(1, 0x180D, characteristic: 0x2A38)
+        let named = [CBUUID(0x180D), CBUUID(0xFEED)]
+        try linkUp()
+        _ = state.fencePassed(link: 1)
+        _ = state.tableRead(table, naming: named, link: 1)
+        XCTAssertFalse(state.isReady)
+        _ = state.fired(.discovery(.quiet))
+        _ = state.tableRead(table, naming: named, link: 1)
+        XCTAssertTrue(state.isReady)
+        _ = state.linkDown(.linkLost)
+        try linkUp()
+        _ = state.fencePassed(link: 2)
+        _ = state.tableRead(table, naming: named, link: 2)
+        XCTAssertTrue(state.isReady)
+    }
+
+    func testWhatIsAskedBeforeTheTableIsKnownGoesOrIsInvalid() throws {
+        let both = service(1, 0x180D, characteristic: 0x2A38) + service(8, 0x180F, characteristic: 0x2A19)
+        try begin(both)
+        let (kept, gone) = (try attribute(2), try attribute(9))
+        _ = state.linkDown(.linkLost)
+        try linkUp()
+        XCTAssertEqual(calls(state.submit(.read(offset: 0), on: kept, id(1), timeout: .infinity)), [])
+        XCTAssertEqual(calls(state.submit(.read(offset: 0), on: gone, id(2), timeout: .infinity)), [])
+        _ = state.fencePassed(link: 2)
+        let effects = state.tableRead(service(1, 0x180D, characteristic: 0x2A38), naming: [], link: 2)
+        XCTAssertEqual(calls(effects), [id(1)])
+        XCTAssertEqual(settled(effects), [id(2): .characteristic(.invalidated)])
+    }
+
+    func testADescriptorWaitsForItsCharacteristic() throws {
+        let descriptor = AttributeDeclaration(
+            handle: AttributeHandle(3), uuid: CBUUID(0x2901), role: .descriptor(of: AttributeHandle(2)))
+        try begin(service(1, 0x180D, characteristic: 0x2A38) + [descriptor])
+        let characteristic = try attribute(2)
+        XCTAssertEqual(calls(state.submit(.read(offset: 0), on: characteristic, id(1), timeout: .infinity)), [id(1)])
+        XCTAssertEqual(calls(state.submit(.read(offset: 0), on: try attribute(3), id(2), timeout: .infinity)), [])
+        XCTAssertEqual(calls(state.replied(id(1), .success(Data([7])), at: .origin)), [id(2)])
+        XCTAssertEqual(state.table[characteristic]?.value, Data([7]))
+    }
+
+    func testALinkThatTheApplicationEndsIsToldAsSuch() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
+        XCTAssertEqual(settled(state.linkDown(.linkEnded)), [id(1): .peripheral(.forcedDisconnect)])
+    }
+
+    func testATimeOutIsCancelledWhenTheAnswerComes() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        XCTAssertTrue(
+            state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: 5)
+                .contains(.startTimer(.operation(id(1)), 5)))
+        XCTAssertTrue(
+            state.replied(id(1), .success(Data()), at: .origin).contains(.cancelTimer(.operation(id(1)))))
+    }
+}
