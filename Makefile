@@ -17,8 +17,9 @@ run: dependencies-build ## Build, and scan a simulated room for ten seconds: nee
 	swift build --product bluecap
 	.build/debug/bluecap scan --simulated --duration 10
 
-run-example: dependencies-build ## Run the README's program in the simulated room
+run-example: dependencies-build ## Run the README's programs in the simulated room
 	swift build
+	.build/debug/bluecap simulate -- .build/debug/ReadBatteryExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample
 
 ##@ Check

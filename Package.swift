@@ -61,6 +61,11 @@ let package = Package(
         // What the README shows; a test runs it and holds the README to it.
         .executableTarget(
             name: "ScanExample", dependencies: ["BlueCapKit"], path: "Examples/Scan", swiftSettings: strict),
+        .executableTarget(
+            name: "ReadBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ReadBattery",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
 
         .target(
             name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
@@ -86,7 +91,11 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "ToolTests", dependencies: ["bluecap", "ScanExample", "BlueCapKit", "BlueZSimulator", "TestSupport"],
+            name: "ToolTests",
+            dependencies: [
+                "bluecap", "ScanExample", "ReadBatteryExample", "FollowExample", "BlueCapKit", "BlueZSimulator",
+                "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",

@@ -1,15 +1,18 @@
 import Foundation
 import XCTest
 
-/// The README's program is built and run, and the README shows that very program.
+/// The README's programs are built and run, and the README shows those very programs.
 final class ReadmeTests: XCTestCase {
     private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    func testTheReadmeShowsTheExampleAsItIs() throws {
+    func testTheReadmeShowsTheExamplesAsTheyAre() throws {
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        let program = try String(contentsOf: root.appendingPathComponent("Examples/Scan/main.swift"), encoding: .utf8)
-        XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and Examples/Scan/main.swift differ.")
+        for example in ["Scan", "ReadBattery"] {
+            let path = "Examples/\(example)/main.swift"
+            let program = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+            XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and \(path) differ.")
+        }
     }
 
     func testTheExampleFindsTheRoom() throws {
@@ -18,5 +21,13 @@ final class ReadmeTests: XCTestCase {
             script: #"exec "$BLUECAP" simulate -- stdbuf -oL "$(dirname "$BLUECAP")/ScanExample""#)
         XCTAssertNotNil(try run.line { $0.hasSuffix("Pulse Strap 7F") && $0.hasPrefix("C0:5A:17:00:18:0D -") })
         run.signal(SIGTERM)
+    }
+
+    func testTheSecondExampleReadsABattery() throws {
+        let run = try ToolRun(
+            script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/ReadBatteryExample""#)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertNotNil(result.lines.first?.wholeMatch(of: /.+ \d+ %/), "\(result.lines)")
     }
 }

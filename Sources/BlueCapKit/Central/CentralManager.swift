@@ -46,6 +46,7 @@ public final class CentralManager: Sendable {
     private init(on queue: DispatchQueue?, profileManager: ProfileManager?, options: [String: Any]?) {
         session = CentralSession(queue: queue, profileManager: profileManager, options: ManagerOptions(options))
         session.open()
+        session.beginRestoration()
     }
 
     deinit { session.close() }

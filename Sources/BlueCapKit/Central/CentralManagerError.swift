@@ -8,6 +8,8 @@ public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     case isPoweredOff
     /// The kept state could not be restored.
     case restoreFailed
+    /// Another manager keeps its state under this restore identifier, in the file that is named.
+    case restoreIdentifierInUse(String)
     /// The scan's time-out has passed; the scan has stopped.
     case peripheralScanTimeout
     /// There is no bus, no `bluetoothd` on it, or no adapter.
@@ -39,7 +41,10 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
             "The Bluetooth adapter is not powered on: wait for whenStateChanges() to yield poweredOn, "
                 + "or switch it on with `bluetoothctl power on`."
         case .restoreFailed:
-            "The kept state could not be restored; the manager starts afresh."
+            "The kept state could not be restored; the manager starts afresh, and what could not be read is set aside."
+        case .restoreIdentifierInUse(let path):
+            "Another manager that is running keeps its state in \(path): "
+                + "give each manager a restore identifier of its own."
         case .peripheralScanTimeout:
             "The scan's time-out has passed and scanning has stopped."
         case .unsupported:

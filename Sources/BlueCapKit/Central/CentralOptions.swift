@@ -24,6 +24,12 @@ public let CentralManagerOptionMaximumPeripheralsKey = "CentralManagerOptionMaxi
 /// more: nobody would find it. Links that other programs opened are left alone either way.
 public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKey"
 
+/// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what systemd
+/// gives a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without it.
+///
+/// It is made where it is missing, and matters only beside `CBCentralManagerOptionRestoreIdentifierKey`.
+public let CentralManagerOptionStateDirectoryKey = "CentralManagerOptionStateDirectoryKey"
+
 /// `startScanning(options:)`: the weakest signal to report, an `Int` in dBm from -127 to 20.
 ///
 /// A sighting whose strength is not known is never stronger than the threshold.

@@ -10,6 +10,11 @@ struct OptionReader {
         try value(key, takes: "a String") { $0 as? String }
     }
 
+    /// A text that `isTaken` takes; `form` says which that are.
+    func string(_ key: String, where form: String, _ isTaken: (String) -> Bool) throws -> String? {
+        try value(key, takes: "a String \(form)") { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
+    }
+
     func bool(_ key: String) throws -> Bool? {
         try value(key, takes: "a Bool") { ($0 as? Bool) ?? ($0 as? NSNumber)?.boolValue }
     }

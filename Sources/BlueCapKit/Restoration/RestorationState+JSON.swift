@@ -59,6 +59,7 @@ private struct File: Codable {
         var service: CBUUID
         var characteristic: CBUUID
         var handle: UInt16
+        var overSocket: Bool?
     }
 
     struct Connection: Codable {
@@ -76,7 +77,9 @@ private struct File: Codable {
             disconnectRetries = connection.disconnectRetries == .max ? nil : connection.disconnectRetries
             connectionTimeout = connection.connectionTimeout.isFinite ? connection.connectionTimeout : nil
             subscriptions = connection.subscriptions.map {
-                Subscription(service: $0.service, characteristic: $0.characteristic, handle: $0.handle)
+                Subscription(
+                    service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
+                    overSocket: $0.transport == .socket ? true : nil)
             }
         }
 
@@ -92,7 +95,9 @@ private struct File: Codable {
                     address: address, addressType: addressType, timeoutRetries: timeoutRetries ?? .max,
                     disconnectRetries: disconnectRetries ?? .max, connectionTimeout: connectionTimeout ?? .infinity,
                     subscriptions: subscriptions.map {
-                        .init(service: $0.service, characteristic: $0.characteristic, handle: $0.handle)
+                        .init(
+                            service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
+                            transport: $0.overSocket == true ? .socket : .signals)
                     })
             }
         }

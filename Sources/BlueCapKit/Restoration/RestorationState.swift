@@ -9,6 +9,7 @@ struct RestorationState: Equatable, Sendable {
         var characteristic: CBUUID
         /// Tells characteristics with one UUID apart.
         var handle: UInt16
+        var transport = NotificationTransport.signals
     }
 
     /// A peripheral that was connected, or wished to be.

@@ -15,10 +15,16 @@ extension CentralSession: BlueZObserver {
 
     /// Any thread. Ends the scan and all streams, lets go of everything, and leaves the client last, when that is done.
     func close() {
+        var kept: RestorationState?
         decide { core in
+            // What has not been restored yet is not ours to end.
+            if core.isKeeping, core.restored == nil {
+                kept = options.keepsLinks ? core.state.kept() : RestorationState()
+            }
             core.isClosed = true
             return core.state.stopScan() + core.state.closePeripherals(keepingLinks: options.keepsLinks)
         }
+        endRestoration(kept)
         loop.post {
             self.drain()
             let (observation, handles, attributes) = self.core.withLock { core in
@@ -106,6 +112,9 @@ extension CentralSession: BlueZObserver {
             }
             if isToBeKnown(device, key, fields: fields, isHeard: isHeard, in: &core) {
                 core.state.deviceKnown(key, device)
+            }
+            if !core.state.unlistedRestored.isEmpty {
+                core.pending += core.state.listRestored(key, at: loop.now, date: loop.date)
             }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now

@@ -42,6 +42,10 @@ final class CentralSession: Sendable {
         var connections: [ConnectionName: ConnectionStream] = [:]
         var connectionHands: [PeripheralKey: ConnectionHands] = [:]
         var rssiPolls: [PeripheralKey: RSSIPoll] = [:]
+        /// What an earlier run has kept, until it is told.
+        var restored: RestorationState?
+        /// What was kept has been read: from now on it may be written.
+        var isKeeping = false
         /// The manager has ended: nothing more is begun.
         var isClosed = false
         /// One sentence for people on how things stand.
@@ -78,6 +82,9 @@ final class CentralSession: Sendable {
     let core: Locked<Core>
     /// On the loop only.
     let channels = NotificationChannels()
+    /// Where the state is kept; `nil` where it is not.
+    let keeper: RestorationKeeper?
+    let restoredPromise = Promise<Restored>()
     /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
     /// concurrent and would deliver in any order.
     private let queue: DispatchQueue?
@@ -89,6 +96,7 @@ final class CentralSession: Sendable {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
         self.options = options
+        keeper = options.restoreIdentifier.map { RestorationKeeper(identifier: $0, folder: options.stateFolder) }
         client = BlueZClient.shared(at: options.busAddress)
         core = Locked(
             Core(
@@ -189,6 +197,13 @@ final class CentralSession: Sendable {
             withExtendedLifetime(handles) {}
         case .peripheral(let key, let effect):
             perform(effect, of: key)
+        case .restored:
+            tellRestored()
+        }
+        // Whatever is kept changes with one of these, though not with each.
+        switch effect {
+        case .startScan, .stopScan, .peripheral: keepSoon()
+        case .announce, .startTimer, .cancelTimer, .discovered, .finish, .expired, .drop, .restored: break
         }
     }
 
@@ -225,6 +240,7 @@ final class CentralSession: Sendable {
         let id = loop.schedule(after: seconds) { [weak self] in
             guard let self else { return }
             core.withLock { $0.timers[timer] = nil }
+            if timer == .keeping { return keepNow() }
             decide { $0.state.fired(timer, at: self.loop.now) }
         }
         if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }

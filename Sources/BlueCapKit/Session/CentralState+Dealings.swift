@@ -60,7 +60,10 @@ extension CentralState {
     mutating func relist(_ key: PeripheralKey) -> [Effect] { peripherals.relist(key).map { .drop($0) } }
 
     /// The user is done with a peripheral.
-    mutating func forget(_ key: PeripheralKey) -> [Effect] { peripherals.unlist(key) ? [.drop(key)] : [] }
+    mutating func forget(_ key: PeripheralKey) -> [Effect] {
+        let wasRestored = unlistedRestored.remove(key) != nil
+        return peripherals.unlist(key) || wasRestored ? [.drop(key)] : []
+    }
 
     /// The end of a link is a sign of life, too.
     mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {

@@ -14,7 +14,9 @@ struct ScanNumber: Hashable {
 struct CentralState {
     enum Timer: Hashable {
         case scanTimeout(ScanNumber)
-        case adapterGrace, expirySweep
+        case adapterGrace, expirySweep, restoration
+        /// The state is to be kept.
+        case keeping
         case peripheral(PeripheralKey, PeripheralState.Timer)
     }
 
@@ -33,6 +35,8 @@ struct CentralState {
         /// The list lets go of this peripheral.
         case drop(PeripheralKey)
         indirect case peripheral(PeripheralKey, PeripheralState.Effect)
+        /// What was restored can be told.
+        case restored
     }
 
     struct Scan: Equatable {
@@ -60,6 +64,10 @@ struct CentralState {
     var known = KeyedTable<Device1>()
     /// Those whose handle died while something was under way.
     var released: Set<PeripheralKey> = []
+    /// Restored peripherals of which BlueZ has said nothing yet.
+    var unlistedRestored: Set<PeripheralKey> = []
+    /// What was restored has not been told yet.
+    var isRestoring = false
     /// Where the chance in back-offs begins.
     let backOffSeed: UInt64
 
@@ -81,7 +89,8 @@ struct CentralState {
     mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
         machine.event(event).flatMap { effect -> [Effect] in
             switch effect {
-            case .announce(let state): [.announce(state)] + tellPeripherals { $0.managerStateChanged(state) }
+            case .announce(let state):
+                [.announce(state)] + tellPeripherals { $0.managerStateChanged(state) } + endRestoring()
             case .startGrace: [.startTimer(.adapterGrace, Self.adapterGrace)]
             case .cancelGrace: [.cancelTimer(.adapterGrace)]
             }
@@ -129,6 +138,10 @@ struct CentralState {
         switch timer {
         case .adapterGrace:
             return event(.graceEnded)
+        case .restoration:
+            return endRestoring()
+        case .keeping:
+            return []
         case .scanTimeout(let id):
             return scanFailed(id, .peripheralScanTimeout)
         case .expirySweep:

@@ -108,6 +108,7 @@ extension ConnectionMachine {
     /// No further attempt would help.
     private mutating func refuse(_ failure: ConnectionFailure) -> [Effect] {
         state = .disconnected
+        isWanted = false
         fruitlessTries += 1
         return endTry() + [.reportFailure(number, .refused(failure.failure))]
     }
@@ -197,7 +198,10 @@ extension ConnectionMachine {
         return [.report(number, report)]
     }
 
-    private mutating func giveUp(after spent: Spent) -> [Effect] { [.report(number, .gaveUp(after: spent))] + finish() }
+    private mutating func giveUp(after spent: Spent) -> [Effect] {
+        isWanted = false
+        return [.report(number, .gaveUp(after: spent))] + finish()
+    }
 
     mutating func finish() -> [Effect] {
         guard !isFinished else { return [] }

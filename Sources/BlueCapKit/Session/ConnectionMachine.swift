@@ -61,6 +61,9 @@ struct ConnectionMachine: Equatable {
     var abandoned: Attempt?
     /// Whether the stream of `number` is over.
     var isFinished = true
+    /// Whether the user wants a connection: from `connect` on, through losses and time-outs, until they end it or it is
+    /// given up.
+    var isWanted = false
 
     // What BlueZ told last.
     var isUsable: Bool
@@ -123,6 +126,7 @@ struct ConnectionMachine: Equatable {
             return (ending.report.map { tell($0) } ?? []) + takeOver(new)
         case .closed:
             number += 1
+            isWanted = false
             return [.reportFailure(number, .notConnected), .finishStream(number)]
         }
     }
@@ -132,6 +136,7 @@ struct ConnectionMachine: Equatable {
         let effects = finish()
         number += 1
         isFinished = false
+        isWanted = true
         policy = new
         timeouts = 0
         disconnections = 0
@@ -139,6 +144,7 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func reconnectAsked(_ delay: TimeInterval) -> [Effect] {
+        isWanted = state != .closed
         if isFinished {
             timeouts = 0
             disconnections = 0
@@ -163,6 +169,7 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func disconnectAsked() -> [Effect] {
+        isWanted = false
         switch state {
         case .disconnected, .closed:
             return [.reportFailure(number, .notConnected)]
@@ -178,6 +185,7 @@ struct ConnectionMachine: Equatable {
     }
 
     private mutating func terminateAsked() -> [Effect] {
+        isWanted = false
         switch state {
         case .disconnected, .closed:
             return finish() + [.forget]

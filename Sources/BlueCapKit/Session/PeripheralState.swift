@@ -64,6 +64,8 @@ struct PeripheralState {
     /// What is on the other end of the link.
     var attributes = AttributeState()
     var subscriptions = Subscriptions()
+    /// Subscriptions of an earlier run that are to be taken up again.
+    var restored: [RestoredSubscription] = []
     var statistics = ConnectionStatistics()
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
@@ -90,6 +92,7 @@ struct PeripheralState {
     /// The link is gone, or is being ended: operations that are under way fail.
     mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss) -> [Effect] {
         lastLoss = loss
+        for index in restored.indices { restored[index].wasTried = false }
         return attributes.linkDown(loss == .forced ? .linkEnded : .linkLost)
     }
 
@@ -110,11 +113,14 @@ struct PeripheralState {
 
     /// Something is asked of a subscription, or BlueZ has told something of it.
     mutating func subscription(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> [Effect] {
-        subscriptions.event(id, event, attributes)
+        if case .stopAsked = event { forgetRestored(id) }
+        return subscriptions.event(id, event, attributes)
     }
 
     /// After every event: what it means for the subscriptions.
-    mutating func follow() -> [Effect] { subscriptions.follow(attributes, canCall: facts.device != nil) }
+    mutating func follow() -> [Effect] {
+        subscriptions.follow(attributes, canCall: facts.device != nil) + takeUpRestored()
+    }
 
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
     mutating func closed(keepingLinks: Bool) -> [Effect] {

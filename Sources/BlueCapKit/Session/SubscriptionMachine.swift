@@ -78,6 +78,16 @@ struct SubscriptionMachine {
         if case .on = state { true } else { false }
     }
 
+    /// How values are wanted, with a link or without; `nil` where they are not.
+    var wish: NotificationTransport? {
+        switch state {
+        case .off: nil
+        case .starting(let start), .confirming(let start): start.transport
+        case .on(let transport, _), .interrupted(let transport, _), .suspended(let transport): transport
+        case .releasing(let release): release.wish
+        }
+    }
+
     mutating func event(_ event: Event) -> [Effect] {
         var effects: [Effect] = []
         switch event {

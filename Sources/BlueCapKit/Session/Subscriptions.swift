@@ -23,6 +23,11 @@ struct Subscriptions {
 
     func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
 
+    /// The subscriptions that somebody wants, and how.
+    var wished: [(id: AttributeID, transport: NotificationTransport)] {
+        entries.keys.sorted().compactMap { id in entries[id]?.machine.wish.map { (id, $0) } }
+    }
+
     // MARK: Events
 
     /// Something happened to one subscription; to ask for one begins it.

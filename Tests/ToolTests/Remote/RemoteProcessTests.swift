@@ -14,7 +14,8 @@ final class RemoteBench {
 
     init() throws {
         let strap = VirtualPeripheral(
-            Self.address, addressType: .random, advertisement: Advertisement(localName: Self.name), interval: 0.05,
+            Self.address, addressType: .random,
+            advertisement: Advertisement(localName: Self.name, serviceUUIDs: ["180D"]), interval: 0.05,
             services: [
                 VirtualService(
                     "180D",

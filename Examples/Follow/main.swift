@@ -1,0 +1,35 @@
+import BlueCapKit
+import Dispatch
+
+// Follows a heart rate strap, and goes on where it was when it is killed and started again.
+let (heartRate, measurement) = (CBUUID(string: "180D"), CBUUID(string: "2A37"))
+let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.follow"])
+
+/// Receives from a strap; `isNew` where nobody has subscribed to it in an earlier run.
+@Sendable func follow(_ strap: Peripheral, isNew: Bool) {
+    strap.connect().onSuccess { strap, event in
+        guard event == .connect else { return strap.reconnect() }
+        strap.discoverServices([heartRate]).flatMap { strap -> Future<Service> in
+            guard let service = strap.service(heartRate) else { throw PeripheralError.noServices }
+            return service.discoverCharacteristics([measurement])
+        }.onSuccess { service in
+            guard let values = service.characteristic(measurement) else { return }
+            values.receiveNotificationUpdates().onSuccess { _, data in print(isNew ? "new" : "restored", data ?? "gap")
+            }
+            if isNew { values.startNotifying() }
+        }
+    }
+}
+
+manager.whenStateRestored().onSuccess { peripherals, _, _ in
+    for strap in peripherals { follow(strap, isNew: false) }
+    guard peripherals.isEmpty else { return }
+    manager.whenStateChanges().onSuccess { state in
+        guard state == .poweredOn, !manager.isScanning else { return }
+        manager.startScanning(forServiceUUIDs: [heartRate]).onSuccess { strap in
+            manager.stopScanning()
+            follow(strap, isNew: true)
+        }
+    }
+}
+dispatchMain()

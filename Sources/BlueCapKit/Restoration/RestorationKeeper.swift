@@ -1,0 +1,99 @@
+import Dispatch
+import Foundation
+import Futures
+
+/// Carries the state of one manager to the disk and back, on a queue of its own: the disk may take seconds, and neither
+/// the loop nor anybody under the manager's lock waits for it.
+final class RestorationKeeper: Sendable {
+    /// What became of the kept state.
+    enum Opening: Equatable, Sendable {
+        case kept(RestorationState)
+        case failed(CentralManagerError)
+    }
+
+    private struct Record {
+        var store: RestorationStore?
+        /// What the file holds; `nil` where that is not known.
+        var written: RestorationState?
+        /// Why nothing is being kept; `nil` while all is well.
+        var problem: String?
+    }
+
+    /// One for the process: what a manager leaves is on the disk before the next one with its identifier looks there.
+    private static let queue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
+
+    private let identifier: String
+    private let place: RestorationPlace
+    private let record = Locked(Record())
+
+    init(identifier: String, folder: String?) {
+        self.identifier = identifier
+        let root =
+            folder
+            ?? RestorationPlace.root(environment: ProcessInfo.processInfo.environment, home: NSHomeDirectory())
+        place = RestorationPlace(identifier: identifier, root: root)
+    }
+
+    /// Why nothing is being kept, in one sentence; `nil` while all is well.
+    var problem: String? { record.withLock { $0.problem } }
+
+    /// Takes the state into possession and tells what was kept, on the disk's queue.
+    func open(_ completion: @escaping @Sendable (Opening) -> Void) {
+        Self.queue.async { completion(self.open()) }
+    }
+
+    private func open() -> Opening {
+        do {
+            let store = try RestorationStore(place, identifier: identifier)
+            switch try store.read() {
+            case .fresh:
+                record.withLock { ($0.store, $0.written) = (store, RestorationState()) }
+                return .kept(RestorationState())
+            case .kept(let state):
+                record.withLock { ($0.store, $0.written) = (store, state) }
+                return .kept(state)
+            case .damaged:
+                record.withLock { ($0.store, $0.written) = (store, RestorationState()) }
+                return .failed(.restoreFailed)
+            }
+        } catch let problem {
+            record.withLock { $0.problem = problem.description }
+            guard case .inUse(let path) = problem else { return .failed(.restoreFailed) }
+            return .failed(.restoreIdentifierInUse(path))
+        }
+    }
+
+    /// Has a state written, unless it is what the file holds. A failure is told by ``problem``, and `failed` is called so
+    /// that it can be tried again.
+    func keep(_ state: RestorationState, failed: @escaping @Sendable () -> Void) {
+        Self.queue.async { if !self.write(state) { failed() } }
+    }
+
+    /// Has the last state written, where there is one, and lets go of the file.
+    func finish(_ state: RestorationState?) {
+        Self.queue.async {
+            if let state { _ = self.write(state) }
+            let store = self.record.withLock { record in
+                defer { record.store = nil }
+                return record.store
+            }
+            withExtendedLifetime(store) {}
+        }
+    }
+
+    private func write(_ state: RestorationState) -> Bool {
+        let (store, written) = record.withLock { ($0.store, $0.written) }
+        guard let store, written != state else { return true }
+        do {
+            if state.isEmpty { try store.forget() } else { try store.keep(state) }
+            record.withLock { ($0.written, $0.problem) = (state, nil) }
+            return true
+        } catch {
+            record.withLock { ($0.written, $0.problem) = (nil, error.description) }
+            return false
+        }
+    }
+
+    /// Returns when all that was asked for so far has been done.
+    func wait() { Self.queue.sync {} }
+}

@@ -1,0 +1,297 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import TestSupport
+import XCTest
+
+@testable import BlueCapKit
+
+/// What comes back after a program has ended in the middle of things.
+///
+/// A manager that keeps its links when it is let go leaves behind what a killed process does: BlueZ has the links still,
+/// and the file says what was wished.
+final class RestorationBehaviourTests: ConnectionStage {
+    private let folder = TemporaryFolder()
+    /// The programs that are running.
+    private var running: [CentralManager] = []
+    private let identifier = RestorationSamples.identifier
+    private var place: RestorationPlace { RestorationPlace(identifier: identifier, root: folder.path) }
+
+    private static let sensor = VirtualPeripheral(
+        strapAddress, addressType: .random, advertisement: Advertisement(localName: "Strap"), interval: 0.2,
+        services: [
+            VirtualService(
+                "180D",
+                characteristics: [
+                    VirtualCharacteristic("2A37", [.notify]), VirtualCharacteristic("2A38", [.read], value: [1]),
+                ])
+        ])
+
+    private func options(keepingLinks: Bool = true) -> [String: Any] {
+        [
+            CBCentralManagerOptionRestoreIdentifierKey: identifier as NSString,
+            CentralManagerOptionStateDirectoryKey: folder.path, CentralManagerOptionKeepsLinksKey: keepingLinks,
+        ]
+    }
+
+    /// A manager that has read what was kept, and has told it.
+    private func restoring(_ options: [String: Any]? = nil) throws -> (CentralManager, CentralSession.Restored) {
+        let manager = manager(options ?? self.options())
+        running.append(manager)
+        manager.session.keeper?.wait()
+        let future = manager.session.restoredPromise.future
+        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 10))
+        return (manager, try XCTUnwrap(future.result).get())
+    }
+
+    private func failure(_ manager: CentralManager) -> CentralManagerError? {
+        manager.session.keeper?.wait()
+        let future: Future<Void> = manager.whenStateRestored()
+        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 10))
+        guard case .failure(let error) = future.result else { return nil }
+        return error as? CentralManagerError
+    }
+
+    /// Everything that was decided so far is on the disk.
+    private func keep(_ manager: CentralManager) {
+        simulator.advance(by: 1)
+        manager.session.keeper?.wait()
+    }
+
+    private func kept() throws -> RestorationState {
+        let data = try Data(contentsOf: URL(fileURLWithPath: place.file))
+        return try RestorationState(decoding: data, for: identifier)
+    }
+
+    private var subscriptions: Int { simulator.subscriptions(to: "2A37", at: Self.strapAddress).count }
+
+    private func measurement(of peripheral: Peripheral) throws -> Characteristic {
+        let discovery: Future<Peripheral> = peripheral.discoverAllServices()
+        XCTAssertTrue(simulator.advance(until: { discovery.completed }, limit: 10))
+        let service = try XCTUnwrap(peripheral.service(CBUUID(string: "180D")))
+        let characteristics: Future<Service> = service.discoverAllCharacteristics()
+        XCTAssertTrue(simulator.advance(until: { characteristics.completed }, limit: 10))
+        return try XCTUnwrap(service.characteristic(CBUUID(string: "2A37")))
+    }
+
+    /// A program that connected, subscribed, and is no more.
+    private func runOnce(_ options: [String: Any]? = nil) throws {
+        let (manager, restored) = try restoring(options)
+        XCTAssertEqual(restored.peripherals, [])
+        let strap = find([Self.sensor], with: manager)[0]
+        journal.watch(strap.connect(timeoutRetries: 7, connectionTimeout: 20))
+        expect(.connect)
+        let subscribed: Future<Characteristic> = try measurement(of: strap).startNotifying()
+        XCTAssertTrue(simulator.advance(until: { subscribed.completed }, limit: 10))
+        keep(manager)
+        XCTAssertEqual(subscriptions, 1)
+        running = []
+    }
+
+    // MARK: Connections and subscriptions
+
+    func testALinkThatOutlivedTheProgramIsTakenOverAndItsSubscriptionTakenUp() throws {
+        try runOnce()
+        simulator.advance(by: 5)
+        XCTAssertEqual(simulator.links.count, 1)
+        let connects = calls("Connect")
+
+        let (_, restored) = try restoring()
+        let strap = try XCTUnwrap(restored.peripherals.first)
+        XCTAssertEqual(strap.address, Self.strapAddress.description)
+        XCTAssertEqual(strap.state, .connected)
+        XCTAssertEqual(strap.name, "Strap")
+        XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 10))
+        XCTAssertEqual(calls("Connect"), connects)
+
+        let values = Journal()
+        let measurement = try measurement(of: strap)
+        XCTAssertTrue(simulator.advance(until: { measurement.isNotifying }, limit: 10))
+        let stream: FutureStream<Data> = measurement.receiveNotificationUpdates()
+        stream.onSuccess(context: ImmediateContext()) { _ in values.write { $0.completions += 1 } }
+        simulator.notify(Self.strapAddress, characteristic: "2A37", value: [0, 80])
+        XCTAssertTrue(simulator.advance(until: { values.read(\.completions) == 1 }, limit: 5))
+    }
+
+    func testALinkThatIsGoneComesBackWithItsSubscriptionAndStaysWanted() throws {
+        try runOnce()
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        simulator.advance(by: 60)
+        XCTAssertEqual(simulator.links, [])
+
+        let (manager, restored) = try restoring()
+        XCTAssertEqual(restored.peripherals.count, 1)
+        XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        XCTAssertTrue(simulator.advance(until: { simulator.links.isEmpty }, limit: 5))
+        XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
+        keep(manager)
+        XCTAssertEqual(try kept().connections.first?.subscriptions.count, 1)
+    }
+
+    func testTheArgumentsOfConnectAreKept() throws {
+        try runOnce()
+        let connection = try XCTUnwrap(kept().connections.first)
+        XCTAssertEqual(connection.timeoutRetries, 7)
+        XCTAssertEqual(connection.disconnectRetries, .max)
+        XCTAssertEqual(connection.connectionTimeout, 20)
+        XCTAssertEqual(connection.subscriptions.map(\.characteristic), [CBUUID(string: "2A37")])
+    }
+
+    func testTheApplicationsConnectTakesOver() throws {
+        try runOnce()
+        let (_, restored) = try restoring()
+        let strap = try XCTUnwrap(restored.peripherals.first)
+        connect(strap)
+        simulator.simulateLinkLoss(of: Self.strapAddress)
+        expect(.disconnect)
+        simulator.advance(by: 60)
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    func testWhoWasDisconnectedIsNotRestored() throws {
+        let (manager, _) = try restoring()
+        let strap = find([Self.sensor], with: manager)[0]
+        connect(strap)
+        keep(manager)
+        XCTAssertEqual(try kept().connections.count, 1)
+        strap.disconnect()
+        keep(manager)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: place.file))
+    }
+
+    func testAnAttemptWithoutSuccessIsRestored() throws {
+        let (manager, _) = try restoring()
+        let strap = find([Self.sensor], with: manager)[0]
+        simulator.remove(Self.strapAddress)
+        strap.connect()
+        keep(manager)
+        XCTAssertEqual(try kept().connections.count, 1)
+    }
+
+    func testAManagerThatEndsWithItsLinksKeepsNothing() throws {
+        try runOnce(options(keepingLinks: false))
+        simulator.advance(by: 5)
+        XCTAssertEqual(simulator.links, [])
+        let (_, restored) = try restoring()
+        XCTAssertEqual(restored.peripherals, [])
+    }
+
+    func testWithTheRadioOffTheStateIsToldAndTheLinkComesLater() throws {
+        try runOnce()
+        simulator.simulatePowerOff()
+        simulator.advance(by: 3)
+        let manager = CentralManager(
+            options: options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+        XCTAssertNil(failure(manager))
+        XCTAssertEqual(simulator.links, [])
+        simulator.simulatePowerOn()
+        XCTAssertTrue(simulator.advance(until: { subscriptions == 1 }, limit: 30))
+    }
+
+    func testWithoutBlueZTheStateIsToldAllTheSame() throws {
+        try runOnce()
+        simulator.simulateDaemonDeath()
+        let manager = CentralManager(
+            options: options().merging([CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+        XCTAssertNil(failure(manager))
+        keep(manager)
+        XCTAssertEqual(try kept().connections.count, 1)
+    }
+
+    // MARK: The scan
+
+    func testTheScansServicesAndOptionsAreToldAndTheScanIsNotBegun() throws {
+        do {
+            let (manager, _) = try restoring()
+            _ = manager.startScanning(
+                forServiceUUIDs: [CBUUID(string: "180D")],
+                options: [
+                    CBCentralManagerScanOptionAllowDuplicatesKey: true, CentralManagerScanOptionRSSIThresholdKey: -70,
+                ])
+            keep(manager)
+            running = []
+        }
+        simulator.advance(by: 1)
+        let (manager, _) = try restoring()
+        let future: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
+            manager.whenStateRestored()
+        let restored = try XCTUnwrap(future.result).get()
+        XCTAssertEqual(restored.scannedServices, [CBUUID(string: "180D")])
+        XCTAssertEqual(restored.options[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool, true)
+        XCTAssertEqual(restored.options[CentralManagerScanOptionRSSIThresholdKey] as? Int, -70)
+        XCTAssertEqual(restored.options.count, 2)
+        XCTAssertFalse(manager.isScanning)
+    }
+
+    // MARK: Files
+
+    func testTheFirstRunRestoresNothingAndSucceeds() throws {
+        let (manager, restored) = try restoring()
+        XCTAssertEqual(restored.peripherals, [])
+        XCTAssertNil(manager.stateRestorationProblem)
+        keep(manager)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: place.file))
+    }
+
+    func testWithoutAnIdentifierTheFutureSaysWhatIsMissing() throws {
+        guard case .invalidOption(let text) = failure(manager()) else { return XCTFail("restored") }
+        XCTAssertTrue(text.contains("CBCentralManagerOptionRestoreIdentifierKey"), text)
+    }
+
+    func testWrongOptionsAreNamed() {
+        for (key, value) in [
+            (CBCentralManagerOptionRestoreIdentifierKey, ""), (CBCentralManagerOptionRestoreIdentifierKey, 5),
+            (CentralManagerOptionStateDirectoryKey, "relative"),
+        ] as [(String, Any)] {
+            guard case .invalidOption(let text) = failure(manager([key: value])) else {
+                XCTFail("\(value) was taken")
+                continue
+            }
+            XCTAssertTrue(text.contains(key), text)
+        }
+    }
+
+    func testADamagedStateIsSetAsideAndTheManagerStartsAfresh() throws {
+        try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
+        try "half a sta".write(toFile: place.file, atomically: false, encoding: .utf8)
+        let manager = manager(options())
+        XCTAssertEqual(failure(manager), .restoreFailed)
+        XCTAssertEqual(try String(contentsOfFile: place.aside(1), encoding: .utf8), "half a sta")
+        connect(find([Self.sensor], with: manager)[0])
+        keep(manager)
+        XCTAssertEqual(try kept().connections.count, 1)
+    }
+
+    func testASecondManagerWithTheSameIdentifierIsToldSoAndWorks() throws {
+        let (first, _) = try restoring()
+        let second = manager(options())
+        XCTAssertEqual(failure(second), .restoreIdentifierInUse(place.file))
+        connect(find([Self.sensor], with: second)[0])
+        keep(first)
+        keep(second)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: place.file))
+        XCTAssertNotNil(second.stateRestorationProblem)
+        withExtendedLifetime(first) {}
+    }
+
+    func testAFolderThatCannotBeMadeIsSaidAndTheManagerWorks() throws {
+        let manager = manager([
+            CBCentralManagerOptionRestoreIdentifierKey: identifier, CentralManagerOptionStateDirectoryKey: "/proc/self",
+        ])
+        XCTAssertEqual(failure(manager), .restoreFailed)
+        XCTAssertTrue(manager.stateRestorationProblem?.contains("/proc/self/central") == true)
+        connect(find([Self.sensor], with: manager)[0])
+    }
+
+    func testAManagerThatGoesAtOnceLosesNothingOfWhatWasKept() throws {
+        try runOnce()
+        for _ in 0..<3 {
+            _ = CentralManager(
+                options: options(keepingLinks: false).merging(
+                    [CentralManagerOptionBusAddressKey: simulator.address]) { own, _ in own })
+        }
+        let (_, restored) = try restoring()
+        XCTAssertEqual(restored.peripherals.count, 1)
+    }
+}

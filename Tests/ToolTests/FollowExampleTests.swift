@@ -1,0 +1,31 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+/// The example that comes back after it was killed, as processes.
+final class FollowExampleTests: XCTestCase {
+    func testAKilledProgramGoesOnWhereItWas() throws {
+        let folder = NSTemporaryDirectory() + "bluecap-tests-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let bench = try RemoteBench()
+        let script = """
+            export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)' XDG_STATE_HOME='\(folder)'
+            exec stdbuf -oL "$(dirname "$BLUECAP")/FollowExample"
+            """
+        let first = try ToolRun(script: script)
+        _ = try first.line { $0.hasPrefix("new") }
+        let file = folder + "/bluecap/central/us.gnos.BlueCap.follow.json"
+        XCTAssertTrue(
+            bench.simulator.wait(
+                until: { (try? String(contentsOfFile: file, encoding: .utf8))?.contains("2A37") == true }, limit: 20),
+            "nothing was kept")
+        first.signal(SIGKILL)
+        XCTAssertTrue(try first.finish().wasKilled)
+
+        let second = try ToolRun(script: script)
+        _ = try second.line { $0.hasPrefix("restored 2 bytes") }
+        XCTAssertEqual(bench.simulator.links.count, 1)
+        second.signal(SIGKILL)
+        _ = try second.finish()
+    }
+}
