@@ -36,7 +36,10 @@ size_t cdbus_first_type_length(const char *signature) {
 
 cdbus_message *cdbus_message_new_call(
     const char *destination, const char *path, const char *interface, const char *member) {
-    return ours(dbus_message_new_method_call(destination, path, interface, member));
+    DBusMessage *message = dbus_message_new_method_call(destination, path, interface, member);
+    // A daemon that is away has its reasons: nobody of us has the bus start it.
+    if (message) { dbus_message_set_auto_start(message, false); }
+    return ours(message);
 }
 
 cdbus_message *cdbus_message_new_signal(const char *path, const char *interface, const char *member) {
@@ -65,9 +68,6 @@ void cdbus_message_set_reply_serial(cdbus_message *message, uint32_t serial) {
 bool cdbus_message_no_reply(cdbus_message *message) { return dbus_message_get_no_reply(real(message)); }
 void cdbus_message_set_no_reply(cdbus_message *message, bool no_reply) {
     dbus_message_set_no_reply(real(message), no_reply);
-}
-void cdbus_message_set_auto_start(cdbus_message *message, bool auto_start) {
-    dbus_message_set_auto_start(real(message), auto_start);
 }
 void cdbus_message_set_error_name(cdbus_message *message, const char *name) {
     dbus_message_set_error_name(real(message), name);

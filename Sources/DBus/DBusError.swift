@@ -28,7 +28,6 @@ extension DBusError {
         package static let noReply = "org.freedesktop.DBus.Error.NoReply"
         package static let noServer = "org.freedesktop.DBus.Error.NoServer"
         package static let propertyReadOnly = "org.freedesktop.DBus.Error.PropertyReadOnly"
-        package static let serviceUnknown = "org.freedesktop.DBus.Error.ServiceUnknown"
         package static let unknownInterface = "org.freedesktop.DBus.Error.UnknownInterface"
         package static let unknownMethod = "org.freedesktop.DBus.Error.UnknownMethod"
         package static let unknownObject = "org.freedesktop.DBus.Error.UnknownObject"

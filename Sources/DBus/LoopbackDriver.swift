@@ -159,10 +159,9 @@ final class LoopbackDriver {
 }
 
 extension DBusError {
-    /// dbus-daemon's words, where it cannot start the service.
+    /// dbus-daemon's words for a call that is not to start the service.
     fileprivate static func unreachable(_ name: String) -> DBusError {
-        DBusError(
-            name: DBusError.Name.serviceUnknown, message: "The name \(name) was not provided by any .service files")
+        DBusError(name: DBusError.Name.nameHasNoOwner, message: "Name \"\(name)\" does not exist")
     }
 }
 

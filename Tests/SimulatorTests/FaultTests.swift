@@ -65,7 +65,7 @@ final class FaultTests: XCTestCase {
         simulator.simulateDaemonDeath()
         simulator.advance(by: 60)
         XCTAssertEqual(client.takeLog(), ["gone"])
-        XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.freedesktop.DBus.Error.ServiceUnknown")
+        XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.freedesktop.DBus.Error.NameHasNoOwner")
         XCTAssertEqual(simulator.devices, [])
         simulator.simulateDaemonReturn()
         simulator.run()

@@ -28,7 +28,7 @@ extension BusBodies {
         for name in ["org.example.Nobody", ":1.999999"] {
             let call = Message.call(destination: name, path: "/", interface: "a.b", member: "C")
             XCTAssertThrowsError(try bus.call(client, call)) { error in
-                XCTAssertEqual((error as? DBusError)?.name, DBusError.Name.serviceUnknown)
+                XCTAssertEqual((error as? DBusError)?.name, DBusError.Name.nameHasNoOwner)
             }
         }
     }

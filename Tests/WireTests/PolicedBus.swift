@@ -11,7 +11,8 @@ final class PolicedBus {
     private let directory: URL
     private var daemon: Process?
 
-    init(policy: String = PolicedBus.allowingAll) throws {
+    /// - Parameter services: what the bus starts when it is asked for the name: shell commands by bus names.
+    init(policy: String = PolicedBus.allowingAll, services: [String: String] = [:]) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
             "bus-\(UInt32.random(in: 0 ... .max))")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
@@ -23,9 +24,14 @@ final class PolicedBus {
           <type>session</type>
           <listen>\(address)</listen>
           <auth>EXTERNAL</auth>
+          <servicedir>\(directory.path)</servicedir>
           <policy context="default">\(policy)</policy>
         </busconfig>
         """.write(to: configuration, atomically: false, encoding: .utf8)
+        for (name, command) in services {
+            try "[D-BUS Service]\nName=\(name)\nExec=/bin/sh -c '\(command)'\n"
+                .write(to: directory.appendingPathComponent(name + ".service"), atomically: false, encoding: .utf8)
+        }
         try start()
     }
 

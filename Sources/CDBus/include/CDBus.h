@@ -60,7 +60,6 @@ uint32_t cdbus_message_reply_serial(cdbus_message *message);
 void cdbus_message_set_reply_serial(cdbus_message *message, uint32_t serial);
 bool cdbus_message_no_reply(cdbus_message *message);
 void cdbus_message_set_no_reply(cdbus_message *message, bool no_reply);
-void cdbus_message_set_auto_start(cdbus_message *message, bool auto_start);
 void cdbus_message_set_error_name(cdbus_message *message, const char *name);
 void cdbus_message_set_sender(cdbus_message *message, const char *sender);
 void cdbus_message_set_destination(cdbus_message *message, const char *destination);
