@@ -13,7 +13,8 @@ final class SubscriptionLinkTests: XCTestCase {
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
     private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected, canCall: true)
-    private let busy = Failure.acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: ""))
+    private let busy = Failure.acquiredByOther(
+        BusFailure(name: "org.bluez.Error.NotPermitted", message: "Notify acquired"))
 
     private func turnOn(_ transport: NotificationTransport = .signals) {
         _ = event(.startAsked(id(100), transport))
@@ -192,6 +193,16 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.fired(.interruption))
         XCTAssertEqual(
             event(.startFailed(call(2), .link(.disconnected))), [.closeGate, .startTimer(.interruption)])
+    }
+
+    func testADaemonThatIsStillAtItIsAskedAgainLater() {
+        turnOn()
+        _ = event(lost)
+        _ = event(.stopReplied(call(2), nil))
+        _ = event(.attributesReady)
+        let underWay = Failure.acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "In Progress"))
+        XCTAssertEqual(event(.startFailed(call(3), underWay)), [.closeGate, .startTimer(.interruption)])
+        XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: true), .callStart(call(4))])
     }
 
     func testAnInterruptedSubscriptionCanBeStopped() {

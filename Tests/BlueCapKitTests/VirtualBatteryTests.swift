@@ -68,4 +68,22 @@ final class VirtualBatteryTests: XCTestCase {
         XCTAssertNotEqual(state.batteryChanged(nil), [])
         XCTAssertEqual(state.table[level]?.isPresent, false)
     }
+
+    func testItsLevelCanBeSubscribedTo() throws {
+        _ = state.tableRead(heartRate + AttributeDeclaration.virtualBattery, naming: named, link: 1)
+        let level = try id()
+        let key = try XCTUnwrap(state.subscriptionKey(of: level))
+        XCTAssertTrue(key.isVirtual)
+        var subscriptions = Subscriptions()
+        let call = SubscriptionMachine.Call(rawValue: 1)
+        XCTAssertEqual(
+            subscriptions.event(level, .startAsked(OperationID(rawValue: 1), .signals), state),
+            [
+                .subscription(level, key, .openGate(.signals, afterGap: false)),
+                .subscription(level, key, .callStart(call)),
+            ])
+        XCTAssertEqual(
+            subscriptions.tell(level, .startReplied(call, isNotifying: true)),
+            [.subscription(level, key, .markGap), .settle(OperationID(rawValue: 1), nil)])
+    }
 }

@@ -1,3 +1,4 @@
+import BlueZ
 import GATT
 
 /// Names an attribute of a peripheral towards users: a service, a characteristic or a descriptor.
@@ -76,7 +77,8 @@ extension AttributeDeclaration {
     static let virtualBattery = [
         AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
         AttributeDeclaration(
-            handle: .batteryLevel, uuid: CBUUID(0x2A19), role: .characteristic(of: .batteryService, properties: .read)),
+            handle: .batteryLevel, uuid: CBUUID(0x2A19),
+            role: .characteristic(of: .batteryService, properties: [.read, .notify])),
     ]
 }
 
@@ -99,4 +101,13 @@ extension CBUUID {
         default: return true
         }
     }
+}
+
+extension AttributeKey {
+    /// What stands for the level of a battery that BlueZ keeps to itself, which has no object of its own: no attribute has
+    /// this handle (Bluetooth Core Specification 5.4, volume 3, part F, 3.2.2).
+    static func battery(of device: ObjectKey) -> AttributeKey { AttributeKey(device: device, handle: 0) }
+
+    /// Whether it stands for something that BlueZ has no object for.
+    var isVirtual: Bool { handle == 0 }
 }

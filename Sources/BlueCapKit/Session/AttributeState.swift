@@ -72,6 +72,14 @@ struct AttributeState {
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
 
+    /// What a subscription to a characteristic goes by; `nil` while it is not on a link.
+    func subscriptionKey(of id: AttributeID) -> AttributeKey? {
+        guard let device, let record = table[id], record.isPresent, record.handle == .batteryLevel else {
+            return key(of: id)
+        }
+        return .battery(of: device)
+    }
+
     /// What BlueZ calls an attribute; `nil` while it has no object on a link.
     func key(of id: AttributeID) -> AttributeKey? {
         guard let device, let record = table[id], record.isPresent, let handle = record.handle.attHandle else {

@@ -70,7 +70,8 @@ extension CentralSession {
     func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: device) else { return }
         let level = tree.batteryLevel(of: key)
-        tell(AttributeKey(device: key, handle: 0), in: tree) { $0.attributes.batteryChanged(level) }
+        _ = channels.told(.battery(of: key), level.map { Data([$0]) })
+        tell(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level) }
     }
 
     // MARK: What BlueZ is asked

@@ -1,6 +1,7 @@
 import BlueZ
 import Foundation
 import Futures
+import Reactor
 
 /// What characteristics notify: who receives it, and what the subscriptions want of BlueZ.
 extension CentralSession {
@@ -104,9 +105,9 @@ extension CentralSession {
         case .closeGate:
             channels.close(key)
             deliverNotifications()
-        case .callStart(let call): start(call, subject, key)
-        case .acquire(let call): acquire(call, subject, key)
-        case .callStop(let call): stop(call, subject, key)
+        case .callStart(let call): if key.isVirtual { follow(call, subject) } else { start(call, subject, key) }
+        case .acquire(let call): if key.isVirtual { refuse(call, subject) } else { acquire(call, subject, key) }
+        case .callStop(let call): if key.isVirtual { unfollow(call, subject) } else { stop(call, subject, key) }
         case .closeSocket(let call): channels.closeSocket(of: key, call)
         case .deliver(let failure):
             guard let sinks = core.withLock({ $0.sinks[subject] }) else { return }
@@ -121,6 +122,22 @@ extension CentralSession {
     private func tell(_ subject: Subject, _ event: SubscriptionMachine.Event) {
         decideHere(subject.peripheral) { $0.subscriptions.tell(subject.characteristic, event) }
     }
+
+    // MARK: A battery that BlueZ keeps to itself: it follows the level by itself, and there is nothing to ask for
+
+    private func follow(_ call: SubscriptionMachine.Call, _ subject: Subject) {
+        loop.post { self.tell(subject, .startReplied(call, isNotifying: true)) }
+    }
+
+    private func unfollow(_ call: SubscriptionMachine.Call, _ subject: Subject) {
+        loop.post { self.tell(subject, .stopReplied(call, nil)) }
+    }
+
+    private func refuse(_ call: SubscriptionMachine.Call, _ subject: Subject) {
+        loop.post { self.tell(subject, .startFailed(call, .notSupported)) }
+    }
+
+    // MARK: Others
 
     private func start(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
         // Another manager's socket serves here too: beside it BlueZ would refuse.

@@ -34,6 +34,17 @@ extension SubscriptionMachine {
         case unconfirmed
         /// The peripheral has changed its services, and this characteristic went with them.
         case invalidated
+
+        /// Whether a subscription that is taken up again waits for better times.
+        func isPassing(over transport: NotificationTransport) -> Bool {
+            switch self {
+            // The daemon knows of the link's end before we do.
+            case .link: true
+            // Over signals nobody stands in the way: it is still at what was asked for on the link before.
+            case .acquiredByOther(let cause): transport == .signals && cause.name == "org.bluez.Error.InProgress"
+            case .notSupported, .refused, .unconfirmed, .invalidated: false
+            }
+        }
     }
 
     enum Event: Hashable, Sendable {

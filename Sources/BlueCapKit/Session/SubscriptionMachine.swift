@@ -237,8 +237,7 @@ struct SubscriptionMachine {
             effects.append(.settle(waiter, failure))
         } else if attribute == .awaited {
             state = .suspended(start.transport)
-        } else if case .link = failure {
-            // The daemon knows of the link's end before we do.
+        } else if failure.isPassing(over: start.transport) {
             interrupt(start.transport, call, &effects)
         } else {
             state = .off

@@ -109,7 +109,7 @@ struct Subscriptions {
         of id: AttributeID, _ attributes: borrowing AttributeState, before: Standing
     ) -> Standing {
         guard attributes.hasLink else { return .away }
-        let key = attributes.key(of: id)
+        let key = attributes.subscriptionKey(of: id)
         guard attributes.isReady else {
             // The table is being read anew because of other attributes.
             if let key, before == .ready(key) { return before }

@@ -1,0 +1,57 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import XCTest
+
+/// What is left of subscriptions when nobody needs them.
+final class NotificationLeftoverTests: XCTestCase {
+    func testNothingIsLeftOfAManagerWithSubscriptionsInEveryForm() throws {
+        weak var remaining: Characteristic?
+        weak var manager: CentralManager?
+        let stage = try AttributeStage.explored()
+        try apart {
+            let characteristic = try stage.characteristic("2A37")
+            remaining = characteristic
+            manager = stage.manager
+            let journal = NotificationJournal()
+            let pairs: FutureStream<(characteristic: Characteristic, data: Data?)> =
+                characteristic.receiveNotificationUpdates()
+            journal.watch(pairs)
+            journal.watch(characteristic.receiveNotificationUpdates() as FutureStream<Characteristic>)
+            try stage.start(characteristic)
+            stage.notify(1)
+            XCTAssertEqual(journal.bytes, [1, 1])
+        }
+        stage.endManager()
+        stage.simulator.advance(by: 5)
+        XCTAssertNil(manager)
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+        // The stage holds the peripheral, and with it the session, and that none of the characteristics.
+        XCTAssertNil(remaining)
+    }
+
+    func testAThousandSubscriptionsLeaveNothingBehind() throws {
+        let stage = try AttributeStage.explored(link: .immediate)
+        let characteristic = try stage.characteristic("2A37")
+        let journal = NotificationJournal()
+        journal.watch(characteristic.receiveNotificationUpdates())
+        let before = try descriptorCount()
+        for round in 0..<1_000 {
+            try stage.start(characteristic, over: round.isMultiple(of: 2) ? .socket : .signals)
+            stage.simulator.notify(AttributeStage.address, characteristic: .uuid("2A37"), value: [1])
+            XCTAssertTrue(stage.simulator.advance(until: { journal.entries.count == round + 1 }, limit: 5))
+            try stage.wait(characteristic.stopNotifying() as Future<Void>)
+        }
+        XCTAssertEqual(stage.subscriptionCount(), 0)
+        stage.simulator.advance(by: 1)
+        XCTAssertEqual(try descriptorCount(), before)
+    }
+
+    private func descriptorCount() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    /// So that nothing that the body held is held by the test's frame.
+    @inline(never)
+    private func apart(_ body: () throws -> Void) rethrows { try body() }
+}
