@@ -32,4 +32,11 @@ final class RadioCentralTests: XCTestCase {
     func testAReadWhileSubscribedIsNoNotification() throws { try bodies().aReadWhileSubscribedIsNoNotification() }
     func testASubscriptionComesBackWithTheLink() throws { try bodies().aSubscriptionComesBackWithTheLink() }
     func testAThousandNotificationsArriveInOrder() throws { try bodies().aThousandNotificationsArriveInOrder() }
+    func testServicesGoAndComeWhileConnected() throws { try bodies().servicesGoAndComeWhileConnected() }
+    func testAThousandNotificationsArriveInOrderThroughASocket() throws {
+        try bodies().aThousandNotificationsArriveInOrderThroughASocket()
+    }
+    func testAnAttemptThatIsCancelledLeavesNothingBehind() throws {
+        try bodies().anAttemptThatIsCancelledLeavesNothingBehind()
+    }
 }

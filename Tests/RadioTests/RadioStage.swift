@@ -38,6 +38,12 @@ final class RadioStage: CentralStage {
 
     func drop() throws { try RadioLab.run("radio-peripheral", "drop") }
 
+    func unregister(application: Int) throws {
+        try RadioLab.run("radio-peripheral", "unregister", String(application))
+    }
+
+    func register(application: Int) throws { try RadioLab.run("radio-peripheral", "register", String(application)) }
+
     func value(of key: String) throws -> [UInt8] { bytes(try RadioLab.run("radio-peripheral", "value", key)) }
 
     func setValue(_ value: [UInt8], of key: String) throws {

@@ -16,6 +16,26 @@ extension CentralBodies {
         end(manager)
     }
 
+    public func servicesGoAndComeWhileConnected() throws {
+        let (manager, peripheral) = try explored()
+        let uuid = CBUUID(string: StagePeripheral.kitchen.applications[2][0].uuid)
+        let gone = try characteristic("left", of: peripheral)
+        journal.watchServices(of: peripheral)
+        try stage.unregister(application: 2)
+        expect("the loss") { $0.serviceChanges > 0 && !gone.isValid }
+        XCTAssertNil(peripheral.service(uuid))
+        let lost: Future<Characteristic> = gone.read()
+        XCTAssertThrowsError(try outcome(of: lost)) { XCTAssertEqual($0 as? CharacteristicError, .invalidated) }
+
+        let before = journal.read(\.serviceChanges)
+        try stage.register(application: 2)
+        expect("the return") { $0.serviceChanges > before }
+        try discoverAll(of: peripheral)
+        let read: Future<Characteristic> = try characteristic("left", of: peripheral).read()
+        XCTAssertEqual(try outcome(of: read).dataValue, Data([1]))
+        end(manager)
+    }
+
     public func readsWhatThereIs() throws {
         let (manager, peripheral) = try explored()
         let short = try characteristic("short", of: peripheral)

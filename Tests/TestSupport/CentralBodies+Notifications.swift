@@ -72,9 +72,16 @@ extension CentralBodies {
         end(manager)
     }
 
-    public func aThousandNotificationsArriveInOrder() throws {
+    public func aThousandNotificationsArriveInOrder() throws { try aThousandArrive(over: .signals) }
+
+    public func aThousandNotificationsArriveInOrderThroughASocket() throws { try aThousandArrive(over: .socket) }
+
+    private func aThousandArrive(over transport: NotificationTransport) throws {
         let (manager, peripheral) = try explored()
-        _ = try subscribed(to: "notify", of: peripheral)
+        let characteristic = try characteristic("notify", of: peripheral)
+        journal.watch(characteristic.receiveNotificationUpdates())
+        let started: Future<Characteristic> = characteristic.startNotifying(over: transport)
+        try outcome(of: started)
         try stage.count("notify", to: 1000)
         expect("the last one") { $0.values.count == 1000 }
         let numbers = journal.values.map { $0.map { $0.prefix(2).reversed().reduce(0) { 256 * $0 + Int($1) } } }

@@ -130,6 +130,20 @@ public struct CentralBodies {
         end(manager)
     }
 
+    public func anAttemptThatIsCancelledLeavesNothingBehind() throws {
+        let (manager, peripheral) = try found()
+        try stage.silence()
+        journal.watch(peripheral.connect(connectionTimeout: 30))
+        XCTAssertEqual(peripheral.state, .connecting)
+        peripheral.disconnect()
+        expect("the end of the attempt") { $0.connectionEvents == [.forceDisconnect] }
+        XCTAssertEqual(peripheral.state, .disconnected)
+        try stage.serve(.kitchen)
+        peripheral.reconnect()
+        expect("the link") { $0.connectionEvents == [.forceDisconnect, .connect] }
+        end(manager)
+    }
+
     public func theDaemonsRestartEndsALinkThatComesBack() throws {
         let (manager, peripheral) = try explored()
         try stage.restartDaemon()

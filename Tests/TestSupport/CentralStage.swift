@@ -7,6 +7,11 @@ public protocol CentralStage: ScanStage {
     /// It ends its link.
     func drop() throws
 
+    /// The server's program takes an application away, by its number from 0.
+    func unregister(application: Int) throws
+    /// It registers it again; the attributes may have other handles than before.
+    func register(application: Int) throws
+
     /// What a characteristic holds.
     func value(of key: String) throws -> [UInt8]
     /// A characteristic holds this from now on, and tells nobody.

@@ -15,6 +15,7 @@ public final class Journal: @unchecked Sendable {
         /// Values of notifications; nil where some may be missing.
         public var values: [Data?] = []
         public var completions = 0
+        public var serviceChanges = 0
         public var connectionEvents: [ConnectionEvent] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
@@ -102,6 +103,13 @@ public final class Journal: @unchecked Sendable {
                 case .failure(let error): entries.failures.append(error)
                 }
             }
+        }
+    }
+
+    /// Counts the changes of a peripheral's services.
+    public func watchServices(of peripheral: Peripheral) {
+        peripheral.whenServicesChange().onSuccess(context: ImmediateContext()) { _ in
+            self.write { $0.serviceChanges += 1 }
         }
     }
 

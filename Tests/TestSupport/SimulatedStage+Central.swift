@@ -5,14 +5,18 @@ import Futures
 extension SimulatedStage: CentralStage {
     private var address: VirtualAddress { "C0:FF:EE:00:00:02" }
 
+    private func services(of applications: [[StageService]]) -> [VirtualService] {
+        applications.flatMap { $0 }.map { service in
+            VirtualService(service.uuid, characteristics: service.characteristics.map(\.virtual))
+        }
+    }
+
     public func serve(_ peripheral: StagePeripheral) {
         simulator.add(
             VirtualPeripheral(
                 address, addressType: .random,
                 advertisement: Advertisement(localName: peripheral.name), interval: 0.1,
-                services: peripheral.services.map { service in
-                    VirtualService(service.uuid, characteristics: service.characteristics.map(\.virtual))
-                }),
+                services: services(of: peripheral.applications)),
             behavior: refusals)
         served = peripheral
     }
@@ -20,6 +24,16 @@ extension SimulatedStage: CentralStage {
     public func silence() { simulator.remove(address) }
 
     public func drop() { simulator.simulateLinkLoss(of: address) }
+
+    public func unregister(application: Int) {
+        var applications = served?.applications ?? []
+        applications[application] = []
+        simulator.simulateServicesChanged(of: address, to: services(of: applications))
+    }
+
+    public func register(application: Int) {
+        simulator.simulateServicesChanged(of: address, to: services(of: served?.applications ?? []))
+    }
 
     /// The only one of its UUID, or the first.
     private func selector(_ key: String) -> AttributeSelector {

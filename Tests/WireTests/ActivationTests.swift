@@ -8,7 +8,8 @@ import XCTest
 /// with `…Error.Spawn.ChildExited`, seconds later, instead of at once with the news that it is gone.
 final class ActivationTests: XCTestCase {
     func testACallToADaemonThatIsAwayDoesNotStartIt() throws {
-        let mark = FileManager.default.temporaryDirectory.appendingPathComponent("started-\(UInt32.random(in: 0 ... .max))")
+        let mark = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "started-\(UInt32.random(in: 0 ... .max))")
         defer { try? FileManager.default.removeItem(at: mark) }
         let bus = try PolicedBus(services: ["org.bluez": "touch \(mark.path)"])
         let loop = ManualLoop()
