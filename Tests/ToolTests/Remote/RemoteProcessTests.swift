@@ -92,6 +92,20 @@ final class ExploreProcessTests: XCTestCase {
         XCTAssertEqual(services.map { $0["uuid"] as? String }, ["1801", "180D", "180F", "AA00"])
     }
 
+    func testOnATerminalItSaysWhatItWaitsForAndTakesThatBack() throws {
+        let bench = try RemoteBench()
+        let result = try ToolRun(
+            script: """
+                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                script -qec "$BLUECAP explore Kitchen --timeout 2" /dev/null
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 1)
+        let parts = result.output.components(separatedBy: "\r\u{1B}[K")
+        XCTAssertTrue(parts.contains("Looking for Kitchen …"), result.output)
+        XCTAssertTrue(parts.last?.hasPrefix("bluecap: In 2 s nobody") == true, result.output)
+    }
+
     func testWithoutValuesNothingIsRead() throws {
         let result = try RemoteBench().run("explore", "Pulse", "--no-values")
         XCTAssertEqual(result.status, 0)
