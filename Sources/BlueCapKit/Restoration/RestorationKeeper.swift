@@ -95,5 +95,8 @@ final class RestorationKeeper: Sendable {
     }
 
     /// Returns when all that was asked for so far has been done.
-    func wait() { Self.queue.sync {} }
+    func wait() { Self.waitForAll() }
+
+    /// Returns when all that any manager of this process asked for so far has been done.
+    static func waitForAll() { queue.sync {} }
 }

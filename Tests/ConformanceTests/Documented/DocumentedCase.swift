@@ -33,7 +33,9 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
 
     override func tearDownWithError() throws {
         settle()
-        (manager, discoveredPeripheral, simulator) = (nil, nil, nil)
+        (manager, discoveredPeripheral) = (nil, nil)
+        settle()
+        simulator = nil
         unsetenv("XDG_STATE_HOME")
         try FileManager.default.removeItem(at: stateHome)
     }
@@ -92,6 +94,8 @@ class DocumentedCase: XCTestCase, @unchecked Sendable {
     /// Lets everything happen that can happen now, in the house and in the handlers.
     func settle() {
         for _ in 0..<4 {
+            simulator.run()
+            waitForTheDisk()
             simulator.run()
             (QueueContext.futuresDefault as? QueueContext)?.queue.sync {}
         }
