@@ -6,6 +6,32 @@ extension SubscriptionMachine {
         let rawValue: UInt32
     }
 
+    struct Start: Hashable, Sendable {
+        let call: Call
+        let transport: NotificationTransport
+        /// Who waits for it; nobody where an earlier subscription is taken up again.
+        let waiter: OperationID?
+    }
+
+    struct Release: Hashable, Sendable {
+        let call: Call
+        let waiter: OperationID?
+        /// The socket to be closed once the daemon knows.
+        let socket: Call?
+        /// What is to be taken up again when the link is back.
+        var wish: NotificationTransport?
+    }
+
+    enum State: Hashable, Sendable {
+        case off
+        case starting(Start)
+        case confirming(Start)
+        case on(NotificationTransport, Call)
+        case interrupted(NotificationTransport, Call)
+        case releasing(Release)
+        case suspended(NotificationTransport)
+    }
+
     enum Timer: Hashable, Sendable {
         /// `StartNotify` was answered, and `Notifying` is to become true.
         case confirmation

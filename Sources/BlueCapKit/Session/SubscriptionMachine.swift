@@ -16,32 +16,6 @@
 /// end of the link the daemon is told to stop, although there is nothing to be stopped: it would otherwise subscribe
 /// again by itself when the link returns, before anybody here listens, and then once more when we ask.
 struct SubscriptionMachine {
-    struct Start: Hashable, Sendable {
-        let call: Call
-        let transport: NotificationTransport
-        /// Who waits for it; nobody where an earlier subscription is taken up again.
-        let waiter: OperationID?
-    }
-
-    struct Release: Hashable, Sendable {
-        let call: Call
-        let waiter: OperationID?
-        /// The socket to be closed once the daemon knows.
-        let socket: Call?
-        /// What is to be taken up again when the link is back.
-        var wish: NotificationTransport?
-    }
-
-    enum State: Hashable, Sendable {
-        case off
-        case starting(Start)
-        case confirming(Start)
-        case on(NotificationTransport, Call)
-        case interrupted(NotificationTransport, Call)
-        case releasing(Release)
-        case suspended(NotificationTransport)
-    }
-
     private enum Ask {
         case start(OperationID, NotificationTransport)
         case stop(OperationID)
