@@ -42,7 +42,7 @@ package final class Message: @unchecked Sendable {
     }
 
     package var kind: Kind {
-        switch cdbus_message_type(pointer) {
+        switch received?.type ?? cdbus_message_type(pointer) {
         case 1: .call
         case 2: .reply
         case 3: .error

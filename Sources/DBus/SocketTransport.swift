@@ -99,22 +99,24 @@ final class SocketTransport: Transport, @unchecked Sendable {
         guard !isDraining, connection != nil else { return }
         isDraining = true
         defer { isDraining = false }
+        // Held once for the batch. Closing takes the connection away, and nothing more is popped.
+        let receiver = receiver
         var count = 0
         while count < batchLimit {
             let before = count
             while count < batchLimit, let connection, let pointer = cdbus_connection_pop(connection) {
                 count += 1
-                receive(Message(received: pointer))
+                receive(Message(received: pointer), receiver)
             }
             guard count - before >= 4, let watch, watches[watch] != nil else { break }
             cdbus_watch_handle(watch.pointer, IOEvents.readable.watchFlags)
         }
         guard count > 0 else { return }
-        receiver?.batchEnded()
+        self.receiver?.batchEnded()
         if count >= batchLimit { loop.post { [weak self] in self?.drain() } }
     }
 
-    private func receive(_ message: Message) {
+    private func receive(_ message: Message, _ receiver: (any TransportReceiver)?) {
         // Made by libdbus itself, behind the last message that has come. No peer can send it: the bus signs messages.
         if message.heading.sender == nil,
             message.isSignal(interface: "org.freedesktop.DBus.Local", member: "Disconnected")

@@ -13,8 +13,9 @@ final class StreamHandler<T> {
     @usableFromInline let cancelled = Atomic<Bool>(false)
     /// What is done with each element.
     @usableFromInline let handler: Handler<T>
-    /// What is done with elements that arrive together, if that is more than doing it with each.
-    @usableFromInline let batchHandler: (([Try<T>]) -> Void)?
+    /// What is done with elements that arrive together. A closure also where that is doing it with each: it is made where
+    /// the element's type is known, and a loop over elements of an unknown type looks the type up at each.
+    @usableFromInline let batchHandler: (StreamHandler<T>, [Try<T>]) -> Void
     @usableFromInline let finished: (() -> Void)?
     @usableFromInline let stopped: (() -> Void)?
     /// The one it hands elements to on a context, who is cancelled with it.
@@ -27,7 +28,12 @@ final class StreamHandler<T> {
     ) {
         self.handler = handler
         self.token = token
-        self.batchHandler = batch
+        batchHandler =
+            if let batch {
+                { receiver, elements in if !receiver.isCancelled { batch(elements) } }
+            } else {
+                { receiver, elements in for element in elements { receiver.receive(element) } }
+            }
         self.finished = finished
         self.stopped = stopped
         self.target = target
@@ -43,13 +49,7 @@ final class StreamHandler<T> {
     }
 
     @inlinable
-    func receive(contentsOf batch: [Try<T>]) {
-        if let batchHandler {
-            if !isCancelled { batchHandler(batch) }
-        } else {
-            for element in batch { receive(element) }
-        }
-    }
+    func receive(contentsOf batch: [Try<T>]) { batchHandler(self, batch) }
 
     /// No element comes after this.
     @usableFromInline

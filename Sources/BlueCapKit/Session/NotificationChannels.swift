@@ -18,7 +18,13 @@ final class NotificationChannels: @unchecked Sendable {
         var gate = ValueGate()
         var batch: [Data?] = []
 
-        mutating func told(_ value: Data) { gate.told(value, into: &batch) }
+        /// Takes a value that was signalled; `nil` where it is nothing to us, else whether it is the first of its batch.
+        mutating func hear(_ value: () -> Data?) -> Bool? {
+            guard gate.hearsSignals, let value = value() else { return nil }
+            let wasEmpty = batch.isEmpty
+            gate.told(value, into: &batch)
+            return wasEmpty && !batch.isEmpty
+        }
         mutating func markGap() { gate.markGap(into: &batch) }
         mutating func received(_ values: [Data]) { gate.received(values, into: &batch) }
         mutating func readEnded(_ reply: Data?, offset: Int) { gate.readEnded(reply, offset: offset, into: &batch) }
@@ -64,10 +70,8 @@ final class NotificationChannels: @unchecked Sendable {
 
     /// BlueZ has signalled a value. False where that is nothing to us: then nobody here has subscribed by signals.
     func told(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
-        guard let place = knownPlace(of: key), channels[place].gate.hearsSignals, let value = value() else {
-            return false
-        }
-        change(at: place) { $0.told(value) }
+        guard let place = knownPlace(of: key), let isFirst = channels[place].hear(value) else { return false }
+        if isFirst { full.append(place) }
         return true
     }
 
@@ -109,7 +113,11 @@ final class NotificationChannels: @unchecked Sendable {
 
     private func knownPlace(of key: AttributeKey) -> Int? {
         // With few channels, as nearly always, a look at each is quicker than a hash.
-        guard channels.count > 4 else { return channels.firstIndex { $0.key == key } }
+        guard channels.count > 4 else {
+            // By index: a channel that is looked at as a whole is copied.
+            for place in channels.indices where channels[place].key == key { return place }
+            return nil
+        }
         return places[key]
     }
 

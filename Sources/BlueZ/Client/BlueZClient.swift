@@ -16,7 +16,9 @@ package final class BlueZClient: @unchecked Sendable {
     let address: BusAddress
 
     // All below: on the loop only.
-    var objects = ObjectTree()
+    /// Behind a pointer, since of a variable the runtime would check at each access that no other one overlaps. Only what
+    /// comes from the bus changes it, and that never comes inside a report.
+    private let tree: UnsafeMutablePointer<ObjectTree>
     var daemon = DaemonMachine()
     var link: Link?
     var daemonTimer: TimerID?
@@ -43,6 +45,18 @@ package final class BlueZClient: @unchecked Sendable {
     init(address: BusAddress, loop: any EventLoop) {
         self.address = address
         self.loop = loop
+        tree = .allocate(capacity: 1)
+        tree.initialize(to: ObjectTree())
+    }
+
+    deinit {
+        tree.deinitialize(count: 1)
+        tree.deallocate()
+    }
+
+    var objects: ObjectTree {
+        _read { yield tree.pointee }
+        _modify { yield &tree.pointee }
     }
 
     /// A number that nothing else of this client has. Any thread.
