@@ -1,0 +1,77 @@
+import DBus
+import GATT
+
+/// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for one property after
+/// the other; those that were not asked for are answered as missing, which is what it expects.
+enum AdvertisementTable {
+    static let table = InterfaceTable<AdvertisingCore>(
+        "org.bluez.LEAdvertisement1",
+        methods: [.init("Release") { $0.releaseCalled($1) }],
+        properties: [
+            .init("Type", "s") { $1.string($0.data.kind.rawValue) },
+            .init(
+                "ServiceUUIDs", "as", exists: { !$0.data.serviceUUIDs.isEmpty },
+                get: { $1.strings($0.data.serviceUUIDs.map(\.busText)) }),
+            .init(
+                "SolicitUUIDs", "as", exists: { !$0.data.solicitedUUIDs.isEmpty },
+                get: { $1.strings($0.data.solicitedUUIDs.map(\.busText)) }),
+            .init(
+                "ManufacturerData", "a{qv}", exists: { !$0.data.manufacturerData.isEmpty },
+                get: { core, writer in
+                    writer.dictionary(key: "q", value: "v") { dictionary in
+                        for (company, bytes) in core.data.manufacturerData.sorted(by: { $0.key < $1.key }) {
+                            dictionary.entry { entry in
+                                entry.uint16(company)
+                                entry.variant("ay") { $0.bytes(bytes) }
+                            }
+                        }
+                    }
+                }),
+            .init(
+                "ServiceData", "a{sv}", exists: { !$0.data.serviceData.isEmpty },
+                get: { core, writer in
+                    writer.dictionary(key: "s", value: "v") { dictionary in
+                        let sorted = core.data.serviceData.sorted { $0.key.busText < $1.key.busText }
+                        for (uuid, bytes) in sorted { dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) } }
+                    }
+                }),
+            .init(
+                "Data", "a{yv}", exists: { !$0.data.data.isEmpty },
+                get: { core, writer in
+                    writer.dictionary(key: "y", value: "v") { dictionary in
+                        for (type, bytes) in core.data.data.sorted(by: { $0.key < $1.key }) {
+                            dictionary.entry { entry in
+                                entry.byte(type)
+                                entry.variant("ay") { $0.bytes(bytes) }
+                            }
+                        }
+                    }
+                }),
+            .init(
+                "Discoverable", "b", exists: { $0.data.isDiscoverable != nil },
+                get: { $1.bool($0.data.isDiscoverable ?? false) }),
+            .init(
+                "DiscoverableTimeout", "q", exists: { $0.data.discoverableTimeout != nil },
+                get: { $1.uint16($0.data.discoverableTimeout ?? 0) }),
+            .init(
+                "Includes", "as", exists: { !$0.data.includes.isEmpty },
+                get: { $1.strings($0.data.includes.map(\.rawValue).sorted()) }),
+            .init("LocalName", "s", exists: { $0.data.localName != nil }, get: { $1.string($0.data.localName ?? "") }),
+            .init("Appearance", "q", exists: { $0.data.appearance != nil }, get: { $1.uint16($0.data.appearance ?? 0) }),
+            .init("Duration", "q", exists: { $0.data.duration != nil }, get: { $1.uint16($0.data.duration ?? 0) }),
+            .init("Timeout", "q", exists: { $0.data.timeout != nil }, get: { $1.uint16($0.data.timeout ?? 0) }),
+            .init(
+                "SecondaryChannel", "s", exists: { $0.data.secondaryChannel != nil },
+                get: { $1.string($0.data.secondaryChannel?.rawValue ?? "") }),
+            .init(
+                "MinInterval", "u", exists: { $0.data.minInterval != nil }, get: { $1.uint32($0.data.minInterval ?? 0) }),
+            .init(
+                "MaxInterval", "u", exists: { $0.data.maxInterval != nil }, get: { $1.uint32($0.data.maxInterval ?? 0) }),
+            .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
+        ])
+}
+
+extension CBUUID {
+    /// As BlueZ writes UUIDs.
+    var busText: String { fullUUIDString.lowercased() }
+}

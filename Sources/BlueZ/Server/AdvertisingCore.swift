@@ -1,0 +1,166 @@
+import DBus
+import Reactor
+
+/// An advertisement's inside: the machine, what it orders, and the object that BlueZ sees.
+///
+/// On the client's loop, and unchecked because of that. The client keeps it until its observation ends, which is when the
+/// advertisement was ended and BlueZ has heard of it.
+final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
+    /// The kernel puts it on the air before BlueZ answers.
+    private static let registerTimeout = 20.0
+    private static let endTimeout = 5.0
+    static let manager = "org.bluez.LEAdvertisingManager1"
+
+    let client: BlueZClient
+    private let adapter: ObjectKey
+    private var handler: @Sendable (AdvertisingEvent) -> Void
+    private(set) var data: AdvertisementData
+    private var machine: AdvertisingMachine
+    private var state = RegistrationState.idle
+    private var timer: TimerID?
+    private let path: ObjectPath
+    private var whenEnded: [@Sendable () -> Void] = []
+    var observation: Observation?
+
+    init(
+        client: BlueZClient, adapter: ObjectKey, data: AdvertisementData,
+        handler: @escaping @Sendable (AdvertisingEvent) -> Void
+    ) {
+        self.client = client
+        self.adapter = adapter
+        self.data = data
+        self.handler = handler
+        machine = AdvertisingMachine(isLimited: data.timeout != nil)
+        path = ObjectPath.root.appending("org").appending("bluecap").appending("advertisement\(client.makeID())")
+    }
+
+    // MARK: Wishes
+
+    func change(to data: AdvertisementData) {
+        guard data != self.data else { return }
+        self.data = data
+        perform(machine.contentChanged(isLimited: data.timeout != nil))
+    }
+
+    func end(completion: @escaping @Sendable () -> Void) {
+        guard machine.state != .ended else { return client.loop.post(completion) }
+        whenEnded.append(completion)
+        perform(machine.end())
+    }
+
+    // MARK: What happens
+
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
+        // Before the first word of an adapter there is something to say, too.
+        if availability != .ready, state == .idle, machine.state == .waiting { report(.waiting(.adapter)) }
+    }
+
+    func batchEnded() {}
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterAdded(adapter), .adapterChanged(adapter, _):
+            guard let values = tree[adapter: adapter] else { return }
+            let obstacle: RegistrationState.Obstacle? =
+                if !values.interfaces.contains(.advertisingManager) {
+                    .support
+                } else if !values.isPowered {
+                    .power
+                } else {
+                    nil
+                }
+            perform(machine.obstacleChanged(obstacle))
+        case .adapterRemoved(adapter):
+            perform(machine.obstacleChanged(.adapter))
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved,
+            .attributeAdded, .attributeChanged, .attributeRemoved:
+            return
+        }
+    }
+
+    func releaseCalled(_ invocation: Invocation) {
+        guard client.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        invocation.reply()
+        perform(machine.released())
+    }
+
+    // MARK: Effects
+
+    private func perform(_ effects: [AdvertisingMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .register(let request): register(request)
+            case .unregister: unregister()
+            case .unregisterLast(let request):
+                unregister { [weak self] error in
+                    guard let self else { return }
+                    perform(machine.replied(request, error: error))
+                }
+            case .startTimer(let seconds): startTimer(seconds)
+            case .cancelTimer: cancelTimer()
+            case .report(let state): report(state)
+            case .timedOut: tell(.timedOut)
+            case .ended: ended()
+            }
+        }
+    }
+
+    private func register(_ request: AdvertisingMachine.RequestID) {
+        client.link?.connection.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
+        client.call(
+            adapter, interface: Self.manager, member: "RegisterAdvertisement", timeout: Self.registerTimeout,
+            body: {
+                $0.objectPath(path)
+                $0.dictionary(key: "s", value: "v") { _ in }
+            },
+            completion: { [weak self] result in
+                guard let self else { return }
+                let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
+                perform(machine.replied(request, error: error))
+            })
+    }
+
+    private func unregister(completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }) {
+        client.call(
+            adapter, interface: Self.manager, member: "UnregisterAdvertisement", timeout: Self.endTimeout,
+            body: { $0.objectPath(path) },
+            completion: { result in
+                if case .failure(let error) = result { completion(error) } else { completion(nil) }
+            })
+    }
+
+    private func startTimer(_ seconds: Double) {
+        cancelTimer()
+        timer = client.loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            timer = nil
+            perform(machine.timerFired())
+        }
+    }
+
+    private func cancelTimer() {
+        if let timer { client.loop.cancel(timer) }
+        timer = nil
+    }
+
+    private func report(_ new: RegistrationState) {
+        guard new != state else { return }
+        state = new
+        tell(.stateChanged(new))
+    }
+
+    private func tell(_ event: AdvertisingEvent) {
+        let handler = handler
+        client.loop.post { handler(event) }
+    }
+
+    private func ended() {
+        cancelTimer()
+        client.link?.connection.unexport(path)
+        let whenEnded = whenEnded
+        self.whenEnded = []
+        client.loop.post { for work in whenEnded { work() } }
+        handler = { _ in }
+        observation = nil
+    }
+}

@@ -1,0 +1,256 @@
+import DBus
+import Foundation
+import GATT
+import Reactor
+
+/// An application's inside: the machine, what it orders, and the objects that BlueZ sees.
+///
+/// On the client's loop, and unchecked because of that. The client keeps it until its observation ends, which is when the
+/// application was ended and BlueZ has heard of it.
+final class ApplicationCore: BlueZObserver, @unchecked Sendable {
+    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
+
+    /// The objects of one set of services on one connection.
+    private struct Exported {
+        let generation: ApplicationMachine.Generation
+        let link: UInt64
+        var paths: [ObjectPath] = []
+        var characteristics: [ServerAttributeID: CharacteristicRecord] = [:]
+        var descriptors: [DescriptorRecord] = []
+    }
+
+    /// BlueZ asks for all objects before it answers.
+    private static let registerTimeout = 20.0
+    private static let endTimeout = 5.0
+    private static let manager = "org.bluez.GattManager1"
+
+    let client: BlueZClient
+    private let adapter: ObjectKey
+    private(set) var delegate: (any ServerDelegate)?
+    private var stateChanged: @Sendable (RegistrationState) -> Void
+    private let root: ObjectPath
+    private var machine = ApplicationMachine()
+    private var state = RegistrationState.idle
+    private var timer: TimerID?
+    private var sets: [ApplicationMachine.Generation: [ServerService]] = [:]
+    private var lastGeneration: ApplicationMachine.Generation = 0
+    private var exported: Exported?
+    /// What BlueZ has given, or 0.
+    var handles: [ServerAttributeID: UInt16] = [:]
+    private var waiting: [(generation: ApplicationMachine.Generation, completion: Completion)] = []
+    private var whenEnded: [@Sendable () -> Void] = []
+    var observation: Observation?
+
+    init(
+        client: BlueZClient, adapter: ObjectKey, delegate: any ServerDelegate,
+        stateChanged: @escaping @Sendable (RegistrationState) -> Void
+    ) {
+        self.client = client
+        self.adapter = adapter
+        self.delegate = delegate
+        self.stateChanged = stateChanged
+        root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
+    }
+
+    var connection: Connection? { client.link?.connection }
+
+    /// Whether the daemon calls that has our objects. Anybody on the bus could.
+    func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
+
+    // MARK: Wishes
+
+    func update(_ services: [ServerService], completion: @escaping Completion) {
+        guard machine.state != .ended else { return client.loop.post { completion(.failure(.closedApplication)) } }
+        if services == sets[lastGeneration] ?? [], case .registered(lastGeneration) = machine.state {
+            return client.loop.post { completion(.success(())) }
+        }
+        lastGeneration += 1
+        sets[lastGeneration] = services
+        waiting.append((lastGeneration, completion))
+        perform(machine.wished(lastGeneration, isEmpty: services.isEmpty))
+    }
+
+    func end(completion: @escaping @Sendable () -> Void) {
+        guard machine.state != .ended else { return client.loop.post(completion) }
+        whenEnded.append(completion)
+        perform(machine.end())
+    }
+
+    func notify(_ id: ServerAttributeID, _ value: Data, completion: @escaping Completion) {
+        guard let record = exported?.characteristics[id] else {
+            return client.loop.post { completion(.failure(.nobodySubscribed)) }
+        }
+        record.notify(value, completion: completion)
+    }
+
+    func isSubscribed(_ id: ServerAttributeID) -> Bool { exported?.characteristics[id]?.isSubscribed ?? false }
+
+    // MARK: What happens
+
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {}
+    func batchEnded() {}
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterAdded(adapter), .adapterChanged(adapter, _):
+            guard let values = tree[adapter: adapter] else { return }
+            // Services stay registered while an adapter is off.
+            perform(machine.obstacleChanged(values.interfaces.contains(.gattManager) ? nil : .support))
+        case .adapterRemoved(adapter):
+            perform(machine.obstacleChanged(.adapter))
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved,
+            .attributeAdded, .attributeChanged, .attributeRemoved:
+            return
+        }
+    }
+
+    // MARK: Effects
+
+    private func perform(_ effects: [ApplicationMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .register(let generation, let request): register(generation, request)
+            case .unregister(let generation): unregister(generation)
+            case .unregisterLast(let generation, let request):
+                unregister(generation) { [weak self] error in
+                    guard let self else { return }
+                    perform(machine.replied(request, error: error))
+                }
+            case .forgetHandles: handles = [:]
+            case .startTimer(let seconds): startTimer(seconds)
+            case .cancelTimer: cancelTimer()
+            case .report(let state): report(state)
+            case .settled(let generation, let error): settle(generation, error)
+            case .ended: ended()
+            }
+        }
+    }
+
+    private func register(_ generation: ApplicationMachine.Generation, _ request: ApplicationMachine.RequestID) {
+        export(generation)
+        client.call(
+            adapter, interface: Self.manager, member: "RegisterApplication", timeout: Self.registerTimeout,
+            body: {
+                $0.objectPath(path(of: generation))
+                $0.dictionary(key: "s", value: "v") { _ in }
+            },
+            completion: { [weak self] result in
+                guard let self else { return }
+                let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
+                perform(machine.replied(request, error: error))
+            })
+    }
+
+    private func unregister(
+        _ generation: ApplicationMachine.Generation, completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }
+    ) {
+        withdraw()
+        client.call(
+            adapter, interface: Self.manager, member: "UnregisterApplication", timeout: Self.endTimeout,
+            body: { $0.objectPath(path(of: generation)) },
+            completion: { result in
+                if case .failure(let error) = result { completion(error) } else { completion(nil) }
+            })
+    }
+
+    private func startTimer(_ seconds: Double) {
+        cancelTimer()
+        timer = client.loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            timer = nil
+            perform(machine.timerFired())
+        }
+    }
+
+    private func cancelTimer() {
+        if let timer { client.loop.cancel(timer) }
+        timer = nil
+    }
+
+    private func report(_ new: RegistrationState) {
+        if case .waiting = new { withdraw() }
+        guard new != state else { return }
+        state = new
+        let stateChanged = stateChanged
+        client.loop.post { stateChanged(new) }
+    }
+
+    private func settle(_ generation: ApplicationMachine.Generation, _ error: BlueZError?) {
+        if error == nil { sets = sets.filter { $0.key >= generation } }
+        let settled = waiting.filter { $0.generation <= generation }
+        waiting.removeAll { $0.generation <= generation }
+        guard !settled.isEmpty else { return }
+        client.loop.post { for (_, completion) in settled { completion(error.map { .failure($0) } ?? .success(())) } }
+    }
+
+    private func ended() {
+        withdraw()
+        cancelTimer()
+        let whenEnded = whenEnded
+        self.whenEnded = []
+        client.loop.post { for work in whenEnded { work() } }
+        delegate = nil
+        stateChanged = { _ in }
+        sets = [:]
+        observation = nil
+    }
+
+    // MARK: Objects
+
+    private func path(of generation: ApplicationMachine.Generation) -> ObjectPath {
+        root.appending("set\(generation)")
+    }
+
+    /// In the order of the services, characteristics and descriptors, which becomes that of the handles.
+    private func export(_ generation: ApplicationMachine.Generation) {
+        guard let link = client.link else { return }
+        if let exported, exported.generation == generation, exported.link == link.number { return }
+        withdraw()
+        var exported = Exported(generation: generation, link: link.number)
+        let services = sets[generation] ?? []
+        let root = path(of: generation)
+        let paths = Dictionary(
+            services.enumerated().map { ($1.id, root.appending("service\($0)")) }, uniquingKeysWith: { first, _ in first })
+        var objects = [ExportedObject(root, isObjectManager: true)]
+        for (index, service) in services.enumerated() {
+            let servicePath = root.appending("service\(index)")
+            let record = ServiceRecord(service, includes: service.includes.compactMap { paths[$0] }, core: self)
+            objects.append(ExportedObject(servicePath, [ServerTables.service.bound(to: record)]))
+            for (index, characteristic) in service.characteristics.enumerated() {
+                let path = servicePath.appending("char\(index)")
+                let record = CharacteristicRecord(characteristic, path: path, parent: servicePath, core: self)
+                exported.characteristics[characteristic.id] = record
+                objects.append(ExportedObject(path, [ServerTables.characteristic.bound(to: record)]))
+                for (index, descriptor) in characteristic.descriptors.enumerated() {
+                    let record = DescriptorRecord(
+                        descriptor, path: path.appending("desc\(index)"), parent: path, core: self)
+                    exported.descriptors.append(record)
+                    objects.append(ExportedObject(record.path, [ServerTables.descriptor.bound(to: record)]))
+                }
+            }
+        }
+        for object in objects { link.connection.export(object) }
+        exported.paths = objects.map(\.path)
+        self.exported = exported
+    }
+
+    private func withdraw() {
+        guard let exported else { return }
+        self.exported = nil
+        if let link = client.link, link.number == exported.link {
+            for path in exported.paths { link.connection.unexport(path) }
+        }
+        for descriptor in exported.descriptors { descriptor.forget() }
+        for record in exported.characteristics.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) { record.close() }
+    }
+}
+
+extension BlueZClient {
+    /// Whether the call comes from the daemon whose objects we know.
+    func isFromDaemon(_ invocation: Invocation) -> Bool {
+        switch daemon.state {
+        case .loading(let owner, _), .waitingToLoad(let owner), .ready(let owner): invocation.sender == owner
+        case .idle, .connecting, .waitingForBus, .watching, .absent, .refused: false
+        }
+    }
+}

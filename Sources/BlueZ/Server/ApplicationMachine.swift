@@ -1,0 +1,211 @@
+/// Keeps an application registered with `bluetoothd`: over its restarts, over adapters that go and come, and over changes
+/// of the services, which BlueZ takes only as a new registration (it reads the objects once and ignores what is added).
+///
+/// Pure: calls go out as effects, their answers and time come in as events. Sets of services are known by their
+/// generations, in the order in which they were wished.
+package struct ApplicationMachine {
+    package typealias Generation = UInt32
+    package typealias RequestID = UInt32
+
+    package enum Effect: Hashable, Sendable {
+        /// Export this set and call `RegisterApplication`; answer with ``ApplicationMachine/replied(_:error:)``.
+        case register(Generation, RequestID)
+        /// Call `UnregisterApplication` for this set and withdraw it; the answer is not waited for. BlueZ works calls off
+        /// in their order, so a `register` behind it takes its place at once.
+        case unregister(Generation)
+        /// The same, as the last thing; answer with ``ApplicationMachine/replied(_:error:)``.
+        case unregisterLast(Generation, RequestID)
+        /// The handles that BlueZ has given are taken by somebody else: ask for new ones.
+        case forgetHandles
+        case startTimer(seconds: Double)
+        case cancelTimer
+        case report(RegistrationState)
+        /// All wishes up to this generation are met, or refused.
+        case settled(Generation, BlueZError?)
+        /// Nothing of it is left in BlueZ.
+        case ended
+    }
+
+    package enum State: Hashable, Sendable {
+        /// Nothing is wished.
+        case idle
+        case waiting
+        case registering(Generation, RequestID)
+        case registered(Generation)
+        /// A try has failed; the timer runs.
+        case backingOff
+        case refused
+        case ending(RequestID)
+        case ended
+    }
+
+    /// How often a set that was refused is tried: with these pauses half a minute.
+    static let mostAttempts = 8
+    private static let firstDelay = 0.5
+    private static let longestDelay = 8.0
+
+    package private(set) var state: State = .idle
+    private var obstacle: RegistrationState.Obstacle? = .adapter
+    /// The newest set that is wished; nil: none.
+    private var wanted: Generation?
+    private var newest: Generation = 0
+    /// The last set that BlueZ has taken: what is gone back to when the next one is refused.
+    private var good: Generation?
+    private var hasHandles = false
+    private var hasCleared = false
+    private var attempts = 0
+    private var lastRequest: RequestID = 0
+
+    package init() {}
+
+    // MARK: Wishes
+
+    /// From now on this set is wished, or, where it is empty, nothing.
+    package mutating func wished(_ generation: Generation, isEmpty: Bool) -> [Effect] {
+        wanted = isEmpty ? nil : generation
+        newest = generation
+        switch state {
+        case .idle, .refused, .waiting:
+            return startOver()
+        case .backingOff:
+            return [.cancelTimer] + startOver()
+        case .registered(let old):
+            return [.unregister(old)] + startOver()
+        case .registering:
+            // Its answer comes first: a registration cannot be called off.
+            return []
+        case .ending, .ended:
+            return [.settled(generation, .closedApplication)]
+        }
+    }
+
+    /// Nobody wants any of it any more.
+    package mutating func end() -> [Effect] {
+        let settled = Effect.settled(newest, .closedApplication)
+        switch state {
+        case .ending, .ended:
+            return []
+        case .idle, .waiting, .backingOff, .refused:
+            state = .ended
+            return [.cancelTimer, settled, .report(.idle), .ended]
+        case .registering(let generation, _), .registered(let generation):
+            lastRequest &+= 1
+            state = .ending(lastRequest)
+            return [settled, .report(.idle), .unregisterLast(generation, lastRequest)]
+        }
+    }
+
+    // MARK: What happens
+
+    /// What stands in the way changed; nil: `GattManager1` is there.
+    package mutating func obstacleChanged(_ new: RegistrationState.Obstacle?) -> [Effect] {
+        guard new != obstacle else { return [] }
+        obstacle = new
+        switch state {
+        case .idle, .ended:
+            return []
+        case .ending:
+            // What there was went with the daemon or the adapter.
+            guard new != nil else { return [] }
+            state = .ended
+            return [.ended]
+        case .waiting, .refused:
+            return startOver()
+        case .registering, .registered, .backingOff:
+            return [.cancelTimer] + startOver()
+        }
+    }
+
+    package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        switch state {
+        case .registering(let generation, request):
+            return error.map { refused(generation, $0) } ?? taken(generation)
+        case .ending(request):
+            state = .ended
+            return [.ended]
+        case .idle, .waiting, .registering, .registered, .backingOff, .refused, .ending, .ended:
+            return []
+        }
+    }
+
+    package mutating func timerFired() -> [Effect] {
+        guard case .backingOff = state, let wanted else { return [] }
+        return [register(wanted)]
+    }
+
+    // MARK: Deciding
+
+    private mutating func startOver() -> [Effect] {
+        attempts = 0
+        hasCleared = false
+        guard let wanted else {
+            state = .idle
+            good = nil
+            return [.report(.idle), .settled(newest, nil)]
+        }
+        if let obstacle {
+            state = .waiting
+            return [.report(.waiting(obstacle))]
+        }
+        return [.report(.registering), register(wanted)]
+    }
+
+    private mutating func register(_ generation: Generation) -> Effect {
+        lastRequest &+= 1
+        state = .registering(generation, lastRequest)
+        return .register(generation, lastRequest)
+    }
+
+    private mutating func taken(_ generation: Generation) -> [Effect] {
+        good = generation
+        hasHandles = true
+        attempts = 0
+        hasCleared = false
+        guard wanted == generation else { return [.unregister(generation)] + startOver() }
+        state = .registered(generation)
+        return [.report(.registered), .settled(generation, nil)]
+    }
+
+    private mutating func refused(_ generation: Generation, _ error: BlueZError) -> [Effect] {
+        // A newer wish: whether this one would have been taken in the end is of no interest.
+        guard wanted == generation else { return [.unregister(generation)] + startOver() }
+        attempts += 1
+        switch error.cause {
+        case .alreadyExists, .noReply:
+            // Left over from a call whose answer was lost: BlueZ may have it, or get it yet.
+            guard !hasCleared else { return pause(generation, error) }
+            hasCleared = true
+            return [.unregister(generation), register(generation)]
+        case .failed where hasHandles:
+            hasHandles = false
+            return [.forgetHandles, register(generation)]
+        case .failed where good != generation, .invalidArguments, .notSupported, .accessDenied, .notAuthorized,
+            .notPermitted:
+            return giveUp(generation, error)
+        default:
+            return pause(generation, error)
+        }
+    }
+
+    private mutating func pause(_ generation: Generation, _ error: BlueZError) -> [Effect] {
+        guard attempts < Self.mostAttempts else { return giveUp(generation, error) }
+        state = .backingOff
+        return [.startTimer(seconds: min(Self.firstDelay * Double(1 << (attempts - 1)), Self.longestDelay))]
+    }
+
+    private mutating func giveUp(_ generation: Generation, _ error: BlueZError) -> [Effect] {
+        guard let good, good != generation else {
+            state = .refused
+            return [.report(.refused(error)), .settled(newest, error)]
+        }
+        wanted = good
+        attempts = 0
+        hasCleared = false
+        return [.settled(newest, error), register(good)]
+    }
+}
+
+extension BlueZError {
+    static let closedApplication = BlueZError(
+        name: "org.bluez.Error.Canceled", message: "The application was ended by this process.")
+}

@@ -1,0 +1,70 @@
+package import Foundation
+import Reactor
+
+/// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on. They
+/// are registered again by themselves whenever daemon, bus or adapter come back.
+///
+/// Every method may be called on any thread; completions run on the client's loop, once, never inside the call. Releasing
+/// this ends it.
+package final class ServerApplication: Sendable {
+    private let core: ApplicationCore
+
+    fileprivate init(_ core: ApplicationCore) { self.core = core }
+
+    deinit { end() }
+
+    /// Offers these services in the place of those before, in one swap. Attributes that keep their identifier keep their
+    /// handle. All subscriptions end: to BlueZ all of it is new.
+    ///
+    /// - Parameter completion: Success when BlueZ has taken these or newer ones, which may be long: it waits for daemon and
+    ///   adapter. When BlueZ refuses them it fails with the reason, and the services that it had before come back.
+    package func update(
+        _ services: [ServerService], completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
+    ) {
+        core.client.loop.perform { [core] in core.update(services, completion: completion) }
+    }
+
+    /// Sends a value to all who have subscribed to the characteristic. Each value is sent, also one that equals the last.
+    ///
+    /// - Parameter completion: Success when it was handed over, as fast as socket or bus take it; where the characteristic
+    ///   only indicates, when a central has confirmed it, and then one value goes after the other. It fails with
+    ///   `notConnected` when nobody has subscribed or all have left, with `noReply` after 30 seconds without confirmation,
+    ///   with `invalidArguments` for more than 512 bytes.
+    package func notify(
+        _ characteristic: ServerAttributeID, _ value: Data,
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        core.client.loop.perform { [core] in core.notify(characteristic, value, completion: completion) }
+    }
+
+    /// Whether anybody listens to the characteristic. On the loop only.
+    package func isSubscribed(_ characteristic: ServerAttributeID) -> Bool {
+        core.client.requireLoop()
+        return core.isSubscribed(characteristic)
+    }
+
+    /// Takes everything back. What waits fails; the delegate is let go of. A second call does nothing.
+    ///
+    /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds.
+    package func end(completion: @escaping @Sendable () -> Void = {}) {
+        core.client.loop.perform { [core] in core.end(completion: completion) }
+    }
+}
+
+extension BlueZClient {
+    /// Begins to offer services on an adapter, none at first. Any thread.
+    ///
+    /// The adapter need not be there. While it is off the services stay registered.
+    /// - Parameters:
+    ///   - delegate: Is held until the application was ended.
+    ///   - stateChanged: Told on the loop at each change, never inside a call.
+    package func serve(
+        on adapter: ObjectKey, delegate: any ServerDelegate,
+        stateChanged: @escaping @Sendable (RegistrationState) -> Void = { _ in }
+    ) -> ServerApplication {
+        let core = ApplicationCore(client: self, adapter: adapter, delegate: delegate, stateChanged: stateChanged)
+        let observation = observe(core)
+        loop.perform { core.observation = observation }
+        return ServerApplication(core)
+    }
+}

@@ -1,0 +1,95 @@
+package import Foundation
+package import GATT
+
+/// Names an attribute of an application of ours. Whoever builds the application chooses the numbers; each is used once in
+/// it. An attribute that keeps its number over a change of the services keeps its handle, too.
+package struct ServerAttributeID: Hashable, Sendable {
+    package let rawValue: UInt64
+    package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// A service that this process offers, in the words of BlueZ (`doc/gatt-api.txt`, "Service hierarchy").
+package struct ServerService: Hashable, Sendable {
+    package var id: ServerAttributeID
+    package var uuid: CBUUID
+    package var isPrimary: Bool
+    /// Services of the same application.
+    package var includes: [ServerAttributeID]
+    /// In the order of their handles.
+    package var characteristics: [ServerCharacteristic]
+
+    package init(
+        id: ServerAttributeID, uuid: CBUUID, isPrimary: Bool = true, includes: [ServerAttributeID] = [],
+        characteristics: [ServerCharacteristic] = []
+    ) {
+        self.id = id
+        self.uuid = uuid
+        self.isPrimary = isPrimary
+        self.includes = includes
+        self.characteristics = characteristics
+    }
+}
+
+package struct ServerCharacteristic: Hashable, Sendable {
+    package var id: ServerAttributeID
+    package var uuid: CBUUID
+    package var flags: GattFlags
+    /// In the order of their handles. BlueZ adds 0x2902 and 0x2900 by itself, as the flags ask for them.
+    package var descriptors: [ServerDescriptor]
+    /// Whether BlueZ shall fetch a socket for notifications (`AcquireNotify`) in the place of hearing values as signals: it
+    /// is faster and exerts back-pressure, and tells the first subscriber. Up to 5.68 one socket serves all subscribers.
+    package var givesNotifySocket: Bool
+    /// Whether BlueZ shall fetch a socket for writes without response (`AcquireWrite`). Values then come without telling
+    /// whose they are, but for the first.
+    package var givesWriteSocket: Bool
+
+    package init(
+        id: ServerAttributeID, uuid: CBUUID, flags: GattFlags, descriptors: [ServerDescriptor] = [],
+        givesNotifySocket: Bool = false, givesWriteSocket: Bool = false
+    ) {
+        self.id = id
+        self.uuid = uuid
+        self.flags = flags
+        self.descriptors = descriptors
+        self.givesNotifySocket = givesNotifySocket
+        self.givesWriteSocket = givesWriteSocket
+    }
+}
+
+package struct ServerDescriptor: Hashable, Sendable {
+    package var id: ServerAttributeID
+    package var uuid: CBUUID
+    package var flags: GattFlags
+    /// Where it is not nil, reads are answered with it here, and the delegate is not asked.
+    package var value: Data?
+
+    package init(id: ServerAttributeID, uuid: CBUUID, flags: GattFlags, value: Data? = nil) {
+        self.id = id
+        self.uuid = uuid
+        self.flags = flags
+        self.value = value
+    }
+
+    /// 0x2901, a text for people (Core Specification, Vol 3, Part G, 3.3.3.2).
+    package static func userDescription(_ text: String, id: ServerAttributeID) -> ServerDescriptor {
+        ServerDescriptor(id: id, uuid: CBUUID(string: "2901"), flags: .read, value: Data(text.utf8))
+    }
+
+    /// 0x2904, how the value is to be read (Core Specification, Vol 3, Part G, 3.3.3.5).
+    ///
+    /// - Parameters:
+    ///   - format: The number of a type, such as 0x04 for an unsigned byte.
+    ///   - exponent: The value is multiplied with ten to this power.
+    ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent.
+    ///   - namespace: 1 for the Bluetooth SIG, who then has given `description` its meaning.
+    package static func presentationFormat(
+        _ format: UInt8, exponent: Int8 = 0, unit: UInt16, namespace: UInt8 = 1, description: UInt16 = 0,
+        id: ServerAttributeID
+    ) -> ServerDescriptor {
+        let bytes = [
+            format, UInt8(bitPattern: exponent), UInt8(truncatingIfNeeded: unit), UInt8(truncatingIfNeeded: unit >> 8),
+            namespace, UInt8(truncatingIfNeeded: description), UInt8(truncatingIfNeeded: description >> 8),
+        ]
+        return ServerDescriptor(id: id, uuid: CBUUID(string: "2904"), flags: .read, value: Data(bytes))
+    }
+}

@@ -1,0 +1,143 @@
+package import Foundation
+import Futures
+package import GATT
+import Reactor
+
+/// The central that a request came from, as far as BlueZ tells.
+package struct ServerPeer: Hashable, Sendable {
+    /// The central's object in the tree.
+    package var device: ObjectKey?
+    package var address: BluetoothAddress?
+    /// The MTU of its link, in bytes.
+    package var mtu: Int?
+    package var link: Link?
+
+    package enum Link: String, Hashable, Sendable, CaseIterable {
+        case lowEnergy = "LE"
+        case classic = "BR/EDR"
+    }
+
+    package init(
+        device: ObjectKey? = nil, address: BluetoothAddress? = nil, mtu: Int? = nil, link: Link? = nil
+    ) {
+        self.device = device
+        self.address = address
+        self.mtu = mtu
+        self.link = link
+    }
+}
+
+/// A central reads a characteristic or a descriptor. A long read is one request, however many packets it takes.
+package struct ServerReadRequest: Hashable, Sendable {
+    package let attribute: ServerAttributeID
+    package let peer: ServerPeer
+    /// From which byte on the central reads: other than 0 only where it did not read the beginning before. What is answered
+    /// is the whole value nevertheless.
+    package let offset: Int
+
+    package init(attribute: ServerAttributeID, peer: ServerPeer, offset: Int = 0) {
+        self.attribute = attribute
+        self.peer = peer
+        self.offset = offset
+    }
+}
+
+/// A central writes a characteristic or a descriptor.
+package struct ServerWriteRequest: Hashable, Sendable {
+    package let attribute: ServerAttributeID
+    package let peer: ServerPeer
+    /// Where in the value the bytes belong: other than 0 only where the central wrote an end of it without its beginning.
+    package let offset: Int
+    package let value: Data
+    /// Whether the central waits for an answer. Without that an answer is allowed, and goes nowhere.
+    package let expectsAnswer: Bool
+
+    package init(
+        attribute: ServerAttributeID, peer: ServerPeer, offset: Int = 0, value: Data, expectsAnswer: Bool = true
+    ) {
+        self.attribute = attribute
+        self.peer = peer
+        self.offset = offset
+        self.value = value
+        self.expectsAnswer = expectsAnswer
+    }
+}
+
+/// The way back to a central: used once, at any time and on any thread.
+///
+/// A request that is not answered within ``limit`` seconds, or whose answer is released, is refused with
+/// `.unlikelyError`, so that no central waits for ever. Answers after that do nothing.
+package final class ServerAnswer<Value: Sendable>: Sendable {
+    private let settle: Locked<(@Sendable (Result<Value, CBATTError>) -> Void)?>
+    private let loop: any EventLoop
+    private let timer = Locked<TimerID?>(nil)
+
+    /// On the loop.
+    init(
+        loop: any EventLoop, limit: Double = 25, settle: @escaping @Sendable (Result<Value, CBATTError>) -> Void
+    ) {
+        self.loop = loop
+        self.settle = Locked(settle)
+        let id = loop.schedule(after: limit) { [weak self] in self?.refuse(.unlikelyError) }
+        timer.withLock { $0 = id }
+    }
+
+    deinit { refuse(.unlikelyError) }
+
+    /// - Returns: Whether this was the answer; `false` where there was one before.
+    @discardableResult
+    package func succeed(_ value: Value) -> Bool { answer(.success(value)) }
+
+    /// - Parameter code: What the central is told. BlueZ can express 0x80 to 0x9F, `readNotPermitted` for reads,
+    ///   `writeNotPermitted` for writes, `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`,
+    ///   `invalidAttributeValueLength` and 0xFE; everything else reaches the central as `unlikelyError`.
+    @discardableResult
+    package func refuse(_ code: CBATTError.Code) -> Bool { answer(.failure(CBATTError(code))) }
+
+    private func answer(_ result: Result<Value, CBATTError>) -> Bool {
+        let settle = settle.withLock { settle in
+            defer { settle = nil }
+            return settle
+        }
+        guard let settle else { return false }
+        if let id = timer.withLock({ $0 }) { loop.cancel(id) }
+        loop.perform { settle(result) }
+        return true
+    }
+}
+
+extension ServerAnswer<Void> {
+    @discardableResult
+    package func succeed() -> Bool { succeed(()) }
+}
+
+/// Who answers for an application's attributes. Everything is called on the client's loop.
+package protocol ServerDelegate: AnyObject, Sendable {
+    /// A central reads. The answer is the whole value, at most 512 bytes; what of it is sent is decided here.
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>)
+
+    /// A central writes; parts of a long value have been put together.
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>)
+
+    /// A central begins a long write to an attribute with the flag `authorize`: nothing is written yet.
+    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>)
+
+    /// Somebody listens to the characteristic from now on. BlueZ does not tell of a second one, and names the central only
+    /// where it fetches a socket.
+    func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?)
+
+    /// Nobody listens any more: the last one has unsubscribed or lost its link, or the registration was lost.
+    func unsubscribed(from characteristic: ServerAttributeID)
+
+    /// A central has confirmed an indication.
+    func confirmed(_ characteristic: ServerAttributeID)
+}
+
+extension ServerDelegate {
+    package func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+        answer.succeed()
+    }
+    package func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {}
+    package func unsubscribed(from characteristic: ServerAttributeID) {}
+    package func confirmed(_ characteristic: ServerAttributeID) {}
+}
