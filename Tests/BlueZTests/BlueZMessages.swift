@@ -87,7 +87,7 @@ enum BlueZMessages {
     ) -> Message {
         .signal(path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") { writer in
             writer.string(interface)
-            write(properties, &writer)
+            write(properties: properties, &writer)
             writer.strings(invalidated)
         }
     }
@@ -127,13 +127,13 @@ enum BlueZMessages {
             for (name, properties) in interfaces {
                 dictionary.entry { entry in
                     entry.string(name)
-                    write(properties, &entry)
+                    write(properties: properties, &entry)
                 }
             }
         }
     }
 
-    private static func write(_ properties: TestProperties, _ writer: inout MessageWriter) {
+    static func write(properties: TestProperties, _ writer: inout MessageWriter) {
         writer.dictionary(key: "s", value: "v") { dictionary in
             for (name, value) in properties {
                 dictionary.entry { entry in

@@ -32,7 +32,9 @@ enum AdvertisementTable {
                 get: { core, writer in
                     writer.dictionary(key: "s", value: "v") { dictionary in
                         let sorted = core.data.serviceData.sorted { $0.key.busText < $1.key.busText }
-                        for (uuid, bytes) in sorted { dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) } }
+                        for (uuid, bytes) in sorted {
+                            dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) }
+                        }
                     }
                 }),
             .init(
@@ -57,16 +59,19 @@ enum AdvertisementTable {
                 "Includes", "as", exists: { !$0.data.includes.isEmpty },
                 get: { $1.strings($0.data.includes.map(\.rawValue).sorted()) }),
             .init("LocalName", "s", exists: { $0.data.localName != nil }, get: { $1.string($0.data.localName ?? "") }),
-            .init("Appearance", "q", exists: { $0.data.appearance != nil }, get: { $1.uint16($0.data.appearance ?? 0) }),
+            .init(
+                "Appearance", "q", exists: { $0.data.appearance != nil }, get: { $1.uint16($0.data.appearance ?? 0) }),
             .init("Duration", "q", exists: { $0.data.duration != nil }, get: { $1.uint16($0.data.duration ?? 0) }),
             .init("Timeout", "q", exists: { $0.data.timeout != nil }, get: { $1.uint16($0.data.timeout ?? 0) }),
             .init(
                 "SecondaryChannel", "s", exists: { $0.data.secondaryChannel != nil },
                 get: { $1.string($0.data.secondaryChannel?.rawValue ?? "") }),
             .init(
-                "MinInterval", "u", exists: { $0.data.minInterval != nil }, get: { $1.uint32($0.data.minInterval ?? 0) }),
+                "MinInterval", "u", exists: { $0.data.minInterval != nil }, get: { $1.uint32($0.data.minInterval ?? 0) }
+            ),
             .init(
-                "MaxInterval", "u", exists: { $0.data.maxInterval != nil }, get: { $1.uint32($0.data.maxInterval ?? 0) }),
+                "MaxInterval", "u", exists: { $0.data.maxInterval != nil }, get: { $1.uint32($0.data.maxInterval ?? 0) }
+            ),
             .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
         ])
 }

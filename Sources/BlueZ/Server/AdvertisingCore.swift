@@ -51,8 +51,8 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     // MARK: What happens
 
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
-        // Before the first word of an adapter there is something to say, too.
-        if availability != .ready, state == .idle, machine.state == .waiting { report(.waiting(.adapter)) }
+        // Where there is no such adapter, nothing else would say so.
+        if state == .idle, machine.state == .waiting { report(.waiting(.adapter)) }
     }
 
     func batchEnded() {}

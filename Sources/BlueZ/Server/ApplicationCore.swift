@@ -209,8 +209,8 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         var exported = Exported(generation: generation, link: link.number)
         let services = sets[generation] ?? []
         let root = path(of: generation)
-        let paths = Dictionary(
-            services.enumerated().map { ($1.id, root.appending("service\($0)")) }, uniquingKeysWith: { first, _ in first })
+        let places = services.enumerated().map { ($1.id, root.appending("service\($0)")) }
+        let paths = Dictionary(places, uniquingKeysWith: { first, _ in first })
         var objects = [ExportedObject(root, isObjectManager: true)]
         for (index, service) in services.enumerated() {
             let servicePath = root.appending("service\(index)")

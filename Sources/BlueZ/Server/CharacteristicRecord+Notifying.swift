@@ -176,7 +176,9 @@ extension CharacteristicRecord {
         notifySockets = []
         writeSockets = []
         failUnsent(.nobodySubscribed)
-        if wasSubscribed { core.delegate?.unsubscribed(from: id) }
+        guard wasSubscribed, let delegate = core.delegate else { return }
+        // Not inside what the machine has ordered: the delegate may have new wishes.
+        core.client.loop.post { [id] in delegate.unsubscribed(from: id) }
     }
 }
 

@@ -1,0 +1,107 @@
+import XCTest
+
+@testable import BlueZ
+
+final class AdvertisingMachineTests: XCTestCase {
+    private typealias Machine = AdvertisingMachine
+
+    private let failed = BlueZError(name: "org.bluez.Error.Failed", message: "Failed to register advertisement")
+    private let tooMany = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached")
+    private let tooLong = BlueZError(name: "org.bluez.Error.InvalidLength", message: "Advertising data too long")
+    private let exists = BlueZError(name: "org.bluez.Error.AlreadyExists")
+
+    private func registeredMachine(isLimited: Bool = false) -> Machine {
+        var machine = Machine(isLimited: isLimited)
+        _ = machine.obstacleChanged(nil)
+        _ = machine.replied(1, error: nil)
+        XCTAssertEqual(machine.state, .registered)
+        return machine
+    }
+
+    func testItWaitsForAdapterAndPower() {
+        var machine = Machine(isLimited: false)
+        XCTAssertEqual(machine.obstacleChanged(.power), [.report(.waiting(.power))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1)])
+        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered)])
+    }
+
+    func testAnAdapterThatWasOffGetsItAnew() {
+        var machine = registeredMachine()
+        XCTAssertEqual(machine.obstacleChanged(.power), [.unregister, .report(.waiting(.power))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
+    }
+
+    func testADaemonThatRestartsGetsItAnew() {
+        var machine = registeredMachine()
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(2)])
+        XCTAssertEqual(machine.replied(1, error: failed), [])
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered)])
+    }
+
+    func testWhatIsRefusedTheFirstTimeIsNotTriedAgain() {
+        for error in [failed, tooMany, tooLong] {
+            var machine = Machine(isLimited: false)
+            _ = machine.obstacleChanged(nil)
+            XCTAssertEqual(machine.replied(1, error: error), [.report(.refused(error))])
+            XCTAssertEqual(machine.contentChanged(isLimited: false), [.report(.registering), .register(2)])
+        }
+    }
+
+    func testWhatWasTakenOnceIsTriedAgain() {
+        var machine = registeredMachine()
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.replied(2, error: tooMany), [.startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.timerFired(), [.register(3)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .startTimer(seconds: 60)])
+        XCTAssertEqual(machine.timerFired(), [])
+    }
+
+    func testTriesEnd() {
+        var machine = registeredMachine()
+        for _ in 1..<Machine.mostAttempts {
+            _ = machine.released()
+            _ = machine.timerFired()
+        }
+        let last = machine.released()
+        XCTAssertEqual(machine.state, .refused)
+        XCTAssertEqual(last.count, 2)
+    }
+
+    func testAReleaseIsTheEndOnlyWhereATimeOutWasAskedFor() {
+        var machine = registeredMachine(isLimited: true)
+        XCTAssertEqual(machine.released(), [.report(.idle), .timedOut, .ended])
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [])
+
+        machine = registeredMachine()
+        XCTAssertEqual(machine.released(), [.report(.registering), .startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.timerFired(), [.register(2)])
+    }
+
+    func testANewContentTakesTheOldOnesPlace() {
+        var machine = registeredMachine()
+        XCTAssertEqual(
+            machine.contentChanged(isLimited: false), [.unregister, .report(.registering), .register(2)])
+        XCTAssertEqual(machine.contentChanged(isLimited: false), [], "BlueZ may have read the old one")
+        XCTAssertEqual(machine.replied(2, error: nil), [.unregister, .report(.registering), .register(3)])
+    }
+
+    func testLeftoversAreUnregisteredFirst() {
+        var machine = Machine(isLimited: false)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.replied(1, error: exists), [.unregister, .register(2)])
+    }
+
+    func testTheEndUnregisters() {
+        var machine = registeredMachine()
+        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(2)])
+        XCTAssertEqual(machine.released(), [])
+        XCTAssertEqual(machine.obstacleChanged(.power), [])
+        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
+
+        machine = registeredMachine()
+        _ = machine.end()
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.ended])
+    }
+}

@@ -1,0 +1,129 @@
+import XCTest
+
+@testable import BlueZ
+
+final class ApplicationMachineTests: XCTestCase {
+    private typealias Machine = ApplicationMachine
+
+    private let failed = BlueZError(name: "org.bluez.Error.Failed", message: "Failed to create entry in database")
+    private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply")
+    private let exists = BlueZError(name: "org.bluez.Error.AlreadyExists", message: "Already Exists")
+    private let busy = BlueZError(name: "org.bluez.Error.InProgress")
+
+    private func registeredMachine() -> Machine {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        _ = machine.replied(1, error: nil)
+        XCTAssertEqual(machine.state, .registered(1))
+        return machine
+    }
+
+    func testAWishWaitsForTheAdapter() {
+        var machine = Machine()
+        XCTAssertEqual(machine.wished(1, isEmpty: false), [.report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(.support), [.report(.waiting(.support))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 1)])
+        XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.obstacleChanged(nil), [])
+    }
+
+    func testANewSetTakesTheOldOnesPlaceInOneSwap() {
+        var machine = registeredMachine()
+        XCTAssertEqual(
+            machine.wished(2, isEmpty: false), [.unregister(1), .report(.registering), .register(2, 2)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(2, nil)])
+    }
+
+    func testWishesDuringARegistrationBecomeOneSwapBehindIt() {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        XCTAssertEqual(machine.wished(2, isEmpty: false), [])
+        XCTAssertEqual(machine.wished(3, isEmpty: false), [])
+        XCTAssertEqual(
+            machine.replied(1, error: nil), [.unregister(1), .report(.registering), .register(3, 2)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(3, nil)])
+    }
+
+    func testAnEmptySetIsOnlyUnregistered() {
+        var machine = registeredMachine()
+        XCTAssertEqual(machine.wished(2, isEmpty: true), [.unregister(1), .report(.idle), .settled(2, nil)])
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [])
+        XCTAssertEqual(machine.obstacleChanged(nil), [])
+        XCTAssertEqual(machine.state, .idle)
+    }
+
+    func testItIsRegisteredAgainWhenTheDaemonComesBack() {
+        var machine = registeredMachine()
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.cancelTimer, .report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 2)])
+        XCTAssertEqual(machine.replied(1, error: nil), [], "an answer of the daemon that has gone")
+        XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(1, nil)])
+    }
+
+    func testARefusedFirstSetIsReportedAtOnce() {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        XCTAssertEqual(machine.replied(1, error: failed), [.report(.refused(failed)), .settled(1, failed)])
+        XCTAssertEqual(machine.wished(2, isEmpty: false), [.report(.registering), .register(2, 2)])
+    }
+
+    func testARefusedSetGivesWayToTheLastThatWasTaken() {
+        var machine = registeredMachine()
+        _ = machine.wished(2, isEmpty: false)
+        XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(2, 3)], "handles may be taken")
+        XCTAssertEqual(machine.replied(3, error: failed), [.settled(2, failed), .register(1, 4)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
+    }
+
+    func testLeftoversOfALostAnswerAreUnregisteredFirst() {
+        for error in [noReply, exists] {
+            var machine = Machine()
+            _ = machine.obstacleChanged(nil)
+            _ = machine.wished(1, isEmpty: false)
+            XCTAssertEqual(machine.replied(1, error: error), [.unregister(1), .register(1, 2)])
+            XCTAssertEqual(machine.replied(2, error: error), [.startTimer(seconds: 1)])
+            XCTAssertEqual(machine.timerFired(), [.register(1, 3)])
+        }
+    }
+
+    func testTriesBecomeRarerAndEnd() {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        var pauses: [Double] = []
+        for request in 1...UInt32(Machine.mostAttempts) {
+            guard case .startTimer(let seconds)? = machine.replied(request, error: busy).first else { break }
+            pauses.append(seconds)
+            XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
+        }
+        XCTAssertEqual(pauses, [0.5, 1, 2, 4, 8, 8, 8])
+        XCTAssertEqual(machine.state, .refused)
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 9)])
+    }
+
+    func testTheEndUnregistersAndWaitsForTheAnswer() {
+        var machine = registeredMachine()
+        XCTAssertEqual(
+            machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
+        XCTAssertEqual(machine.wished(2, isEmpty: false), [.settled(2, .closedApplication)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
+        XCTAssertEqual(machine.end(), [])
+    }
+
+    func testTheEndDoesNotWaitForADaemonThatGoes() {
+        var machine = registeredMachine()
+        _ = machine.end()
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.ended])
+        XCTAssertEqual(machine.replied(2, error: nil), [])
+    }
+
+    func testTheEndWhileWaitingIsImmediate() {
+        var machine = Machine()
+        _ = machine.wished(1, isEmpty: false)
+        XCTAssertEqual(machine.end(), [.cancelTimer, .settled(1, .closedApplication), .report(.idle), .ended])
+    }
+}

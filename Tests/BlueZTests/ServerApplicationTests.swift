@@ -1,0 +1,292 @@
+import DBus
+import Foundation
+import Futures
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+final class ServerApplicationTests: XCTestCase {
+    private let heartRate = ServerService(
+        id: ServerAttributeID(1), uuid: CBUUID(string: "180D"),
+        characteristics: [
+            ServerCharacteristic(
+                id: ServerAttributeID(2), uuid: CBUUID(string: "2A37"), flags: [.read, .write, .notify],
+                descriptors: [
+                    .userDescription("Pulse", id: ServerAttributeID(3)),
+                    .presentationFormat(0x04, unit: 0x27AF, id: ServerAttributeID(4)),
+                ]),
+            ServerCharacteristic(id: ServerAttributeID(5), uuid: CBUUID(string: "2A38"), flags: .indicate),
+        ])
+    private let battery = ServerService(
+        id: ServerAttributeID(11), uuid: CBUUID(string: "180F"), isPrimary: false, includes: [ServerAttributeID(1)],
+        characteristics: [
+            ServerCharacteristic(
+                id: ServerAttributeID(12), uuid: CBUUID(string: "2A19"), flags: [.writeWithoutResponse, .notify],
+                givesNotifySocket: true, givesWriteSocket: true)
+        ])
+
+    private func registered(_ services: [ServerService]) -> ServerScene {
+        let scene = ServerScene()
+        scene.serve(services)
+        scene.accept()
+        XCTAssertEqual(scene.states.withLock { $0.last }, .registered)
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok"])
+        return scene
+    }
+
+    // MARK: Registering
+
+    func testTheTreeIsWhatBlueZReads() {
+        let scene = registered([heartRate, battery])
+        let root = scene.root?.rawValue ?? ""
+        XCTAssertEqual(
+            scene.objects["/service0"]?["org.bluez.GattService1"],
+            ["UUID": "0000180d-0000-1000-8000-00805f9b34fb", "Primary": "true", "Handle": "0"])
+        XCTAssertEqual(scene.objects["/service1"]?["org.bluez.GattService1"]?["Includes"], "ao")
+        XCTAssertEqual(
+            scene.objects["/service0/char0"]?["org.bluez.GattCharacteristic1"],
+            [
+                "UUID": "00002a37-0000-1000-8000-00805f9b34fb", "Service": root + "/service0",
+                "Flags": "read,write,notify", "Handle": "0", "Notifying": "false",
+            ])
+        XCTAssertEqual(
+            scene.objects["/service0/char0/desc0"]?["org.bluez.GattDescriptor1"],
+            [
+                "UUID": "00002901-0000-1000-8000-00805f9b34fb", "Characteristic": root + "/service0/char0",
+                "Flags": "read", "Handle": "0",
+            ])
+        let level = scene.objects["/service1/char0"]?["org.bluez.GattCharacteristic1"]
+        XCTAssertEqual(level?["NotifyAcquired"], "false")
+        XCTAssertEqual(level?["WriteAcquired"], "false")
+        XCTAssertEqual(scene.read("/service0/char0/desc0"), "\([UInt8]("Pulse".utf8))")
+        XCTAssertEqual(scene.read("/service0/char0/desc1"), "[4, 0, 175, 39, 1, 0, 0]")
+        XCTAssertEqual(scene.read("/service0/char0/desc0", offset: 3), "\([UInt8]("se".utf8))")
+    }
+
+    func testAChangeIsOneSwapAndKeepsHandles() {
+        let scene = registered([heartRate])
+        let old = scene.root
+        scene.call(scene.path("/service0/char0"), "org.freedesktop.DBus.Properties", "Set") { writer in
+            writer.string("org.bluez.GattCharacteristic1")
+            writer.string("Handle")
+            writer.variant("q") { $0.uint16(42) }
+        }
+        scene.daemon.forgetCalls()
+        scene.update([battery, heartRate])
+        XCTAssertEqual(scene.daemon.calls, ["UnregisterApplication", "RegisterApplication"])
+        scene.accept()
+        XCTAssertNotEqual(scene.root, old)
+        XCTAssertEqual(scene.objects["/service1/char0"]?["org.bluez.GattCharacteristic1"]?["Handle"], "42")
+        XCTAssertEqual(scene.objects["/service0/char0"]?["org.bluez.GattCharacteristic1"]?["Handle"], "0")
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "ok"])
+
+        scene.update([battery, heartRate])
+        XCTAssertEqual(scene.daemon.count("RegisterApplication"), 1, "nothing has changed")
+        scene.update([])
+        XCTAssertEqual(scene.daemon.count("UnregisterApplication"), 2)
+        XCTAssertEqual(scene.states.withLock { $0.last }, .idle)
+    }
+
+    func testARefusedChangeBringsBackWhatWasThere() {
+        let scene = registered([heartRate])
+        scene.update([heartRate, battery])
+        let error = DBusError(name: "org.bluez.Error.Failed", message: "Failed to create entry in database")
+        scene.daemon.answerLate("RegisterApplication", error: error)
+        scene.daemon.answerLate("RegisterApplication", error: error)
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "failed"])
+        scene.accept()
+        XCTAssertNil(scene.objects["/service1"])
+        XCTAssertEqual(scene.states.withLock { $0.last }, .registered)
+    }
+
+    func testItComesBackWithTheDaemonAndSubscribersAreToldOfTheGap() {
+        let scene = registered([heartRate])
+        scene.tell("/service0/char0", "StartNotify")
+        XCTAssertEqual(scene.delegate.log, ["+2"])
+        scene.daemon.vanish()
+        XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
+        XCTAssertEqual(scene.states.withLock { $0.last }, .waiting(.adapter))
+        scene.daemon.appear()
+        scene.accept()
+        XCTAssertEqual(scene.states.withLock { $0.last }, .registered)
+        XCTAssertEqual(scene.read("/service0/char0"), "[1, 2, 3]")
+    }
+
+    func testItComesBackAfterTheBus() {
+        let scene = registered([heartRate])
+        scene.daemon.bus.close()
+        scene.daemon.loop.run()
+        scene.daemon.vanish()
+        scene.daemon.bus.reopen()
+        scene.daemon.loop.run()
+        scene.daemon.appear()
+        scene.daemon.loop.advance(by: 10)
+        scene.accept()
+        XCTAssertEqual(scene.read("/service0/char0"), "[1, 2, 3]")
+    }
+
+    func testReleasingItUnregistersAndLeavesTheBus() {
+        let scene = registered([heartRate])
+        scene.release()
+        XCTAssertEqual(scene.daemon.count("UnregisterApplication"), 1)
+        XCTAssertEqual(scene.read("/service0/char0").prefix(14), "ServiceUnknown")
+    }
+
+    func testNobodyButTheDaemonMayCall() {
+        let scene = registered([heartRate])
+        let stranger = Connection.open(.custom(scene.daemon.bus.address), loop: scene.daemon.loop)
+        scene.daemon.loop.run()
+        XCTAssertEqual(scene.read("/service0/char0", from: stranger).prefix(12), "AccessDenied")
+        XCTAssertEqual(scene.delegate.log, [])
+    }
+
+    // MARK: Reading
+
+    func testALongReadIsOneRequestAndOneValue() {
+        let scene = registered([heartRate])
+        let value = Data((0..<50).map { UInt8($0) })
+        scene.delegate.state.withLock { $0.value = value }
+        XCTAssertEqual(scene.read("/service0/char0"), "\([UInt8](value))")
+        scene.delegate.state.withLock { $0.value = Data([9]) }
+        XCTAssertEqual(scene.read("/service0/char0", offset: 22), "\([UInt8](value[22...]))")
+        XCTAssertEqual(scene.read("/service0/char0", offset: 44), "\([UInt8](value[44...]))")
+        XCTAssertEqual(scene.delegate.log, ["read 2"])
+        let request = scene.delegate.state.withLock { $0.reads[0] }
+        XCTAssertEqual(request.peer.mtu, 23)
+        XCTAssertEqual(request.peer.link, .lowEnergy)
+        XCTAssertEqual(request.peer.address?.description, "C0:26:DF:12:34:56")
+        XCTAssertEqual(scene.read("/service0/char0", offset: 5).prefix(13), "InvalidOffset")
+    }
+
+    func testRefusalsReachBlueZByTheNamesThatItReads() {
+        let table: [(CBATTError.Code, Bool, String)] = [
+            (.readNotPermitted, true, "NotPermitted"), (.writeNotPermitted, false, "NotPermitted"),
+            (.readNotPermitted, false, "UnlikelyError"), (.requestNotSupported, true, "NotSupported"),
+            (.invalidOffset, true, "InvalidOffset"), (.insufficientAuthorization, true, "NotAuthorized"),
+            (.invalidAttributeValueLength, false, "InvalidValueLength"), (.unlikelyError, true, "UnlikelyError"),
+            (.insufficientEncryption, true, "UnlikelyError"),
+        ]
+        for (code, isRead, name) in table {
+            XCTAssertEqual(DBusError.refusal(code, ofRead: isRead).name, "org.bluez.Error." + name, "\(code)")
+        }
+        for number in 0x80...0x9F {
+            let error = DBusError.refusal(CBATTError.Code(rawValue: number) ?? .success, ofRead: false)
+            XCTAssertEqual(error.name, "org.bluez.Error.Failed")
+            XCTAssertEqual(error.message, "0x" + String(number, radix: 16))
+        }
+    }
+
+    // MARK: Writing
+
+    func testAWriteCarriesWhatBlueZTells() {
+        let scene = registered([heartRate])
+        XCTAssertEqual(scene.write("/service0/char0", [7, 8]), "ok")
+        scene.delegate.state.withLock { $0.refusal = CBATTError.Code(rawValue: 0x81) }
+        XCTAssertEqual(scene.write("/service0/char0", [9]), "Failed 0x81")
+        XCTAssertEqual(
+            scene.write("/service0/char0", [UInt8](repeating: 0, count: 513)).prefix(18), "InvalidValueLength")
+        let writes = scene.delegate.state.withLock { $0.writes }
+        XCTAssertEqual(writes.map { [UInt8]($0.value) }, [[7, 8], [9]])
+        XCTAssertTrue(writes[0].expectsAnswer)
+    }
+
+    func testPartsAreGivenOnceWhenNoMoreComes() {
+        let scene = registered([heartRate])
+        XCTAssertEqual(scene.write("/service0/char0", [UInt8](repeating: 1, count: 18)), "ok")
+        XCTAssertEqual(
+            scene.write("/service0/char0", [UInt8](repeating: 2, count: 18), options: [("offset", .uint16(18))]), "ok")
+        XCTAssertEqual(scene.delegate.log, ["write 2"])
+        scene.daemon.loop.advance(by: 0.1)
+        XCTAssertEqual(scene.delegate.log, ["write 2", "write 2"])
+        XCTAssertEqual(scene.delegate.state.withLock { $0.writes[1].value.count }, 36)
+    }
+
+    func testAskingBeforeALongWriteIsNoWrite() {
+        let scene = registered([heartRate])
+        let answer = scene.write("/service0/char0", [1], options: [("prepare-authorize", .bool(true))])
+        XCTAssertEqual(answer.prefix(13), "NotAuthorized")
+        XCTAssertEqual(scene.delegate.log, ["authorize 2"])
+    }
+
+    func testAWriteThatNobodyAnswersIsRefused() {
+        let scene = registered([heartRate])
+        scene.delegate.state.withLock { $0.isSilent = true }
+        let answer = scene.startWrite("/service0/char0", [1])
+        XCTAssertEqual(ServerScene.text(answer.withLock { $0 }), "nothing")
+        scene.daemon.loop.advance(by: 26)
+        XCTAssertEqual(ServerScene.text(answer.withLock { $0 }).prefix(13), "UnlikelyError")
+        XCTAssertEqual(scene.delegate.state.withLock { $0.held[0].succeed() }, false, "too late, and harmless")
+    }
+
+    // MARK: Notifying
+
+    func testEachValueIsASignalAndOnlyWhileSomebodyListens() {
+        let scene = registered([heartRate])
+        scene.listen()
+        scene.notify(2, [1])
+        scene.tell("/service0/char0", "StartNotify")
+        scene.notify(2, [2])
+        scene.notify(2, [2])
+        scene.tell("/service0/char0", "StopNotify")
+        scene.notify(2, [3])
+        XCTAssertEqual(scene.values, [[2], [2]])
+        XCTAssertEqual(
+            scene.results.withLock { $0 }, ["ok", "notConnected [1]", "sent [2]", "sent [2]", "notConnected [3]"])
+        XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
+    }
+
+    func testIndicationsGoOneAfterTheOther() {
+        let scene = registered([heartRate])
+        scene.listen()
+        scene.tell("/service0/char1", "StartNotify")
+        scene.notify(5, [1])
+        scene.notify(5, [2])
+        XCTAssertEqual(scene.values, [[1]])
+        scene.tell("/service0/char1", "Confirm")
+        XCTAssertEqual(scene.values, [[1], [2]])
+        scene.daemon.loop.advance(by: 31)
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "sent [1]", "noReply [2]"])
+        XCTAssertEqual(scene.delegate.log, ["+5", "confirmed 5"])
+    }
+
+    // MARK: Sockets
+
+    func testNotificationsGoOverTheSocketThatBlueZFetches() throws {
+        let scene = registered([battery])
+        let (socket, mtu) = try acquire(scene, "AcquireNotify")
+        XCTAssertEqual(mtu, 23)
+        XCTAssertEqual(scene.delegate.log, ["+12"])
+        XCTAssertEqual(scene.delegate.state.withLock { $0.peers[0]?.address?.description }, "C0:26:DF:12:34:56")
+        scene.notify(12, [99])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "sent [99]"])
+        let buffer = PacketBuffer(packetSize: 23)
+        var packets: [[UInt8]] = []
+        _ = buffer.receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
+        XCTAssertEqual(packets, [[99]])
+        socket.close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
+    }
+
+    func testWritesComeOverTheSocketThatBlueZFetches() throws {
+        let scene = registered([battery])
+        let (socket, _) = try acquire(scene, "AcquireWrite")
+        XCTAssertNil([UInt8]([5, 6]).withUnsafeBytes { sendPacket($0, to: socket.rawValue ?? -1) })
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log == ["write 12"] }, limit: 5))
+        let write = scene.delegate.state.withLock { $0.writes[0] }
+        XCTAssertEqual([UInt8](write.value), [5, 6])
+        XCTAssertFalse(write.expectsAnswer)
+        scene.release()
+        XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
+    }
+
+    private func acquire(_ scene: ServerScene, _ member: String) throws -> (OwnedDescriptor, UInt16?) {
+        let result = scene.call(scene.path("/service0/char0"), "org.bluez.GattCharacteristic1", member) {
+            BlueZMessages.write(properties: ServerScene.peer, &$0)
+        }
+        guard case .success(let reply)? = result else { throw DBusError.failed(ServerScene.text(result)) }
+        var reader = reply.reader
+        return (try XCTUnwrap(reader.descriptor()), reader.uint16())
+    }
+}

@@ -1,0 +1,257 @@
+import DBus
+import Foundation
+import Futures
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// Answers as it was told to, and writes down what it is asked.
+final class RecordingDelegate: ServerDelegate {
+    struct State {
+        var log: [String] = []
+        var value = Data([1, 2, 3])
+        var refusal: CBATTError.Code?
+        var isSilent = false
+        var held: [ServerAnswer<Void>] = []
+        var writes: [ServerWriteRequest] = []
+        var reads: [ServerReadRequest] = []
+        var peers: [ServerPeer?] = []
+    }
+
+    let state = Locked(State())
+    var log: [String] { state.withLock { $0.log } }
+
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>) {
+        let (value, refusal) = state.withLock { state in
+            state.reads.append(request)
+            state.log.append("read \(request.attribute.rawValue)")
+            return (state.value, state.refusal)
+        }
+        if let refusal { answer.refuse(refusal) } else { answer.succeed(value) }
+    }
+
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+        let (refusal, isSilent) = state.withLock { state in
+            state.writes.append(request)
+            state.log.append("write \(request.attribute.rawValue)")
+            if state.isSilent { state.held.append(answer) }
+            return (state.refusal, state.isSilent)
+        }
+        guard !isSilent else { return }
+        if let refusal { answer.refuse(refusal) } else { answer.succeed() }
+    }
+
+    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+        state.withLock { $0.log.append("authorize \(request.attribute.rawValue)") }
+        answer.refuse(.insufficientAuthorization)
+    }
+
+    func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {
+        state.withLock { state in
+            state.log.append("+\(characteristic.rawValue)")
+            state.peers.append(peer)
+        }
+    }
+
+    func unsubscribed(from characteristic: ServerAttributeID) {
+        state.withLock { $0.log.append("-\(characteristic.rawValue)") }
+    }
+
+    func confirmed(_ characteristic: ServerAttributeID) {
+        state.withLock { $0.log.append("confirmed \(characteristic.rawValue)") }
+    }
+}
+
+/// An application, and a hand-made daemon that registers it as `bluetoothd` does.
+final class ServerScene {
+    static let adapter = ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0)
+
+    let daemon = FakeDaemon()
+    let client: BlueZClient
+    let delegate = RecordingDelegate()
+    let states = Locked<[RegistrationState]>([])
+    let results = Locked<[String]>([])
+    private(set) var application: ServerApplication?
+    /// What the application exports, by path: interfaces, and their properties with the signatures of the values.
+    private(set) var objects: [String: [String: [String: String]]] = [:]
+    private(set) var root: ObjectPath?
+    private var owner = ""
+    private let signals = Locked<[[UInt8]]>([])
+    private var subscription: Subscription?
+
+    init(powered: Bool = true) {
+        client = BlueZClient.shared(at: daemon.bus.address)
+        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(powered: powered))]
+        daemon.silent = ["RegisterApplication"]
+        daemon.appear()
+    }
+
+    func serve(_ services: [ServerService]) {
+        let states = states
+        application = client.serve(on: Self.adapter, delegate: delegate) { state in
+            states.withLock { $0.append(state) }
+        }
+        update(services)
+    }
+
+    func update(_ services: [ServerService]) {
+        let results = results
+        application?.update(services) { result in
+            results.withLock { list in
+                switch result {
+                case .success: list.append("ok")
+                case .failure(let error): list.append("\(error.cause)")
+                }
+            }
+        }
+        daemon.loop.run()
+    }
+
+    /// Ends the application without a word to BlueZ about what it was told.
+    func release() {
+        application = nil
+        daemon.loop.run()
+    }
+
+    /// Reads the objects of the application that waits to be registered, gives each a handle, and says yes.
+    func accept(file: StaticString = #filePath, line: UInt = #line) {
+        guard let call = daemon.unanswered.first(where: { $0.member == "RegisterApplication" }) else {
+            return XCTFail("Nothing waits to be registered.", file: file, line: line)
+        }
+        var reader = call.reader
+        root = reader.objectPath()
+        owner = call.sender ?? ""
+        read()
+        daemon.answerLate("RegisterApplication")
+    }
+
+    private func read() {
+        guard let root else { return }
+        var objects: [String: [String: [String: String]]] = [:]
+        guard
+            case .success(let reply) = call(
+                root, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", body: { _ in })
+        else { return }
+        var reader = reply.reader
+        reader.dictionary { entry in
+            guard let path = entry.objectPath() else { return }
+            var interfaces: [String: [String: String]] = [:]
+            entry.dictionary { entry in
+                guard let name = entry.string() else { return }
+                var properties: [String: String] = [:]
+                entry.dictionary { entry in
+                    guard let name = entry.string() else { return }
+                    properties[name] = entry.variant { value in
+                        value.string() ?? value.uint16().map { "\($0)" } ?? value.strings()?.joined(separator: ",")
+                            ?? value.objectPath()?.rawValue ?? value.bool().map { "\($0)" } ?? value.signature
+                    }
+                }
+                interfaces[name] = properties
+            }
+            objects[String(path.rawValue.dropFirst(root.rawValue.count))] = interfaces
+        }
+        self.objects = objects
+    }
+
+    /// Calls a method of ours as the daemon.
+    @discardableResult
+    func call(
+        _ path: ObjectPath, _ interface: String, _ member: String, from connection: Connection? = nil,
+        body: (inout MessageWriter) -> Void
+    ) -> Result<Message, DBusError>? {
+        let result = start(path, interface, member, from: connection, body: body)
+        return result.withLock { $0 }
+    }
+
+    func start(
+        _ path: ObjectPath, _ interface: String, _ member: String, from connection: Connection? = nil,
+        body: (inout MessageWriter) -> Void
+    ) -> Locked<Result<Message, DBusError>?> {
+        let answer = Locked<Result<Message, DBusError>?>(nil)
+        let message = Message.call(destination: owner, path: path, interface: interface, member: member, body: body)
+        (connection ?? daemon.connection)?.call(message, timeout: 60) { result in answer.withLock { $0 = result } }
+        daemon.loop.run()
+        return answer
+    }
+
+    func path(_ rest: String) -> ObjectPath {
+        guard let root, let path = ObjectPath(validating: root.rawValue + rest) else { return .root }
+        return path
+    }
+
+    static let peer: TestProperties = [
+        ("device", .path(BlueZMessages.device)), ("link", .string("LE")), ("mtu", .uint16(23)),
+    ]
+
+    /// The value, or the name and text of the error.
+    func read(_ rest: String, offset: UInt16 = 0, from connection: Connection? = nil) -> String {
+        let interface = rest.contains("desc") ? "org.bluez.GattDescriptor1" : "org.bluez.GattCharacteristic1"
+        let result = call(path(rest), interface, "ReadValue", from: connection) { writer in
+            BlueZMessages.write(properties: Self.peer + (offset > 0 ? [("offset", .uint16(offset))] : []), &writer)
+        }
+        return Self.text(result)
+    }
+
+    func write(_ rest: String, _ value: [UInt8], options: TestProperties = []) -> String {
+        Self.text(startWrite(rest, value, options: options).withLock { $0 })
+    }
+
+    func startWrite(
+        _ rest: String, _ value: [UInt8], options: TestProperties = []
+    ) -> Locked<Result<Message, DBusError>?> {
+        start(path(rest), "org.bluez.GattCharacteristic1", "WriteValue") { writer in
+            writer.bytes(Data(value))
+            BlueZMessages.write(properties: Self.peer + options, &writer)
+        }
+    }
+
+    @discardableResult
+    func tell(_ rest: String, _ member: String) -> String {
+        Self.text(call(path(rest), "org.bluez.GattCharacteristic1", member) { _ in })
+    }
+
+    static func text(_ result: Result<Message, DBusError>?) -> String {
+        switch result {
+        case nil: return "nothing"
+        case .failure(let error)?: return "\(error.name.split(separator: ".").last ?? "") \(error.message)"
+        case .success(let reply)?:
+            var reader = reply.reader
+            return reader.bytes().map { "\($0)" } ?? "ok"
+        }
+    }
+
+    // MARK: Notifications
+
+    /// Begins to collect the values that a characteristic signals.
+    func listen() {
+        let signals = signals
+        subscription = daemon.connection?.subscribe(
+            MatchRule(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
+        ) { signal in
+            var reader = signal.reader
+            guard reader.string() == "org.bluez.GattCharacteristic1" else { return }
+            reader.dictionary { entry in
+                guard entry.string() == "Value" else { return }
+                if let bytes = entry.variant({ $0.bytes() }) { signals.withLock { $0.append(bytes) } }
+            }
+        }
+        daemon.loop.run()
+    }
+
+    var values: [[UInt8]] { signals.withLock { $0 } }
+
+    func notify(_ id: UInt64, _ value: [UInt8]) {
+        let results = results
+        application?.notify(ServerAttributeID(id), Data(value)) { result in
+            results.withLock { list in
+                switch result {
+                case .success: list.append("sent \(value)")
+                case .failure(let error): list.append("\(error.cause) \(value)")
+                }
+            }
+        }
+        daemon.loop.run()
+    }
+}

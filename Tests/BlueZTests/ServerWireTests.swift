@@ -1,0 +1,88 @@
+import DBus
+import Foundation
+import Futures
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// The same over a real `dbus-daemon`, whose sockets carry our descriptors to a daemon on another connection.
+final class ServerWireTests: XCTestCase {
+    private let level = ServerCharacteristic(
+        id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: [.read, .notify], givesNotifySocket: true)
+
+    func testAnApplicationIsRegisteredReadAndHeardOverABus() throws {
+        let bus = try PrivateBus()
+        let registration = Locked<Message?>(nil)
+        let daemon = Connection.open(.custom(bus.address))
+        daemon.answerCalls { call in
+            switch call.member {
+            case "GetManagedObjects":
+                daemon.send(
+                    .reply(to: call) { writer in
+                        BlueZMessages.write([(BlueZMessages.adapterPath, BlueZMessages.adapter())], &writer)
+                    })
+            case "RegisterApplication":
+                registration.withLock { $0 = call }
+                daemon.send(.reply(to: call))
+            default:
+                daemon.send(.reply(to: call))
+            }
+        }
+        let named = expectation(description: "the daemon has its name")
+        daemon.requestName("org.bluez") { _ in named.fulfill() }
+        wait(for: [named], timeout: 20)
+
+        let delegate = RecordingDelegate()
+        let client = BlueZClient.shared(at: bus.address)
+        let application = client.serve(on: ServerScene.adapter, delegate: delegate)
+        let registered = expectation(description: "the application is registered")
+        let service = ServerService(
+            id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [level])
+        application.update([service]) { result in
+            if case .success = result { registered.fulfill() }
+        }
+        wait(for: [registered], timeout: 20)
+        let call = try XCTUnwrap(registration.withLock { $0 })
+        var reader = call.reader
+        let characteristic = try XCTUnwrap(reader.objectPath()).appending("service0").appending("char0")
+
+        var read = try ask("ReadValue", of: characteristic, call.sender, daemon).reader
+        XCTAssertEqual(read.bytes(), [1, 2, 3])
+
+        var acquired = try ask("AcquireNotify", of: characteristic, call.sender, daemon).reader
+        let socket = try XCTUnwrap(acquired.descriptor())
+        XCTAssertEqual(acquired.uint16(), 23)
+        let sent = expectation(description: "the value was taken")
+        application.notify(ServerAttributeID(2), Data([98])) { result in
+            if case .success = result { sent.fulfill() }
+        }
+        wait(for: [sent], timeout: 20)
+        var packets: [[UInt8]] = []
+        _ = PacketBuffer(packetSize: 23).receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
+        XCTAssertEqual(packets, [[98]])
+
+        let ended = expectation(description: "the application has ended")
+        application.end { ended.fulfill() }
+        wait(for: [ended], timeout: 20)
+        XCTAssertEqual(delegate.log, ["read 2", "+2", "-2"])
+        daemon.close()
+    }
+
+    private func ask(
+        _ member: String, of path: ObjectPath, _ owner: String?, _ daemon: Connection
+    ) throws -> Message {
+        let answered = expectation(description: "\(member) is answered")
+        let answer = Locked<Result<Message, DBusError>?>(nil)
+        let message = Message.call(
+            destination: owner, path: path, interface: "org.bluez.GattCharacteristic1", member: member
+        ) { BlueZMessages.write(properties: ServerScene.peer, &$0) }
+        daemon.call(message) { result in
+            answer.withLock { $0 = result }
+            answered.fulfill()
+        }
+        wait(for: [answered], timeout: 20)
+        return try XCTUnwrap(answer.withLock { $0 }).get()
+    }
+}
