@@ -183,18 +183,7 @@ extension ConnectionFailure {
     /// `nil` for success.
     init?(_ result: Result<Void, BlueZError>) {
         guard case .failure(let error) = result else { return nil }
-        let cause: Cause =
-            switch error.connectCause {
-            case .transient: .transient
-            case .notFound: .notFound
-            case .adapterOff: .adapterOff
-            case .busy: .busy
-            case .outOfSlots: .outOfSlots
-            case .authentication: .authentication
-            case .cancelled: .cancelled
-            case .other: .other
-            }
-        self.init(cause: cause, failure: BusFailure(name: error.name, message: error.message))
+        self.init(cause: error.connectCause, failure: BusFailure(error))
     }
 }
 

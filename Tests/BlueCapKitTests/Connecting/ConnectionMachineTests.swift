@@ -1,3 +1,4 @@
+import BlueZ
 import XCTest
 
 @testable import BlueCapKit

@@ -1,3 +1,4 @@
+import BlueZ
 @testable import BlueCapKit
 
 /// Plays a `ConnectionMachine` at random, as a world that keeps its own rules, and notes where the machine breaks one.

@@ -1,3 +1,4 @@
+import BlueZ
 import Foundation
 
 /// From the wish to the link.
@@ -95,7 +96,7 @@ extension ConnectionMachine {
         }
     }
 
-    private func hasFailedLately(with cause: ConnectionFailure.Cause, times: Int) -> Bool {
+    private func hasFailedLately(with cause: ConnectCause, times: Int) -> Bool {
         failures.count >= times && failures.suffix(times).allSatisfy { $0.cause == cause }
     }
 

@@ -1,3 +1,4 @@
+import BlueZ
 import Foundation
 
 /// What one call of `connect` asks for.
@@ -12,24 +13,7 @@ struct ConnectionPolicy: Equatable {
 
 /// Why an attempt to connect failed.
 struct ConnectionFailure: Equatable {
-    /// Behaviour B3.
-    enum Cause: Equatable {
-        /// The radio's bad luck: a further attempt may well succeed.
-        case transient
-        /// BlueZ knows no such device (any more).
-        case notFound
-        case adapterOff
-        /// Somebody is connecting to this device already.
-        case busy
-        /// The adapter holds as many links as it can.
-        case outOfSlots
-        case authentication
-        case cancelled
-        /// A text that is not in the table.
-        case other
-    }
-
-    let cause: Cause
+    let cause: ConnectCause
     let failure: BusFailure
 
     /// The reply said that there is a link, and there is none.
