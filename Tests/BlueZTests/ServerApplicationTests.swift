@@ -131,7 +131,7 @@ final class ServerApplicationTests: XCTestCase {
         let scene = registered([heartRate])
         scene.release()
         XCTAssertEqual(scene.daemon.count("UnregisterApplication"), 1)
-        XCTAssertEqual(scene.read("/service0/char0").prefix(14), "ServiceUnknown")
+        XCTAssertEqual(scene.read("/service0/char0").prefix(14), "NameHasNoOwner")
     }
 
     func testNobodyButTheDaemonMayCall() {
