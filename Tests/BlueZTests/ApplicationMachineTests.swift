@@ -74,7 +74,7 @@ final class ApplicationMachineTests: XCTestCase {
         var machine = registeredMachine()
         _ = machine.wished(2, isEmpty: false)
         XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(2, 3)], "handles may be taken")
-        XCTAssertEqual(machine.replied(3, error: failed), [.settled(2, failed), .register(1, 4)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.settled(2, failed), .restoreHandles, .register(1, 4)])
         XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
     }
 

@@ -91,6 +91,11 @@ final class ServerApplicationTests: XCTestCase {
 
     func testARefusedChangeBringsBackWhatWasThere() {
         let scene = registered([heartRate])
+        scene.call(scene.path("/service0"), "org.freedesktop.DBus.Properties", "Set") { writer in
+            writer.string("org.bluez.GattService1")
+            writer.string("Handle")
+            writer.variant("q") { $0.uint16(40) }
+        }
         scene.update([heartRate, battery])
         let error = DBusError(name: "org.bluez.Error.Failed", message: "Failed to create entry in database")
         scene.daemon.answerLate("RegisterApplication", error: error)
@@ -98,6 +103,7 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "failed"])
         scene.accept()
         XCTAssertNil(scene.objects["/service1"])
+        XCTAssertEqual(scene.objects["/service0"]?["org.bluez.GattService1"]?["Handle"], "40")
         XCTAssertEqual(scene.states.withLock { $0.last }, .registered)
     }
 

@@ -37,6 +37,8 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     private var exported: Exported?
     /// What BlueZ has given, or 0.
     var handles: [ServerAttributeID: UInt16] = [:]
+    /// What they were before they were forgotten for a try.
+    private var forgotten: [ServerAttributeID: UInt16]?
     private var waiting: [(generation: ApplicationMachine.Generation, completion: Completion)] = []
     private var whenEnded: [@Sendable () -> Void] = []
     var observation: Observation?
@@ -116,7 +118,13 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
                     guard let self else { return }
                     perform(machine.replied(request, error: error))
                 }
-            case .forgetHandles: handles = [:]
+            case .forgetHandles:
+                forgotten = handles
+                handles = [:]
+                withdraw()
+            case .restoreHandles:
+                if let forgotten { handles = forgotten }
+                forgotten = nil
             case .startTimer(let seconds): startTimer(seconds)
             case .cancelTimer: cancelTimer()
             case .report(let state): report(state)
@@ -176,7 +184,10 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     }
 
     private func settle(_ generation: ApplicationMachine.Generation, _ error: BlueZError?) {
-        if error == nil { sets = sets.filter { $0.key >= generation } }
+        if error == nil {
+            sets = sets.filter { $0.key >= generation }
+            forgotten = nil
+        }
         let settled = waiting.filter { $0.generation <= generation }
         waiting.removeAll { $0.generation <= generation }
         guard !settled.isEmpty else { return }

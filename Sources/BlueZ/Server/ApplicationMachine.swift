@@ -17,6 +17,8 @@ package struct ApplicationMachine {
         case unregisterLast(Generation, RequestID)
         /// The handles that BlueZ has given are taken by somebody else: ask for new ones.
         case forgetHandles
+        /// They were not the reason: ask for them again.
+        case restoreHandles
         case startTimer(seconds: Double)
         case cancelTimer
         case report(RegistrationState)
@@ -201,7 +203,8 @@ package struct ApplicationMachine {
         wanted = good
         attempts = 0
         hasCleared = false
-        return [.settled(newest, error), register(good)]
+        hasHandles = true
+        return [.settled(newest, error), .restoreHandles, register(good)]
     }
 }
 
