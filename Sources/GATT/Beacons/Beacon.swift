@@ -1,0 +1,102 @@
+public import Foundation
+
+/// What a beacon says of itself, in any of the formats that are read here.
+public enum Beacon: Hashable, Sendable {
+    case iBeacon(IBeacon)
+    case eddystoneUID(Eddystone.UID)
+    case eddystoneURL(Eddystone.URL)
+    case eddystoneTLM(Eddystone.TLM)
+    case altBeacon(AltBeacon)
+
+    /// A format, without what is said in it.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        case iBeacon, eddystoneUID, eddystoneURL, eddystoneTLM, altBeacon
+    }
+
+    public var kind: Kind {
+        switch self {
+        case .iBeacon: .iBeacon
+        case .eddystoneUID: .eddystoneUID
+        case .eddystoneURL: .eddystoneURL
+        case .eddystoneTLM: .eddystoneTLM
+        case .altBeacon: .altBeacon
+        }
+    }
+
+    /// The strength in dBm with which it is heard at a distance of one metre, as it says; `nil` for telemetry, which does
+    /// not say.
+    public var measuredPower: Int? {
+        switch self {
+        case .iBeacon(let beacon): Int(beacon.measuredPower)
+        case .altBeacon(let beacon): Int(beacon.measuredPower)
+        case .eddystoneUID(let frame): Int(frame.powerAtZeroMetres) - Eddystone.lossAtOneMetre
+        case .eddystoneURL(let frame): Int(frame.powerAtZeroMetres) - Eddystone.lossAtOneMetre
+        case .eddystoneTLM: nil
+        }
+    }
+
+    /// Reads one company's manufacturer data, without the identifier; `nil` where they are no beacon's.
+    public init?(company: UInt16, manufacturerData data: Data) {
+        if company == IBeacon.company, let beacon = IBeacon(data: data) {
+            self = .iBeacon(beacon)
+        } else if let beacon = AltBeacon(company: company, data: data) {
+            self = .altBeacon(beacon)
+        } else {
+            return nil
+        }
+    }
+
+    /// Reads the data of a service; `nil` where they are no beacon's.
+    public init?(service: CBUUID, serviceData data: Data) {
+        guard service == Eddystone.service else { return nil }
+        switch data.first {
+        case 0x00:
+            guard let frame = Eddystone.UID(data: data) else { return nil }
+            self = .eddystoneUID(frame)
+        case 0x10:
+            guard let frame = Eddystone.URL(data: data) else { return nil }
+            self = .eddystoneURL(frame)
+        case 0x20:
+            guard let frame = Eddystone.TLM(data: data) else { return nil }
+            self = .eddystoneTLM(frame)
+        default:
+            return nil
+        }
+    }
+
+    /// All beacons in what a peripheral advertises: those in manufacturer data first, by company, then Eddystone's.
+    public static func all(manufacturerData: [UInt16: Data], serviceData: [CBUUID: Data]) -> [Beacon] {
+        manufacturerData.sorted { $0.key < $1.key }
+            .compactMap { Beacon(company: $0.key, manufacturerData: $0.value) }
+            + serviceData.compactMap { Beacon(service: $0.key, serviceData: $0.value) }
+    }
+}
+
+/// Which beacons are meant: those of a format, or of an owner, down to a single one.
+public enum BeaconFilter: Hashable, Sendable {
+    /// All of a format.
+    case kind(Beacon.Kind)
+    /// iBeacons with this proximity UUID, and with this major and minor where they are given.
+    case iBeacon(UUID, major: UInt16? = nil, minor: UInt16? = nil)
+    /// Eddystone beacons with this namespace, ten bytes, and with this instance, six bytes, where it is given. Their other
+    /// frames have no identity of their own.
+    case eddystone(namespace: Data, instance: Data? = nil)
+    /// AltBeacons of this organization, and with this number where it is given.
+    case altBeacon(UUID, number: UInt32? = nil)
+
+    /// Whether `beacon` is meant.
+    public func accepts(_ beacon: Beacon) -> Bool {
+        switch (self, beacon) {
+        case (.kind(let kind), _):
+            kind == beacon.kind
+        case (.iBeacon(let uuid, let major, let minor), .iBeacon(let beacon)):
+            uuid == beacon.uuid && (major ?? beacon.major) == beacon.major && (minor ?? beacon.minor) == beacon.minor
+        case (.eddystone(let namespace, let instance), .eddystoneUID(let frame)):
+            namespace == frame.namespace && (instance ?? frame.instance) == frame.instance
+        case (.altBeacon(let organization, let number), .altBeacon(let beacon)):
+            organization == beacon.organization && (number ?? beacon.number) == beacon.number
+        case (.iBeacon, _), (.eddystone, _), (.altBeacon, _):
+            false
+        }
+    }
+}

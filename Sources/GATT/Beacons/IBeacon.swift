@@ -1,0 +1,113 @@
+public import Foundation
+
+/// Apple's beacon: a UUID shared by all beacons of an owner, and two numbers that tell them apart.
+///
+/// Manufacturer data of company 0x004C (Apple, *Proximity Beacon Specification*, release R1): `02 15`, the UUID, major and
+/// minor with the most significant byte first, and the measured power; 23 bytes.
+///
+/// ```swift
+/// let beacon = IBeacon(uuid: floor, major: 1, minor: 7)
+/// beacon.data                       // 02 15 … 00 01 00 07 C5
+/// IBeacon(data: beacon.data)        // the same beacon
+/// ```
+public struct IBeacon: Hashable, Sendable {
+    /// The company identifier under which it is advertised.
+    public static let company: UInt16 = 0x004C
+
+    /// The proximity UUID.
+    public var uuid: UUID
+    /// The group within the UUID's beacons.
+    public var major: UInt16
+    /// The beacon within the group.
+    public var minor: UInt16
+    /// The strength in dBm with which it is heard at a distance of one metre.
+    public var measuredPower: Int8
+
+    /// - Parameter measuredPower: dBm at one metre; -59 is usual for a telephone that plays a beacon.
+    public init(uuid: UUID, major: UInt16, minor: UInt16, measuredPower: Int8 = -59) {
+        self.uuid = uuid
+        self.major = major
+        self.minor = minor
+        self.measuredPower = measuredPower
+    }
+
+    /// Reads manufacturer data without its company identifier; `nil` where they are no iBeacon's 23 bytes.
+    public init?(data: Data) {
+        let bytes = [UInt8](data)
+        guard bytes.count == 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(bytes: bytes[2..<18]) else {
+            return nil
+        }
+        self.init(
+            uuid: uuid.nsuuid, major: UInt16(bigEndian: bytes[18], bytes[19]),
+            minor: UInt16(bigEndian: bytes[20], bytes[21]), measuredPower: Int8(bitPattern: bytes[22]))
+    }
+
+    /// The manufacturer data, without the company identifier: what BlueZ takes for company ``company``.
+    public var data: Data {
+        // Not `CBUUID.data`: that is shorter for a UUID on Bluetooth's base.
+        let id = withUnsafeBytes(of: uuid.uuid) { [UInt8]($0) }
+        return Data(
+            [0x02, 0x15] + id + major.bigEndianBytes + minor.bigEndianBytes + [UInt8(bitPattern: measuredPower)])
+    }
+}
+
+/// The open counterpart of iBeacon: twenty bytes of identity, under any company's identifier.
+///
+/// *AltBeacon Protocol Specification* 1.0 (Radius Networks): `BE AC`, twenty bytes of which an owner shares the first
+/// sixteen among its beacons, the strength at one metre, and a byte of the manufacturer's; 24 bytes.
+public struct AltBeacon: Hashable, Sendable {
+    /// The manufacturer's company identifier (Bluetooth Assigned Numbers, 7.1).
+    public var company: UInt16
+    /// The first sixteen bytes of the identity, the owner's.
+    public var organization: UUID
+    /// The last four bytes of the identity, the most significant first; many use them as major and minor.
+    public var number: UInt32
+    /// The strength in dBm with which it is heard at a distance of one metre.
+    public var measuredPower: Int8
+    /// Whatever the manufacturer means by it.
+    public var manufacturerReserved: UInt8
+
+    /// - Parameters:
+    ///   - company: 0x0118, Radius Networks, is what the specification's own examples carry.
+    ///   - measuredPower: dBm at one metre.
+    public init(
+        company: UInt16 = 0x0118, organization: UUID, number: UInt32, measuredPower: Int8 = -59,
+        manufacturerReserved: UInt8 = 0
+    ) {
+        self.company = company
+        self.organization = organization
+        self.number = number
+        self.measuredPower = measuredPower
+        self.manufacturerReserved = manufacturerReserved
+    }
+
+    /// Reads manufacturer data without its company identifier; `nil` where they are no AltBeacon's 24 bytes.
+    public init?(company: UInt16, data: Data) {
+        let bytes = [UInt8](data)
+        guard bytes.count == 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(bytes: bytes[2..<18]) else {
+            return nil
+        }
+        self.init(
+            company: company, organization: id.nsuuid, number: bytes[18..<22].reduce(0) { $0 << 8 | UInt32($1) },
+            measuredPower: Int8(bitPattern: bytes[22]), manufacturerReserved: bytes[23])
+    }
+
+    /// The manufacturer data, without the company identifier: what BlueZ takes for company ``company``.
+    public var data: Data {
+        let id = withUnsafeBytes(of: organization.uuid) { [UInt8]($0) }
+        return Data(
+            [0xBE, 0xAC] + id + number.bigEndianBytes + [UInt8(bitPattern: measuredPower), manufacturerReserved])
+    }
+}
+
+extension CBUUID {
+    fileprivate init?(bytes: ArraySlice<UInt8>) { self.init(validating: Data(bytes)) }
+}
+
+extension UInt16 {
+    init(bigEndian high: UInt8, _ low: UInt8) { self = UInt16(high) << 8 | UInt16(low) }
+}
+
+extension FixedWidthInteger {
+    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { [UInt8]($0) } }
+}
