@@ -78,6 +78,9 @@ def main(mode: str) -> None:
     peripheral = next(one for one in adapter.get_paired_peripherals() if one.address().upper() == ADDRESS)
     if mode != "resolve":
         peripheral.connect()
+        # It may return before all services are there.
+        while attributes(peripheral) < ATTRIBUTES:
+            time.sleep(0.01)
         characteristics = sorted(
             (service.uuid(), characteristic.uuid())
             for service in peripheral.services()
