@@ -4,6 +4,8 @@ public import Foundation
 public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     /// A scan is running already; a manager runs one at a time.
     case isScanning
+    /// Beacons are being ranged already; a manager does so for one stream at a time.
+    case isRanging
     /// The adapter is off, or nobody has said yet that it is on.
     case isPoweredOff
     /// The kept state could not be restored.
@@ -37,6 +39,8 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
         switch self {
         case .isScanning:
             "This manager is scanning already: call stopScanning() first, or use a second CentralManager."
+        case .isRanging:
+            "This manager ranges beacons already: call stopRangingBeacons() first, or use a second CentralManager."
         case .isPoweredOff:
             "The Bluetooth adapter is not powered on: wait for whenStateChanges() to yield poweredOn, "
                 + "or switch it on with `bluetoothctl power on`."

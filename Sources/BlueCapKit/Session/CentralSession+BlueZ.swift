@@ -22,7 +22,8 @@ extension CentralSession: BlueZObserver {
                 kept = options.keepsLinks ? core.state.kept() : RestorationState()
             }
             core.isClosed = true
-            return core.state.stopScan() + core.state.closePeripherals(keepingLinks: options.keepsLinks)
+            return core.state.stopScan() + core.state.stopRanging()
+                + core.state.closePeripherals(keepingLinks: options.keepsLinks)
         }
         endRestoration(kept)
         loop.post {
@@ -103,7 +104,9 @@ extension CentralSession: BlueZObserver {
         if mustDrain { drain() }
     }
 
-    private func deviceChanged(_ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool) {
+    private func deviceChanged(
+        _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool, only: ScanNumber? = nil
+    ) {
         let key = PeripheralKey(device)
         core.withLock { core in
             guard device.adapter == core.link.adapter else { return }
@@ -120,7 +123,8 @@ extension CentralSession: BlueZObserver {
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
-                key, device, fields: fields, wasHeard: isHeard, at: now, date: loop.date, into: &core.pending)
+                key, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
+                into: &core.pending)
         }
     }
 
@@ -176,31 +180,31 @@ extension CentralSession: BlueZObserver {
 
     // MARK: Discovery
 
-    /// From now on the shared discovery works for this scan, or for none.
-    func discover(_ wish: Link.Wish?) {
-        core.withLock { $0.link.wish = wish }
+    /// From now on the shared discovery works for this scan, or no longer does.
+    func discover(_ scan: ScanNumber, _ request: ScanRequest?) {
+        core.withLock { $0.link.wishes[scan] = request }
         syncDiscovery()
     }
 
     /// Makes what the client discovers for us what is wished for, on the adapter in use.
     private func syncDiscovery() {
         let link = core.withLock { $0.link }
-        if let discovery = link.discovery, discovery.scan != link.wish?.scan || discovery.adapter != link.adapter {
+        for (scan, discovery) in link.discoveries where link.wishes[scan] == nil || discovery.adapter != link.adapter {
             // Without an adapter the scan stays with the one it had: it may come back.
-            guard link.wish == nil || link.adapter != nil else { return }
-            core.withLock { $0.link.discovery = nil }
+            guard link.wishes[scan] == nil || link.adapter != nil else { continue }
+            core.withLock { $0.link.discoveries[scan] = nil }
             stop(discovery)
         }
-        guard let wish = link.wish, let adapter = link.adapter, core.withLock({ $0.link.discovery == nil }) else {
-            return
+        guard let adapter = link.adapter else { return }
+        for (scan, request) in link.wishes where core.withLock({ $0.link.discoveries[scan] == nil }) {
+            let id = client.startScan(
+                on: adapter, filter: request.filter, watchdogSeconds: request.watchdog
+            ) { [weak self] event in
+                self?.scanTold(event, of: scan)
+            }
+            core.withLock { $0.link.discoveries[scan] = Link.Discovery(adapter: adapter, id: id) }
+            reportWhoIsHeard(to: scan)
         }
-        let id = client.startScan(
-            on: adapter, filter: wish.request.filter, watchdogSeconds: wish.request.watchdog
-        ) { [weak self] event in
-            self?.scanTold(event, of: wish.scan)
-        }
-        core.withLock { $0.link.discovery = Link.Discovery(scan: wish.scan, adapter: adapter, id: id) }
-        reportWhoIsHeard()
     }
 
     private func stop(_ discovery: Link.Discovery) {
@@ -222,11 +226,13 @@ extension CentralSession: BlueZObserver {
     }
 
     /// A device that has an RSSI when the scan starts is being heard now, for another scan or another program.
-    private func reportWhoIsHeard() {
+    private func reportWhoIsHeard(to scan: ScanNumber) {
         client.withTree { tree in
             tree.forEachDevice { handle in
                 tree.read(handle) { device in
-                    if device.fields.contains(.rssi) { deviceChanged(device, fields: [], isHeard: true) }
+                    if device.fields.contains(.rssi) {
+                        deviceChanged(device, fields: [], isHeard: true, only: scan)
+                    }
                 }
             }
         }
@@ -238,9 +244,11 @@ extension CentralSession: BlueZObserver {
         case .started:
             break
         case .restarted(let reason):
-            complete { self.restartPromise.success(ScanRestart(reason)) }
+            // Where ranging shares the discovery with the scan, once is enough.
+            let isTold = core.withLock { ($0.state.scan?.id ?? scan) == scan }
+            if isTold { complete { self.restartPromise.success(ScanRestart(reason)) } }
         case .failed(let error):
-            core.withLock { $0.link.discovery = nil }
+            core.withLock { $0.link.discoveries[scan] = nil }
             decide { $0.state.scanFailed(scan, CentralManagerError(error)) }
             tellWhoWaitsForRest()
         }

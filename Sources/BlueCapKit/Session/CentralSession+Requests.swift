@@ -64,7 +64,7 @@ extension CentralSession {
         loop.post { [self] in
             drain()
             let isAtRest = core.withLock { core in
-                if core.link.stopping > 0 || core.link.discovery != nil {
+                if core.link.stopping > 0 || !core.link.discoveries.isEmpty {
                     core.link.waiting.append(promise)
                     return false
                 }

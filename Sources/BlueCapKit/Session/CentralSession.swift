@@ -28,6 +28,7 @@ final class CentralSession: Sendable {
         var writers: [PeripheralKey: [WeakWriter]] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
+        var rangings: [ScanNumber: StreamPromise<BeaconSighting>] = [:]
         /// Decided and not yet done.
         var pending: [CentralState.Effect] = []
         /// Somebody is about to do what is pending.
@@ -183,11 +184,12 @@ final class CentralSession: Sendable {
     private func perform(_ effect: CentralState.Effect) {
         switch effect {
         case .announce(let state): complete { self.statePromise.success(state) }
-        case .startScan(let scan, let request): discover(Link.Wish(scan: scan, request: request))
-        case .stopScan: discover(nil)
+        case .startScan(let scan, let request): discover(scan, request)
+        case .stopScan(let scan): discover(scan, nil)
         case .startTimer(let timer, let seconds): start(timer, after: seconds)
         case .cancelTimer(let timer): cancel(timer)
         case .discovered: break
+        case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
         case .finish(let scan, let error): finish(scan, error)
         case .expired(let key):
             guard let peripheral = core.withLock({ $0.handles[key] }) else { return }
@@ -203,15 +205,21 @@ final class CentralSession: Sendable {
         // Whatever is kept changes with one of these, though not with each.
         switch effect {
         case .startScan, .stopScan, .peripheral: keepSoon()
-        case .announce, .startTimer, .cancelTimer, .discovered, .finish, .expired, .drop, .restored: break
+        case .announce, .startTimer, .cancelTimer, .discovered, .ranged, .finish, .expired, .drop, .restored: break
         }
     }
 
     private func finish(_ scan: ScanNumber, _ error: CentralManagerError?) {
-        guard let promise = core.withLock({ $0.scans.removeValue(forKey: scan) }) else { return }
+        let (promise, ranging) = core.withLock {
+            ($0.scans.removeValue(forKey: scan), $0.rangings.removeValue(forKey: scan))
+        }
         complete {
-            if let error { promise.failure(error) }
-            promise.finish()
+            if let error {
+                promise?.failure(error)
+                ranging?.failure(error)
+            }
+            promise?.finish()
+            ranging?.finish()
         }
     }
 

@@ -57,12 +57,12 @@ extension CentralState {
     }
 
     /// Puts a peripheral on the list again that had left it.
-    mutating func relist(_ key: PeripheralKey) -> [Effect] { peripherals.relist(key).map { .drop($0) } }
+    mutating func relist(_ key: PeripheralKey) -> [Effect] { peripherals.relist(key).map { drop($0) } }
 
     /// The user is done with a peripheral.
     mutating func forget(_ key: PeripheralKey) -> [Effect] {
         let wasRestored = unlistedRestored.remove(key) != nil
-        return peripherals.unlist(key) || wasRestored ? [.drop(key)] : []
+        return peripherals.unlist(key) || wasRestored ? [drop(key)] : []
     }
 
     /// The end of a link is a sign of life, too.

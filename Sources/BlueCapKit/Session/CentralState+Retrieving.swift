@@ -34,6 +34,6 @@ extension CentralState {
     mutating func list(_ key: PeripheralKey, at now: Instant, date: Date) -> [Effect] {
         guard peripherals[key] == nil else { return relist(key) }
         guard let values = known[key] else { return [] }
-        return peripherals.list(key, reportedBy: nil, values: values, at: now, date: date).map { .drop($0) }
+        return peripherals.list(key, reportedBy: nil, values: values, at: now, date: date).map { drop($0) }
     }
 }

@@ -29,6 +29,7 @@ struct CentralState {
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
         case discovered(PeripheralKey, ScanNumber)
+        indirect case ranged(PeripheralKey, ScanNumber, RangedBeacon)
         /// Ends a scan's stream, with this failure as its last element where there is one.
         indirect case finish(ScanNumber, CentralManagerError?)
         case expired(PeripheralKey)
@@ -54,6 +55,8 @@ struct CentralState {
     private(set) var scan: Scan?
     private var lastScan: UInt32 = 0
     // Those below are changed in this type's files alone.
+    /// Beacons are looked for, beside the scan.
+    var ranging: Ranging?
     var peripherals: PeripheralTable<Device1>
     /// Those that were asked for something.
     var dealings = KeyedTable<PeripheralState>()
@@ -83,7 +86,7 @@ struct CentralState {
     /// Forgets how things stood, so that every state is announced anew.
     mutating func reset() -> [Effect] {
         machine = ManagerStateMachine()
-        return stopScan() + [.cancelTimer(.adapterGrace)]
+        return stopScan() + stopRanging() + [.cancelTimer(.adapterGrace)]
     }
 
     mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
@@ -104,31 +107,42 @@ struct CentralState {
         _ request: ScanRequest, timeout: TimeInterval
     ) -> Result<(ScanNumber, [Effect]), CentralManagerError> {
         guard scan == nil else { return .failure(.isScanning) }
-        switch managerState {
-        case .unknown, .resetting, .poweredOff: return .failure(.isPoweredOff)
-        case .unsupported: return .failure(.unsupported)
-        case .unauthorized: return .failure(.unauthorized)
-        case .poweredOn: break
-        }
-        lastScan += 1
-        let id = ScanNumber(rawValue: lastScan)
+        if let refusal = scanRefusal { return .failure(refusal) }
+        let id = nameScan()
         scan = Scan(id: id, request: request, hasTimeout: timeout.isFinite)
         var effects: [Effect] = [.startScan(id, request), .startTimer(.expirySweep, Self.sweepInterval)]
         if timeout.isFinite { effects.append(.startTimer(.scanTimeout(id), timeout)) }
         return .success((id, effects))
     }
 
+    /// Why nothing can be scanned for now; `nil` where it can.
+    var scanRefusal: CentralManagerError? {
+        switch managerState {
+        case .unknown, .resetting, .poweredOff: .isPoweredOff
+        case .unsupported: .unsupported
+        case .unauthorized: .unauthorized
+        case .poweredOn: nil
+        }
+    }
+
+    mutating func nameScan() -> ScanNumber {
+        lastScan += 1
+        return ScanNumber(rawValue: lastScan)
+    }
+
     mutating func stopScan() -> [Effect] { endScan(nil) }
 
     /// The daemon's discovery gave up on this scan.
     mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError) -> [Effect] {
-        scan?.id == id ? endScan(error) : []
+        if ranging?.id == id { return endRanging(error) }
+        return scan?.id == id ? endScan(error) : []
     }
 
     private mutating func endScan(_ error: CentralManagerError?) -> [Effect] {
         guard let ended = scan else { return [] }
         scan = nil
-        var effects: [Effect] = [.stopScan(ended.id), .cancelTimer(.expirySweep)]
+        var effects: [Effect] = [.stopScan(ended.id)]
+        if ranging == nil { effects.append(.cancelTimer(.expirySweep)) }
         if ended.hasTimeout { effects.append(.cancelTimer(.scanTimeout(ended.id))) }
         effects.append(.finish(ended.id, error))
         return effects
@@ -145,7 +159,7 @@ struct CentralState {
         case .scanTimeout(let id):
             return scanFailed(id, .peripheralScanTimeout)
         case .expirySweep:
-            guard scan != nil else { return [] }
+            guard isListening else { return [] }
             var effects: [Effect] = []
             for key in peripherals.silent(at: now) { expire(key, into: &effects) }
             effects.append(.startTimer(.expirySweep, Self.sweepInterval))
@@ -165,11 +179,15 @@ struct CentralState {
     }
 
     /// BlueZ has told something of a device: `fields` have new values; `wasHeard` where that came from its radio.
+    /// - Parameter only: whom alone it is told, where it is news to one that has just begun.
     mutating func deviceChanged(
         _ key: PeripheralKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool, at now: Instant,
-        date: @autoclosure () -> Date, into effects: inout [Effect]
+        only: ScanNumber? = nil, date: @autoclosure () -> Date, into effects: inout [Effect]
     ) {
-        let scan = scan
+        if wasHeard, only == nil || only == ranging?.id {
+            range(key, device, fields: fields, at: now, date: date, into: &effects)
+        }
+        let scan = only == nil || only == scan?.id ? scan : nil
         // A name or a service may come by itself, after the sighting that it belongs to.
         let isSighting =
             wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
@@ -186,11 +204,14 @@ struct CentralState {
         }
         guard isKnown != true, let scan, isSighting, scan.request.accepts(device) else { return }
         let evicted = peripherals.list(key, reportedBy: scan.id, values: copy device, at: now, date: date())
-        for key in evicted { effects.append(.drop(key)) }
+        effects += evicted.map { drop($0) }
         effects.append(.discovered(key, scan.id))
     }
 
     // MARK: Silence
+
+    /// Whether silence says something.
+    private var isListening: Bool { scan != nil || ranging != nil }
 
     /// BlueZ has dropped a device.
     ///
@@ -198,14 +219,20 @@ struct CentralState {
     /// own (the scan's end, a restart), and who was found a moment ago stays on the list.
     mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
         known[key] = nil
-        guard scan != nil, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
+        guard isListening, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
         expire(key, into: &effects)
     }
 
     private mutating func expire(_ key: PeripheralKey, into effects: inout [Effect]) {
         guard peripherals.unlist(key) else { return }
         effects.append(.expired(key))
-        effects.append(.drop(key))
+        effects.append(drop(key))
+    }
+
+    /// The list has let go of a peripheral.
+    mutating func drop(_ key: PeripheralKey) -> Effect {
+        ranging?.forget(key)
+        return .drop(key)
     }
 
     /// The manager ends: the list is emptied, and only who is held elsewhere stays readable.

@@ -3,15 +3,8 @@ import Futures
 
 /// How a manager hangs on to BlueZ: its place among the observers, its adapter, its part in the shared discovery.
 struct Link {
-    /// A scan that shall be discovered for.
-    struct Wish {
-        let scan: ScanNumber
-        let request: ScanRequest
-    }
-
-    /// What the client discovers for this manager.
+    /// What the client discovers for a scan of this manager.
     struct Discovery {
-        let scan: ScanNumber
         let adapter: ObjectKey
         let id: ScanID
     }
@@ -20,8 +13,9 @@ struct Link {
     var choice: AdapterChoice
     /// The adapter in use, while there is one.
     var adapter: ObjectKey?
-    var wish: Wish?
-    var discovery: Discovery?
+    /// The scans that shall be discovered for: that of `startScanning`, that for beacons, or both.
+    var wishes: [ScanNumber: ScanRequest] = [:]
+    var discoveries: [ScanNumber: Discovery] = [:]
     /// How many discoveries are being ended, and who waits until none is.
     var stopping = 0
     var waiting: [Promise<Void>] = []
