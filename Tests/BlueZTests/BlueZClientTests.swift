@@ -45,6 +45,19 @@ final class BlueZClientTests: XCTestCase {
         XCTAssertEqual(client.availability, .connecting)
     }
 
+    func testAnObservationThatIsCancelledAndThenDroppedLeavesNothingBehind() {
+        let (client, observation) = readyClient()
+        var other: Observation? = client.observe(RecordingObserver())
+        daemon.loop.run()
+        other?.cancel()
+        daemon.loop.run()
+        other = nil
+        daemon.loop.run()
+
+        XCTAssertEqual(client.departed, [])
+        observation.cancel()
+    }
+
     // MARK: From the bus to the tree
 
     func testAnObserverHearsOfTheObjectsThenThatAllIsReady() {

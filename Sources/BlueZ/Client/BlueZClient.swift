@@ -37,7 +37,7 @@ package final class BlueZClient: @unchecked Sendable {
     var heardAdapters: [ObjectKey] = []
     private var observers: [ObserverEntry] = []
     /// Observers whose observation ended before they were added.
-    private var departed: Set<UInt64> = []
+    private(set) var departed: Set<UInt64> = []
     private var hasNews = false
 
     private let lastID = Locked<UInt64>(0)

@@ -1,3 +1,5 @@
+import Futures
+
 package import Foundation
 
 /// Somebody who follows `bluetoothd` through a ``BlueZClient``. Everything is called on the client's loop.
@@ -35,6 +37,7 @@ extension BlueZObserver {
 package final class Observation: Sendable {
     package let client: BlueZClient
     private let id: UInt64
+    private let isOver = Locked(false)
 
     init(client: BlueZClient, id: UInt64) {
         self.client = client
@@ -46,7 +49,14 @@ package final class Observation: Sendable {
     /// Nothing is reported after this returns on the loop; on another thread, after what the loop is doing now. The last
     /// observation of a client that ends takes its discovery sessions and its connection with it. Any thread; a second
     /// call does nothing.
-    package func cancel() { client.removeObserver(id) }
+    package func cancel() {
+        // Told once: the client keeps the number of an observer that it does not know until that one comes.
+        let wasOver = isOver.withLock { isOver in
+            defer { isOver = true }
+            return isOver
+        }
+        if !wasOver { client.removeObserver(id) }
+    }
 }
 
 /// What becomes of a scan. Told on the loop.
