@@ -7,9 +7,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -euc
 .DEFAULT_GOAL := help
 
-# The tests that need no radio lab.
-OFF_AIR := --skip '^RadioTests\.'
 PYTHON := .build/python/.packages
+# Where Swift's own LLVM tools are.
+LLVM = $(shell dirname "$$(readlink -f "$$(command -v swift)")")
 
 ##@ Use
 
@@ -26,7 +26,7 @@ run-example: dependencies-build ## Run the README's programs in the simulated ro
 
 test: dependencies-build dependencies-test python ## Run all tests but the radio tests
 	swift build --build-tests
-	swift test --skip-build $(OFF_AIR) 2>&1 | Scripts/count-tests
+	Scripts/run-tests 2>&1 | Scripts/count-tests
 
 radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd, in a machine with virtual radios
 	Tests/RadioLab/radio-lab --prepare
@@ -40,13 +40,14 @@ lint: dependencies-build dependencies-lint ## Check form, module walls, warnings
 	Scripts/lint
 
 test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
-	swift test --sanitize thread --scratch-path .build/thread $(OFF_AIR) 2>&1 | Scripts/count-tests
+	swift build --build-tests --sanitize thread --scratch-path .build/thread
+	Scripts/run-tests .build/thread 2>&1 | Scripts/count-tests
 
 # Without its search for leaks: it does not know the forms in which Swift keeps addresses (weak references, payloads of
 # enums), and takes what is held there for lost.
 test-asan: dependencies-build dependencies-test python ## Run the tests under the address sanitizer
-	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address \
-	    $(OFF_AIR) 2>&1 | Scripts/count-tests
+	swift build --build-tests --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address
+	ASAN_OPTIONS=detect_leaks=0 Scripts/run-tests .build/address 2>&1 | Scripts/count-tests
 
 soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, connect twenty thousand times with faults
 	swift build --build-tests
@@ -54,9 +55,12 @@ soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, conn
 	SOAK_ROUNDS=20000 swift test --skip-build --filter ConnectionSoakTests
 
 coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
-	swift test --enable-code-coverage --scratch-path .build/coverage $(OFF_AIR) 2>&1 | Scripts/count-tests
-	"$$(dirname "$$(readlink -f "$$(command -v swift)")")/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
-	    -instr-profile .build/coverage/debug/codecov/default.profdata .build/coverage/debug/BlueCapPackageTests.xctest
+	swift build --build-tests --enable-code-coverage --scratch-path .build/coverage
+	rm -f .build/coverage/*.profraw
+	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests .build/coverage 2>&1 | Scripts/count-tests
+	"$(LLVM)/llvm-profdata" merge -o .build/coverage/tests.profdata .build/coverage/*.profraw
+	"$(LLVM)/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
+	    -instr-profile .build/coverage/tests.profdata .build/coverage/debug/BlueCapPackageTests.xctest
 
 ##@ Measure
 
