@@ -116,9 +116,13 @@ struct AttributeState {
 
     /// There will be no link any more.
     mutating func closed() -> Effects {
-        let effects = linkDown(.linkEnded)
+        linkDown(.linkEnded) + nextLinkUnwanted()
+    }
+
+    /// Whoever waits for the next link waits for nothing.
+    mutating func nextLinkUnwanted() -> Effects {
         defer { waitingForLink = [] }
-        return effects + waitingForLink.flatMap { finish($0, .linkLost, .linkEnded) }
+        return waitingForLink.flatMap { finish($0, .linkLost, .linkEnded) }
     }
 
     // MARK: What BlueZ tells

@@ -146,6 +146,7 @@ extension CentralSession {
                         + "ask for refreshServices(forgettingBond: true) if that is meant."))
         }
         let future: Future<Peripheral> = operation(on: key, value: { peripheral }) { state, id in
+            state.isRefreshing = true
             let effects = state.attributes.discoverServicesOnNextLink(id, timeout: timeout)
             return state.connection.state == .connected ? effects + state.connect(.disconnectAsked) : effects
         }
@@ -153,13 +154,24 @@ extension CentralSession {
             // The connection's own call goes first.
             drain()
             guard let device = readDealing(with: key, { $0.facts.device }) else {
-                return reconnect(peripheral, delay: 0)
+                return endRefresh(of: peripheral)
             }
             client.disconnect(device) { [self] _ in
-                client.removeDevice(device) { [self] _ in reconnect(peripheral, delay: 0) }
+                client.removeDevice(device) { [self] _ in endRefresh(of: peripheral) }
             }
         }
         return future
+    }
+
+    /// Has BlueZ meet the device that it has forgotten, unless the user has had enough meanwhile.
+    private func endRefresh(of peripheral: Peripheral) {
+        let isWanted = core.withLock { core in
+            core.state.updateDealing(with: peripheral.key) { state in
+                defer { state.isRefreshing = false }
+                return state.isRefreshing
+            }
+        }
+        if isWanted == true { reconnect(peripheral, delay: 0) }
     }
 
     /// A future that has failed, completed where the manager's promises are.

@@ -77,14 +77,14 @@ extension CentralSession {
         }
     }
 
-    func disconnect(_ key: PeripheralKey) { decide(key) { $0.connect(.disconnectAsked) } }
+    func disconnect(_ key: PeripheralKey) { decide(key) { $0.disconnectAsked() } }
 
     func terminate(_ key: PeripheralKey) { decide(key) { $0.connect(.terminateAsked) } }
 
     func disconnectAllPeripherals() {
         _ = decideIfOpen { core in
             core.state.dealingKeys.flatMap { key in
-                core.state.peripheral(key) { $0.isInUse ? $0.connect(.disconnectAsked) : [] }
+                core.state.peripheral(key) { $0.isInUse || $0.isRefreshing ? $0.disconnectAsked() : [] }
             }
         }
     }
@@ -100,8 +100,7 @@ extension CentralSession {
         switch effect {
         case .startTimer, .cancelTimer: break
         case .callConnect(let attempt): connect(key, attempt, device)
-        case .cancelConnect:
-            if let id = take(key, \.attempt) { client.cancelConnect(id) }
+        case .cancelConnect: takeBack(key)
         case .callDisconnect:
             guard let device else { return tell(key, .disconnectReplied) }
             client.disconnect(device) { [weak self] _ in self?.tell(key, .disconnectReplied) }
@@ -140,7 +139,10 @@ extension CentralSession {
             if let stream { complete { stream.finish() } }
         case .forget:
             endNotifications(of: key)
-            decide { $0.state.forget(key) }
+            // Somebody may want it again by now.
+            decide { core in
+                core.state.readDealing(with: key) { $0.connection.isWanted } == true ? [] : core.state.forget(key)
+            }
         }
     }
 
@@ -156,6 +158,11 @@ extension CentralSession {
             self?.tell(key, .connectReplied(attempt, ConnectionFailure(result)))
         }
         core.withLock { $0.connectionHands[key, default: ConnectionHands()].attempt = id }
+    }
+
+    /// Takes the newest attempt back, as far as it is under way.
+    func takeBack(_ key: PeripheralKey) {
+        if let id = take(key, \.attempt) { client.cancelConnect(id) }
     }
 
     /// Discovers for one device, which BlueZ finds by its address.

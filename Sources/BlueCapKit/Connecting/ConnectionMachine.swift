@@ -221,6 +221,9 @@ struct ConnectionMachine: Equatable {
         switch state {
         case .disconnected, .waiting, .seeking, .cancelling, .disconnecting, .closed:
             break
+        case .connecting(_, .confirming):
+            // It is answered already: nothing is left to take back but the link, should it come up yet.
+            if !keepingLinks { effects.append(.callDisconnect) }
         case .connecting:
             effects.append(.cancelConnect)
         case .connected:

@@ -12,7 +12,8 @@ extension PeripheralState {
             case .linkWentUp: [.connection(effect, device: facts.device)] + linkWentUp()
             case .linkWentDown(let loss): linkWentDown(loss) + [.connection(effect, device: facts.device)]
             case .forget:
-                subscriptions.closed(canCall: facts.device != nil) + [.connection(effect, device: facts.device)]
+                endRefresh() + subscriptions.closed(canCall: facts.device != nil)
+                    + [.connection(effect, device: facts.device)]
             case .callConnect, .cancelConnect, .callDisconnect, .seek, .stopSeeking, .pauseScan, .resumeScan, .report,
                 .reportFailure, .finishStream:
                 [.connection(effect, device: facts.device)]
@@ -20,11 +21,30 @@ extension PeripheralState {
         }
     }
 
+    /// The user wants no link any more, whatever it was for.
+    mutating func disconnectAsked() -> [Effect] { endRefresh() + connect(.disconnectAsked) }
+
+    private mutating func endRefresh() -> [Effect] {
+        isRefreshing = false
+        return attributes.nextLinkUnwanted()
+    }
+
     /// Whether somebody wants this peripheral connected, or something of that is still to end.
     var isInUse: Bool {
         switch connection.state {
         case .disconnected, .closed: false
         case .waiting, .seeking, .connecting, .cancelling, .connected, .disconnecting: true
+        }
+    }
+}
+
+extension ConnectionMachine {
+    /// Whether a link of ours is there, or may come.
+    var hasOwnLink: Bool {
+        switch state {
+        case .connecting, .cancelling: true
+        case .connected, .disconnecting: isOurs
+        case .disconnected, .waiting, .seeking, .closed: false
         }
     }
 }

@@ -37,10 +37,13 @@ extension CentralSession {
                     return complete { promise.failure(PeripheralError.disconnected) }
                 }
                 let writer = CharacteristicWriter(socket, to: characteristic)
-                core.withLock { core in
-                    core.writers[peripheral, default: []].removeAll { $0.writer == nil }
-                    core.writers[peripheral, default: []].append(WeakWriter(writer: writer))
+                let others = core.withLock { core in
+                    // To look at one is to hold it: it must not die here, under the lock that its end takes.
+                    let others = (core.writers[peripheral] ?? []).compactMap(\.writer)
+                    core.writers[peripheral] = (others + [writer]).map { WeakWriter(writer: $0) }
+                    return others
                 }
+                withExtendedLifetime(others) {}
                 writer.begin()
                 complete { promise.success(writer) }
             }

@@ -156,6 +156,7 @@ extension CentralSession: BlueZObserver {
             return (choice, core.link.adapter != adapter)
         }
         // Who is connected is known before anybody begins to connect.
+        if hasMoved { adapterReplaced(in: tree, by: choice.flatMap { keys[$0] }) }
         if isReload || hasMoved { linksReplaced(in: tree, on: choice.flatMap { keys[$0] }) }
         decide { core in
             let adapter = choice.flatMap { keys[$0] }
@@ -165,6 +166,23 @@ extension CentralSession: BlueZObserver {
             return core.state.event(.adapterPower(isPowered))
         }
         syncDiscovery()
+    }
+
+    /// Nothing of ours stays behind on the adapter of before, if that is still there: who is linked to it cannot be reached
+    /// from this one. Who is known here already is dealt with here.
+    private func adapterReplaced(in tree: borrowing ObjectTree, by adapter: ObjectKey?) {
+        guard let adapter else { return }
+        for (key, device) in core.withLock({ $0.state.ownLinks(besides: adapter) }) {
+            takeBack(key)
+            if tree.handle(of: device) != nil { client.disconnect(device) { _ in } }
+        }
+        tree.forEachDevice { handle in
+            tree.read(handle) { device in
+                guard device.adapter == adapter else { return }
+                let key = PeripheralKey(device)
+                core.withLock { $0.state.found(key, device) }
+            }
+        }
     }
 
     private func linksReplaced(in tree: borrowing ObjectTree, on adapter: ObjectKey?) {

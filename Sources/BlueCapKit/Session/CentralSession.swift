@@ -195,7 +195,11 @@ final class CentralSession: Sendable {
             guard let peripheral = core.withLock({ $0.handles[key] }) else { return }
             complete { self.expiryPromise.success(peripheral) }
         case .drop(let key):
-            let handles = core.withLock { ($0.handles.letGo(key), $0.attributeHandles[key]?.letGoOfAll()) }
+            // It may have been listed again since this was decided.
+            let handles = core.withLock { core -> (Peripheral?, [AnyObject]?) in
+                guard core.state.read(key, { $0.isListed }) != true else { return (nil, nil) }
+                return (core.handles.letGo(key), core.attributeHandles[key]?.letGoOfAll())
+            }
             withExtendedLifetime(handles) {}
         case .peripheral(let key, let effect):
             perform(effect, of: key)

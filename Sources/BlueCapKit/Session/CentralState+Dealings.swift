@@ -120,6 +120,22 @@ extension CentralState {
         }
     }
 
+    /// The devices on other adapters to which we have opened a link, or are about to.
+    func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
+        var links: [(PeripheralKey, ObjectKey)] = []
+        dealings.forEach { key, state in
+            if let device = state.facts.device, device.adapter != adapter, state.connection.hasOwnLink {
+                links.append((key, device))
+            }
+        }
+        return links
+    }
+
+    /// Another adapter has this one, too.
+    mutating func found(_ key: PeripheralKey, _ device: borrowing Device1) {
+        _ = peripherals.update(key) { $0.values = copy device }
+    }
+
     /// Whether BlueZ has a link to a peripheral, whoever made it.
     var connectedKeys: [PeripheralKey] { facts.filter { $0.value.isConnected }.map(\.key) }
 

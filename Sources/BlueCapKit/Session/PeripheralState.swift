@@ -67,6 +67,8 @@ struct PeripheralState {
     /// Subscriptions of an earlier run that are to be taken up again.
     var restored: [RestoredSubscription] = []
     var statistics = ConnectionStatistics()
+    /// BlueZ is made to forget the device, and is to meet it anew.
+    var isRefreshing = false
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
 

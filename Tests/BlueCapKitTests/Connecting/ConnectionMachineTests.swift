@@ -485,6 +485,11 @@ final class ConnectionMachineTests: XCTestCase {
         XCTAssertFalse(kept.event(.closed(keepingLinks: true)).contains(.callDisconnect))
         var tries = connecting()
         XCTAssertEqual(tries.event(.closed(keepingLinks: true)), [.cancelConnect, .finishStream(1)])
+        var answered = connecting()
+        _ = answered.event(.connectReplied(1, nil))
+        XCTAssertEqual(
+            answered.event(.closed(keepingLinks: false)),
+            [.callDisconnect, .cancelTimer(.confirmation), .finishStream(1)])
         XCTAssertEqual(
             tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .notConnected), .finishStream(2)])
     }

@@ -1,0 +1,60 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import TestSupport
+import XCTest
+
+/// A peripheral that was connected again right after its `terminate()` was missing from the manager's list; one whose
+/// services were being refreshed came back after `terminate()` and `disconnect()` by itself.
+final class EndedPeripheralTests: XCTestCase {
+    private let simulator = Simulator.inProcess(room: .empty)
+    private let journal = Journal()
+
+    private func connected() throws -> (manager: CentralManager, peripheral: Peripheral) {
+        simulator.add(
+            VirtualPeripheral(
+                "C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        journal.watch(manager.startScanning())
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        journal.watch(peripheral.connect())
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 20))
+        return (manager, peripheral)
+    }
+
+    func testWhoIsConnectedAgainAtOnceIsOnTheList() throws {
+        let (manager, strap) = try connected()
+        strap.terminate()
+        journal.watch(strap.connect())
+
+        XCTAssertTrue(
+            simulator.advance(until: { journal.connectionEvents == [.connect, .forceDisconnect, .connect] }, limit: 20))
+        simulator.advance(by: 5)
+        XCTAssertEqual(strap.state, .connected)
+        XCTAssertEqual(manager.peripherals, [strap])
+    }
+
+    func testARefreshEndsWithTerminate() throws { try refreshEnds { $1.terminate() } }
+
+    func testARefreshEndsWithDisconnect() throws { try refreshEnds { $1.disconnect() } }
+
+    func testARefreshEndsWithDisconnectAllPeripherals() throws {
+        try refreshEnds { manager, _ in manager.disconnectAllPeripherals() }
+    }
+
+    private func refreshEnds(_ end: (CentralManager, Peripheral) -> Void) throws {
+        let (manager, strap) = try connected()
+        let refreshed = strap.refreshServices(timeout: .infinity)
+        simulator.advance(by: 0.01)
+        end(manager, strap)
+        XCTAssertTrue(simulator.advance(until: { refreshed.completed }, limit: 1))
+        guard case .failure(let error)? = refreshed.result else { return XCTFail("refreshed") }
+        XCTAssertEqual(error as? PeripheralError, .forcedDisconnect)
+        simulator.advance(by: 60)
+        XCTAssertEqual(strap.state, .disconnected)
+        XCTAssertEqual(simulator.links, [])
+    }
+}

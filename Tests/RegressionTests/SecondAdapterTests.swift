@@ -1,0 +1,85 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// A manager whose adapter was replaced by another one looked for peripherals on the old one for ever, or left its links
+/// behind there, where nobody ended them and the peripherals stayed mute.
+final class SecondAdapterTests: XCTestCase {
+    private let simulator = Simulator.inProcess(
+        room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+    private let journal = Journal()
+
+    private func manager(_ adapter: String? = nil) -> CentralManager {
+        var options: [String: Any] = [CentralManagerOptionBusAddressKey: simulator.address]
+        if let adapter { options[CentralManagerOptionAdapterKey] = adapter }
+        let manager = CentralManager(options: options)
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        return manager
+    }
+
+    private func find(with manager: CentralManager) throws -> Peripheral {
+        journal.watch(manager.startScanning())
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        simulator.advance(by: 0.1)
+        return try XCTUnwrap(manager.peripherals.first)
+    }
+
+    override func setUp() {
+        simulator.add(
+            VirtualPeripheral(
+                "C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
+    }
+
+    func testAPeripheralThatTheOtherAdapterKnowsAlreadyIsConnectedThere() throws {
+        let manager = manager()
+        let other = self.manager("hci1")
+        let strap = try find(with: manager)
+        journal.watch(other.startScanning())
+        simulator.advance(by: 2)
+
+        simulator.simulateAdapterRemoval(0)
+        simulator.advance(by: 2)
+        XCTAssertTrue(manager.poweredOn)
+        journal.watch(strap.connect())
+
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 5))
+        XCTAssertEqual(simulator.links.map(\.adapter), [1])
+    }
+
+    func testALinkIsNotLeftBehindWhenTheFirstAdapterReturns() throws {
+        let manager = manager()
+        let strap = try find(with: manager)
+        simulator.simulateAdapterRemoval(0)
+        simulator.advance(by: 2)
+        journal.watch(strap.connect())
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 60))
+
+        simulator.simulateAdapterAddition()
+        simulator.advance(by: 5)
+        XCTAssertEqual(journal.connectionEvents, [.connect, .disconnect])
+        XCTAssertEqual(simulator.links, [])
+        strap.reconnect()
+
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 60))
+        XCTAssertEqual(simulator.links.map(\.adapter), [0])
+        withExtendedLifetime(manager) {}
+    }
+
+    func testAnAttemptIsNotLeftBehindWhenTheFirstAdapterReturns() throws {
+        let manager = manager()
+        let strap = try find(with: manager)
+        simulator.simulateAdapterRemoval(0)
+        simulator.advance(by: 20)
+        journal.watch(strap.connect())
+        XCTAssertTrue(simulator.advance(until: { self.simulator.statistics.count(of: "Connect") > 0 }, limit: 60))
+
+        simulator.simulateAdapterAddition()
+
+        XCTAssertTrue(simulator.advance(until: { strap.state == .connected }, limit: 60))
+        simulator.advance(by: 10)
+        XCTAssertEqual(simulator.links.map(\.adapter), [0])
+        withExtendedLifetime(manager) {}
+    }
+}
