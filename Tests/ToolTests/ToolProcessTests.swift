@@ -199,6 +199,15 @@ final class ToolFailureTests: XCTestCase {
         }
     }
 
+    /// Their numbers would be the next socket's: the output would go to BlueZ.
+    func testClosedOutputIsAFailureAndNoSocketTakesItsPlace() throws {
+        for command in ["scan --simulated --peripherals empty --duration 0.2 --json", "simulate"] {
+            let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) <&- >&-"#).finish()
+            XCTAssertEqual(result.status, 1, command)
+            XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: Bad file descriptor."], command)
+        }
+    }
+
     func testAnAdapterThatIsNotThereIsNamed() throws {
         let result = try ToolRun("scan", "--simulated", "--adapter", "hci7").finish()
         XCTAssertEqual(result.status, 1)

@@ -23,6 +23,11 @@ struct BlueCapTool: AsyncParsableCommand {
             SimulateCommand.self,
         ])
 
+    static func main() async {
+        Output.holdClosedDescriptors()
+        await main(nil)
+    }
+
     static let versionText = "bluecap 0.1.0"
 }
 

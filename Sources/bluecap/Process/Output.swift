@@ -69,6 +69,15 @@ struct Output: Sendable {
         }
     }
 
+    /// Takes the places of standard descriptors that were closed when the process started (`>&-` in a shell), so that no
+    /// socket of ours gets one of their numbers and our output with it. Writing there fails.
+    static func holdClosedDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest number that is free is this one. The opposite direction, so that its use is an error.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     /// Lets a write to a closed pipe fail instead of ending the process, so that the scan is ended first.
     static func ignoreBrokenPipes() {
         // Asked for before it changes.

@@ -70,7 +70,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     /// The characteristic that is meant.
     ///
     /// - Parameter wanted: what it must be usable for; of several that are meant it decides, where one alone has it.
-    /// - Throws: ``ToolFailure`` where there is none, or where it is not clear which.
+    /// - Throws: ``ToolFailure`` where there is none, where it is not clear which, or where it cannot be used so.
     func find(
         in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties
     ) throws -> AttributeTree.Characteristic {
@@ -98,6 +98,9 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
             throw ToolFailure(
                 "\"\(text)\" is \(found.count) characteristics here; say which by its handle:",
                 candidates.joined(separator: ", ") + ".")
+        }
+        guard !first.characteristic.properties.isDisjoint(with: wanted) else {
+            throw RemoteWording.misuse(of: first.characteristic, wanted: wanted)
         }
         return first.characteristic
     }

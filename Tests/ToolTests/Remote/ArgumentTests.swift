@@ -41,6 +41,22 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertEqual(try handle("2A19", .notify), 0x41)
     }
 
+    func testWhatItCannotDoIsToldWithWhatItCan() {
+        XCTAssertEqual(
+            refusal("2A37"),
+            "Heart Rate Measurement cannot be read: its properties are: notify. `bluecap notify` prints what it sends.")
+        XCTAssertEqual(
+            refusal("2A38", [.notify, .indicate]),
+            "Body Sensor Location sends no values by itself: its properties are: read. "
+                + "`bluecap read` asks for its value.")
+        XCTAssertEqual(
+            refusal("2A38", [.write, .writeWithoutResponse]),
+            "Body Sensor Location cannot be written: its properties are: read.")
+        XCTAssertEqual(
+            refusal("2A39", .writeWithoutResponse),
+            "Heart Rate Control Point cannot be written without response: leave out --without-response.")
+    }
+
     func testWhatCannotBeANameIsNoArgument() {
         for text in ["", "@", "@xyz", "@123456", "@-1"] { XCTAssertNil(AttributeArgument(argument: text), text) }
     }
