@@ -105,6 +105,7 @@ extension CentralSession {
         case .closeGate:
             channels.close(key)
             deliverNotifications()
+            channels.forget(key)
         case .callStart(let call): if key.isVirtual { follow(call, subject) } else { start(call, subject, key) }
         case .acquire(let call): if key.isVirtual { refuse(call, subject) } else { acquire(call, subject, key) }
         case .callStop(let call): if key.isVirtual { unfollow(call, subject) } else { stop(call, subject, key) }

@@ -66,6 +66,19 @@ final class NotificationChannels: @unchecked Sendable {
 
     func close(_ key: AttributeKey) { change(key) { $0.gate.close() } }
 
+    /// Forgets a channel that is closed and keeps nothing: peripherals that change their addresses would leave ever more.
+    func forget(_ key: AttributeKey) {
+        // Places change here, so that none may be noted.
+        guard full.isEmpty, let place = knownPlace(of: key), channels[place].gate.isIdle else { return }
+        channels.swapAt(place, channels.count - 1)
+        places[channels[place].key] = place
+        channels.removeLast()
+        places[key] = nil
+    }
+
+    /// How many characteristics have a channel.
+    var count: Int { channels.count }
+
     // MARK: Values
 
     /// BlueZ has signalled a value. False where that is nothing to us: then nobody here has subscribed by signals.

@@ -19,6 +19,9 @@ struct ValueGate {
     /// Whether values that are signalled are let through, now or after a read.
     var hearsSignals: Bool { transport == .signals }
 
+    /// Whether it is closed, and nothing waits for a read.
+    var isIdle: Bool { transport == nil && held.isEmpty }
+
     /// From now on what comes this way is let through. `afterGap`: after a gap mark.
     mutating func open(_ transport: NotificationTransport, afterGap: Bool) {
         self.transport = transport

@@ -44,7 +44,8 @@ final class NotificationLeftoverTests: XCTestCase {
         }
         XCTAssertEqual(stage.subscriptionCount(), 0)
         stage.simulator.advance(by: 1)
-        XCTAssertEqual(try descriptorCount(), before)
+        // What earlier tests have left to their threads may have been closed meanwhile.
+        XCTAssertLessThanOrEqual(try descriptorCount(), before)
     }
 
     private func descriptorCount() throws -> Int {
