@@ -4,7 +4,7 @@ Usage: peripheral.py DESCRIPTION ADAPTER-ADDRESS STATE-DIRECTORY
 
 Started by bin/radio-peripheral, where the description and the orders are explained. Registers each application of
 the description on a path of its own, one after the other; advertises; writes the port on which it takes orders to
-STATE-DIRECTORY/port; and lives until it is killed, or bluetoothd leaves the bus.
+STATE-DIRECTORY/port; and lives until it is killed, or it or bluetoothd leaves the bus.
 """
 
 import asyncio
@@ -80,6 +80,10 @@ class LabCharacteristic(characteristic):
 
 
 class Peripheral:
+    # dbus-fast gives its connection up when the socket is full (EAGAIN). The bus reads in order, so a call that it has
+    # answered says that there is room again.
+    BURST = 64
+
     def __init__(self, description, address):
         self.description, self.address = description, address
         self.journal, self.values, self.characteristics = [], {}, {}
@@ -199,6 +203,8 @@ class Peripheral:
         for number in range(int(count)):
             self.characteristics[key].changed(number.to_bytes(int(size), "little"))
             await asyncio.sleep(float(pause))
+            if number % self.BURST == self.BURST - 1:
+                await self.call("/", "org.freedesktop.DBus.Peer", "Ping", destination="org.freedesktop.DBus")
         return [f"{time.monotonic() - begun:.3f}"]
 
     async def order_subscribed(self, key):
@@ -225,7 +231,8 @@ async def main():
     with open(f"{state}/port.new", "w", encoding="ascii") as file:
         file.write(f"{server.sockets[0].getsockname()[1]}\n")
     os.rename(f"{state}/port.new", f"{state}/port")  # so that nobody reads half of it
-    await server.serve_forever()
+    # Without the bus there is no peripheral, and the next start must not take this for one.
+    await peripheral.bus.wait_for_disconnect()
 
 
 asyncio.run(main())
