@@ -204,7 +204,8 @@ class Peripheral:
             self.characteristics[key].changed(number.to_bytes(int(size), "little"))
             await asyncio.sleep(float(pause))
             if number % self.BURST == self.BURST - 1:
-                await self.call("/", "org.freedesktop.DBus.Peer", "Ping", destination="org.freedesktop.DBus")
+                bus = "org.freedesktop.DBus"
+                await self.call("/org/freedesktop/DBus", bus, "GetId", destination=bus)
         return [f"{time.monotonic() - begun:.3f}"]
 
     async def order_subscribed(self, key):
