@@ -1,20 +1,11 @@
 import ArgumentParser
-import BlueZSimulator
-import Foundation
 
 /// What every command understands that deals with one peripheral.
 struct RemoteOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
     var peripheral: PeripheralArgument
 
-    @Flag(help: "Look for it in a simulated room: needs no radio and no rights.")
-    var simulated = false
-
-    @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
-    var peripherals: Room?
-
-    @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
-    var adapter: String?
+    @OptionGroup var radio: RadioOptions
 
     @Option(
         help: ArgumentHelp(
@@ -28,10 +19,6 @@ struct RemoteOptions: ParsableArguments {
         if !(timeout > 0 && timeout <= 1e6) {
             throw ValidationError("--timeout takes a number of seconds above 0; it was \(timeout).")
         }
-        if peripherals != nil, !simulated {
-            throw ValidationError("--peripherals describes a simulated room: add --simulated.")
-        }
-        if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
     }
 
     /// What the help of each of them says at its end.
@@ -47,30 +34,9 @@ struct RemoteOptions: ParsableArguments {
         isPersistent: Bool = false,
         _ work: @escaping @Sendable (RemoteSession, RemoteSession.Remote) async throws -> Void
     ) async throws {
-        Output.ignoreBrokenPipes()
-        do {
-            let room = simulated ? try SimulatedRoom(peripherals) : nil
-            defer { room?.end() }
-            let session = session(on: room?.address, isPersistent: isPersistent)
-            let task = Task { try await session.run { try await work(session, $0) } }
-            let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
-            SignalWatcher.watch(SignalWatcher.endings) { signal, count in
-                // Asked a second time, and BlueZ has not yet answered.
-                if count > 1 { _exit(128 + signal) }
-                feed.yield(signal)
-                feed.finish()
-                task.cancel()
-            }
-            Output.standard.whenReaderLeaves { task.cancel() }
-            do {
-                try await task.value
-            } catch is CancellationError {
-                feed.finish()
-                // Without a signal it was the reader who left, and that is no failure.
-                for await signal in signals { throw ExitCode(128 + signal) }
-            }
-        } catch let failure as ToolFailure {
-            throw failure.reported()
+        try await radio.run { [self] busAddress in
+            let session = session(on: busAddress, isPersistent: isPersistent)
+            try await session.run { try await work(session, $0) }
         }
     }
 
@@ -79,7 +45,7 @@ struct RemoteOptions: ParsableArguments {
         let showsProgress = Output.error.isTerminal && common.verbose == 0
         return RemoteSession(
             request: RemoteRequest(
-                busAddress: busAddress, adapter: adapter, peripheral: peripheral, timeout: timeout,
+                busAddress: busAddress, adapter: radio.adapter, peripheral: peripheral, timeout: timeout,
                 isPersistent: isPersistent),
             progress: Progress(on: .error, isEnabled: showsProgress), logger: common.makeLogger())
     }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import BlueCapKit
-import BlueZSimulator
 import Foundation
 
 /// `bluecap scan`.
@@ -30,14 +29,7 @@ struct ScanCommand: AsyncParsableCommand {
             arguments.
             """)
 
-    @Flag(help: "Scan a simulated room: needs no radio and no rights.")
-    var simulated = false
-
-    @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
-    var peripherals: Room?
-
-    @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
-    var adapter: String?
+    @OptionGroup var radio: RadioOptions
 
     @Option(
         name: .customLong("service"),
@@ -71,11 +63,7 @@ struct ScanCommand: AsyncParsableCommand {
         if let duration, !(duration > 0 && duration <= 1e9) {
             throw ValidationError("--duration takes a number of seconds above 0; it was \(duration).")
         }
-        if peripherals != nil, !simulated {
-            throw ValidationError("--peripherals describes a simulated room: add --simulated.")
-        }
         if name?.isEmpty == true { throw ValidationError("--name takes the beginning of a name; it was empty.") }
-        if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
     }
 
     func run() async throws {
@@ -88,7 +76,7 @@ struct ScanCommand: AsyncParsableCommand {
     }
 
     private func scan() async throws {
-        let room = simulated ? try SimulatedRoom(peripherals) : nil
+        let room = try radio.room()
         defer { room?.end() }
         let session = ScanSession(request(on: room?.address), logger: common.makeLogger())
         let terminal = Terminal.present
@@ -111,7 +99,7 @@ struct ScanCommand: AsyncParsableCommand {
 
     private func request(on busAddress: String?) -> ScanRequest {
         ScanRequest(
-            busAddress: busAddress, adapter: adapter, services: services.map(\.uuid), weakestRSSI: rssi,
+            busAddress: busAddress, adapter: radio.adapter, services: services.map(\.uuid), weakestRSSI: rssi,
             namePrefix: name, duration: duration)
     }
 
