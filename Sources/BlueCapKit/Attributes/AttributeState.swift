@@ -20,10 +20,12 @@ struct AttributeState {
     private enum Wish {
         case services(Set<CBUUID>?)
         case characteristics(Set<CBUUID>?, of: AttributeID)
+        /// One that is known by its name alone.
+        case attribute(AttributeName)
 
         var timeoutFailure: PeripheralFailure {
             switch self {
-            case .services: .peripheral(.serviceDiscoveryTimeout)
+            case .services, .attribute: .peripheral(.serviceDiscoveryTimeout)
             case .characteristics: .service(.characteristicDiscoveryTimeout)
             }
         }
@@ -51,8 +53,10 @@ struct AttributeState {
     private var waitingForLink: Set<OperationID> = []
     /// What was asked for and not been settled: those with a time-out.
     private var timed: Set<OperationID> = []
-    /// What reads that did not begin at the front have brought, until it is fetched.
-    private var parts: [OperationID: Data] = [:]
+    /// What those reads have brought that somebody wants to have, until it is fetched; empty before the reply.
+    private var fetched: [OperationID: Data] = [:]
+    /// The attributes that were found by their names, until they are fetched.
+    private var found: [OperationID: AttributeID] = [:]
     /// The transfers that are under way, and what has become of those that have ended, until it is fetched.
     var transfers: [OperationID: Transfer] = [:]
     var reports: [OperationID: TransferReport] = [:]
@@ -195,18 +199,18 @@ struct AttributeState {
             return perform(lanes.replied(id, OperationFailure(error)))
         case .success(let data):
             if let data, let operation = lanes.inFlight(id) {
-                if operation.request == .read(offset: 0) {
-                    table.update(operation.target) { $0.value = data }
-                } else {
-                    parts[id] = data
-                }
+                if operation.request == .read(offset: 0) { table.update(operation.target) { $0.value = data } }
+                if fetched[id] != nil { fetched[id] = data }
             }
             return perform(lanes.replied(id, nil))
         }
     }
 
-    /// What a read that did not begin at the front has brought.
-    mutating func takePart(_ id: OperationID) -> Data? { parts.removeValue(forKey: id) }
+    /// What a read has brought that was submitted as one to be fetched.
+    mutating func takeValue(_ id: OperationID) -> Data? { fetched.removeValue(forKey: id) }
+
+    /// What ``lookUp(_:_:timeout:)`` has found.
+    mutating func takeFound(_ id: OperationID) -> AttributeID? { found.removeValue(forKey: id) }
 
     // MARK: What users ask for
 
@@ -228,6 +232,11 @@ struct AttributeState {
         return startTimer(id, timeout)
     }
 
+    /// Finds an attribute by its name, once the services are known; what is found counts as asked for.
+    mutating func lookUp(_ name: AttributeName, _ id: OperationID, timeout: TimeInterval) -> Effects {
+        want(.attribute(name), id, timeout)
+    }
+
     private mutating func want(_ wish: Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
         wishes[id] = wish
         let timer = startTimer(id, timeout)
@@ -235,9 +244,11 @@ struct AttributeState {
     }
 
     /// Something is to be done with a characteristic or a descriptor.
+    /// - Parameter isFetched: Whether somebody takes what a read has brought; in any case of its outcome.
     mutating func submit(
-        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval
+        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval, isFetched: Bool = false
     ) -> Effects {
+        if isFetched { fetched[id] = Data() }
         if let refusal = refusal(of: request, on: target) { return [.settle(id, .characteristic(refusal))] }
         guard discovery.hasLink else {
             return [.settle(id, PeripheralFailure(.linkLost, request))]
@@ -247,8 +258,8 @@ struct AttributeState {
         }
         if let record = table[target], record.handle.isVirtual, record.isPresent {
             // BlueZ keeps the value current; there is nothing to be asked.
-            if case .read(let offset) = request, offset > 0 {
-                parts[id] = Data((record.value ?? Data()).dropFirst(offset))
+            if case .read(let offset) = request, isFetched {
+                fetched[id] = Data((record.value ?? Data()).dropFirst(offset))
             }
             return [.settle(id, nil)]
         }
@@ -335,7 +346,7 @@ struct AttributeState {
         guard let wish = wishes.removeValue(forKey: id) else { return [] }
         var failure: PeripheralFailure?
         switch outcome {
-        case .found: failure = show(wish)
+        case .found: failure = show(wish, id)
         case .foundNothing: failure = .peripheral(.noServices)
         case .linkLost: failure = .peripheral(linkFailure == .linkEnded ? .forcedDisconnect : .disconnected)
         }
@@ -343,13 +354,18 @@ struct AttributeState {
     }
 
     /// Shows the user what was wished for.
-    private mutating func show(_ wish: Wish) -> PeripheralFailure? {
+    private mutating func show(_ wish: Wish, _ id: OperationID) -> PeripheralFailure? {
         switch wish {
         case .services(let uuids):
             table.discoverServices(uuids)
         case .characteristics(let uuids, let service):
             guard table[service]?.isPresent == true else { return .service(.invalidated) }
             table.discoverCharacteristics(uuids, of: service)
+        case .attribute(let name):
+            switch table.discover(name) {
+            case .success(let attribute): found[id] = attribute
+            case .failure(let failure): return failure
+            }
         }
         return nil
     }

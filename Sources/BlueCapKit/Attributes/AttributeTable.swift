@@ -122,7 +122,8 @@ struct AttributeTable {
         discover(self[service]?.children ?? [], uuids)
     }
 
-    private mutating func discover(_ candidates: [AttributeID], _ uuids: Set<CBUUID>?) {
+    /// The user asked for these.
+    mutating func discover(_ candidates: [AttributeID], _ uuids: Set<CBUUID>? = nil) {
         for id in candidates where uuids?.contains(records[id.rawValue].uuid) ?? true {
             records[id.rawValue].isDiscovered = true
         }

@@ -110,6 +110,19 @@ extension CentralSession {
         on key: PeripheralKey, _ target: AttributeID, _ request: AttributeState.Request, timeout: TimeInterval,
         take: @escaping @Sendable (inout AttributeState, OperationID) -> T?
     ) -> Future<T> {
+        operation(on: key) { attributes, operation in
+            attributes.submit(request, on: target, operation, timeout: timeout, isFetched: true)
+        } take: {
+            take(&$0, $1)
+        }
+    }
+
+    /// Has something decided about attributes that brings more than success.
+    /// - Parameter take: takes what it has brought. Called in any case, when it is settled.
+    func operation<T: Sendable>(
+        on key: PeripheralKey, _ decision: (inout AttributeState, OperationID) -> [PeripheralState.Effect],
+        take: @escaping @Sendable (inout AttributeState, OperationID) -> T?
+    ) -> Future<T> {
         let promise = Promise<T>()
         let operation = core.withLock { $0.nameOperation() }
         let completion: Completion = { [self] error in
@@ -126,9 +139,7 @@ extension CentralSession {
         }
         let isAccepted = decideIfOpen { core in
             core.completions[operation] = completion
-            return core.state.peripheral(key) {
-                $0.attributes.submit(request, on: target, operation, timeout: timeout)
-            }
+            return core.state.peripheral(key) { decision(&$0.attributes, operation) }
         }
         if !isAccepted { complete { completion(PeripheralError.disconnected) } }
         return promise.future

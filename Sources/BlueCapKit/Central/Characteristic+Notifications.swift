@@ -134,7 +134,7 @@ extension Characteristic {
 
     // MARK: How
 
-    private var subject: NotificationChannels.Subject {
+    var subject: NotificationChannels.Subject {
         NotificationChannels.Subject(peripheral: peripheral.key, characteristic: id)
     }
 

@@ -27,11 +27,7 @@ extension Characteristic {
     /// the front of a value is known.
     /// - Parameter offset: How many bytes to pass over, 1 to 512; 0 reads all.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        guard offset > 0 else {
-            let whole: Future<Characteristic> = read(timeout: timeout)
-            return whole.map(context: ImmediateContext()) { $0.dataValue ?? Data() }
-        }
-        return session.operation(on: peripheral.key, id, .read(offset: offset), timeout: timeout) { $0.takePart($1) }
+        session.operation(on: peripheral.key, id, .read(offset: max(0, offset)), timeout: timeout) { $0.takeValue($1) }
     }
 
     // MARK: The value

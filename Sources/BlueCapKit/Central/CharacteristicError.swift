@@ -10,6 +10,8 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     case writeTimeout
     /// The texts do not spell a value of the characteristic's profile.
     case notSerializable
+    /// The bytes that were read spell no value of the type that was asked for.
+    case notDeserializable(Data)
     /// The characteristic cannot be read.
     case readNotSupported
     /// The characteristic cannot be written, or not in the way that was asked for.
@@ -51,6 +53,9 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
         case .notSerializable:
             "The texts do not spell a value of this characteristic: see its stringValues, "
                 + "or write hexadecimal digits under its name."
+        case .notDeserializable(let data):
+            "The \(data.count) bytes that were read spell no value of the type that was asked for: "
+                + data.prefix(64).map { String(format: "%02X", $0) }.joined() + "."
         case .readNotSupported:
             "This characteristic cannot be read: its properties do not contain read."
         case .writeNotSupported:

@@ -1,4 +1,5 @@
 public import Foundation
+public import GATT
 
 /// Why something asked of a ``Peripheral`` failed.
 public enum PeripheralError: Swift.Error, Hashable, Sendable {
@@ -17,6 +18,8 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case connectionFailed(BusFailure)
     /// BlueZ knows no present signal strength of this peripheral.
     case rssiUnavailable
+    /// The peripheral does not have the service that was asked for by its identifier; and what it has.
+    case serviceNotFound(CBUUID, available: [CBUUID])
     /// An argument is out of its range; the text says which, and what it takes.
     case invalidArgument(String)
 }
@@ -42,6 +45,10 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
         case .rssiUnavailable:
             "BlueZ does not tell the signal strength of a connection, and the peripheral was not heard advertising "
                 + "lately: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
+        case .serviceNotFound(let uuid, let available):
+            "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
+                + available.listed(AssignedNumbers.serviceName) + "."
+                + (uuid.isExportedService ? "" : " bluetoothd keeps services of this kind to itself.")
         case .invalidArgument(let text):
             text
         }

@@ -1,4 +1,5 @@
 public import Foundation
+public import GATT
 
 /// Why something asked of a ``Service`` failed.
 ///
@@ -13,6 +14,8 @@ public enum ServiceError: Swift.Error, Hashable, Sendable {
     case unconfigured
     /// The peripheral has changed its services, and this one is not among them any more.
     case invalidated
+    /// The service does not have the characteristic that was asked for by its identifier; and what it has.
+    case characteristicNotFound(CBUUID, service: CBUUID, available: [CBUUID])
 }
 
 extension ServiceError: LocalizedError, CustomStringConvertible {
@@ -28,6 +31,10 @@ extension ServiceError: LocalizedError, CustomStringConvertible {
             "This service belongs to no peripheral: add it to a PeripheralManager first."
         case .invalidated:
             "The peripheral has changed its services and this one is gone: discover its services again."
+        case .characteristicNotFound(let uuid, let service, let available):
+            "The service \(service.named(AssignedNumbers.serviceName)) does not have the characteristic "
+                + "\(uuid.named(AssignedNumbers.characteristicName)): it has "
+                + available.listed(AssignedNumbers.characteristicName) + "."
         }
     }
 }

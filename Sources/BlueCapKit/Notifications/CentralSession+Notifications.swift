@@ -14,13 +14,17 @@ extension CentralSession {
         of subject: Subject, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) -> FutureStream<T> {
         let stream = FutureStream<T>(capacity: capacity)
-        let sink = NotificationSink(stream, gap: gap, element: element)
+        feed(NotificationSink(stream, gap: gap, element: element), with: subject)
+        return stream
+    }
+
+    /// Hands on to a stream what the characteristic notifies from now on.
+    func feed(_ sink: NotificationSink, with subject: Subject) {
         let isOpen = core.withLock { core in
             if !core.isClosed { core.sinks[subject, default: []].append(sink) }
             return !core.isClosed
         }
-        if !isOpen { stream.finish() }
-        return stream
+        if !isOpen { complete { sink.finish() } }
     }
 
     /// Ends the streams of a characteristic.

@@ -1,0 +1,178 @@
+/// A strict queue: what was asked for first is done first, one operation at a time, and each is settled exactly once.
+///
+/// The machine has names of operations and what became of them, and looks into neither. Whoever drives it begins, stops
+/// and settles what it says, in that order.
+///
+/// The first operation has one of three states:
+///
+/// | state | `enqueued` | `began` | `finished` | `cancelled` |
+/// |---|---|---|---|---|
+/// | none | `begin`: `starting` | – | – | – |
+/// | `starting` | waits | `running` | `settle`, the next begins | `settle`, the next begins |
+/// | `running` | waits | – | `settle`, the next begins | `settle`, `stop`: `ending` |
+/// | `ending` | waits | – | the next begins | – |
+///
+/// Whoever waits can be cancelled at any time, and is settled at once. An operation that runs is settled at once, too,
+/// and what it does with the peripheral ends a moment later: until then nothing else begins. An event that names an
+/// operation which is not in the queue, or has been settled, means nothing, so a reply that comes late does no harm. Each
+/// operation needs a name of its own for that.
+package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>: Sendable {
+    package enum Event: Sendable {
+        /// Somebody asks for an operation. A name that is in the queue already is passed over.
+        case enqueued(ID)
+        /// What was to begin has begun. Ask ``current`` before: it may have been cancelled meanwhile.
+        case began(ID)
+        /// The operation has ended, by itself or since it was stopped.
+        case finished(ID, Outcome)
+        case cancelled(ID, Outcome)
+        case allCancelled(Outcome)
+    }
+
+    package enum Effect: Sendable {
+        case begin(ID)
+        /// Has an operation end that was cancelled while it ran; `finished` is to follow.
+        case stop(ID)
+        case settle(ID, Outcome)
+    }
+
+    private enum First: Sendable {
+        case starting(ID)
+        case running(ID)
+        /// Settled, and not at its end.
+        case ending(ID)
+    }
+
+    private var first: First?
+    private var line = Line()
+
+    package init() {}
+
+    // MARK: Looking
+
+    /// The operation whose turn it is, until it is settled.
+    package var current: ID? {
+        switch first {
+        case .starting(let id), .running(let id): id
+        case .ending, nil: nil
+        }
+    }
+
+    /// Those whose turn is to come, in their order.
+    package var waiting: [ID] { line.ids }
+
+    /// How many have not been settled.
+    package var count: Int { (current == nil ? 0 : 1) + line.count }
+
+    /// Whether nothing waits and nothing is at work, not even what was cancelled.
+    package var isIdle: Bool { first == nil && line.count == 0 }
+
+    /// How many are before this one: 0 when it is its turn. `nil` where it is not in the queue, or has been settled.
+    package func position(of id: ID) -> Int? {
+        if current == id { return 0 }
+        return line.index(of: id).map { $0 + (first == nil ? 0 : 1) }
+    }
+
+    // MARK: Deciding
+
+    package mutating func event(_ event: Event) -> [Effect] {
+        switch event {
+        case .enqueued(let id): enqueued(id)
+        case .began(let id): began(id)
+        case .finished(let id, let outcome): finished(id, outcome)
+        case .cancelled(let id, let outcome): cancelled(id, outcome)
+        case .allCancelled(let outcome): allCancelled(outcome)
+        }
+    }
+
+    private mutating func enqueued(_ id: ID) -> [Effect] {
+        guard line.append(id, unless: current) else { return [] }
+        return first == nil ? next() : []
+    }
+
+    private mutating func next() -> [Effect] {
+        first = line.removeFirst().map { .starting($0) }
+        return current.map { [.begin($0)] } ?? []
+    }
+
+    private mutating func began(_ id: ID) -> [Effect] {
+        if case .starting(id) = first { first = .running(id) }
+        return []
+    }
+
+    private mutating func finished(_ id: ID, _ outcome: Outcome) -> [Effect] {
+        switch first {
+        case .starting(id), .running(id): [.settle(id, outcome)] + next()
+        case .ending(id): next()
+        case .starting, .running, .ending, nil: []
+        }
+    }
+
+    private mutating func cancelled(_ id: ID, _ outcome: Outcome) -> [Effect] {
+        switch first {
+        case .starting(id):
+            return [.settle(id, outcome)] + next()
+        case .running(id):
+            first = .ending(id)
+            return [.settle(id, outcome), .stop(id)]
+        case .starting, .running, .ending, nil:
+            return line.remove(id) ? [.settle(id, outcome)] : []
+        }
+    }
+
+    private mutating func allCancelled(_ outcome: Outcome) -> [Effect] {
+        let unsettled = line.removeAll()
+        let effects = current.map { cancelled($0, outcome) } ?? []
+        return effects + unsettled.map { .settle($0, outcome) }
+    }
+}
+
+extension OperationQueueMachine {
+    /// Those who wait, in their order; the first leaves, and any other, without the rest being moved each time.
+    private struct Line: Sendable {
+        private var places: [ID?] = []
+        private var first = 0
+        private var known: Set<ID> = []
+
+        var count: Int { known.count }
+        var ids: [ID] { places[first...].compactMap { $0 } }
+
+        /// Answers false where it is there already, or is the other one.
+        mutating func append(_ id: ID, unless other: ID?) -> Bool {
+            guard id != other, known.insert(id).inserted else { return false }
+            places.append(id)
+            return true
+        }
+
+        mutating func removeFirst() -> ID? {
+            while first < places.count {
+                let id = places[first]
+                first += 1
+                guard let id else { continue }
+                known.remove(id)
+                if first >= 64, first * 2 >= places.count {
+                    places.removeFirst(first)
+                    first = 0
+                }
+                return id
+            }
+            (places, first) = ([], 0)
+            return nil
+        }
+
+        mutating func remove(_ id: ID) -> Bool {
+            guard known.remove(id) != nil, let place = places[first...].firstIndex(of: id) else { return false }
+            places[place] = nil
+            return true
+        }
+
+        mutating func removeAll() -> [ID] {
+            defer { self = Line() }
+            return ids
+        }
+
+        func index(of id: ID) -> Int? { known.contains(id) ? ids.firstIndex(of: id) : nil }
+    }
+}
+
+extension OperationQueueMachine.Event: Equatable where Outcome: Equatable {}
+extension OperationQueueMachine.Effect: Equatable where Outcome: Equatable {}

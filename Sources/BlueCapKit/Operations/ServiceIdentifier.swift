@@ -1,0 +1,84 @@
+public import GATT
+
+/// Names a service by its UUID, before anybody knows whether a peripheral has it.
+///
+/// ```swift
+/// let heartRate = ServiceIdentifier(uuid: "180D")
+/// ```
+///
+/// The forms of one UUID name the same service: `"180D"` and `"0000180d-0000-1000-8000-00805f9b34fb"` are equal.
+public struct ServiceIdentifier: Hashable, Sendable {
+    let spelling: UUIDSpelling
+
+    /// From text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12).
+    ///
+    /// Never traps. What is asked for by an identifier whose text is no UUID fails with
+    /// ``PeripheralError/invalidArgument(_:)``, which shows the text; ``uuid`` is `nil` then.
+    public init(uuid: String) { spelling = UUIDSpelling(uuid) }
+
+    public init(uuid: CBUUID) { spelling = .uuid(uuid) }
+
+    /// From text of unknown origin; `nil` where it is no UUID.
+    public init?(validating text: String) {
+        guard let uuid = CBUUID(validating: text) else { return nil }
+        self.init(uuid: uuid)
+    }
+
+    /// The UUID; `nil` where the text was none.
+    public var uuid: CBUUID? { spelling.uuid }
+
+    /// The shortest form of the UUID; where the text was none, the text.
+    public var uuidString: String { spelling.text }
+
+    /// The UUID, or why there is none.
+    package func checked() throws(PeripheralError) -> CBUUID { try spelling.checked() }
+}
+
+extension ServiceIdentifier: CustomStringConvertible {
+    /// `180D (Heart Rate)`
+    public var description: String { spelling.uuid.map { $0.named(AssignedNumbers.serviceName) } ?? uuidString }
+}
+
+/// A UUID as a user wrote it.
+enum UUIDSpelling: Hashable, Sendable {
+    case uuid(CBUUID)
+    case malformed(String)
+
+    init(_ text: String) { self = CBUUID(validating: text).map { .uuid($0) } ?? .malformed(text) }
+
+    var uuid: CBUUID? {
+        switch self {
+        case .uuid(let uuid): uuid
+        case .malformed: nil
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .uuid(let uuid): uuid.uuidString
+        case .malformed(let text): text
+        }
+    }
+
+    func checked() throws(PeripheralError) -> CBUUID {
+        switch self {
+        case .uuid(let uuid):
+            return uuid
+        case .malformed(let text):
+            throw .invalidArgument(
+                "\"\(text)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12).")
+        }
+    }
+}
+
+extension CBUUID {
+    /// The UUID, with its name where it has one: `180D (Heart Rate)`.
+    func named(_ name: (CBUUID) -> String?) -> String { name(self).map { "\(uuidString) (\($0))" } ?? uuidString }
+}
+
+extension [CBUUID] {
+    /// All of them for a sentence; "none" where there is none.
+    func listed(_ name: (CBUUID) -> String?) -> String {
+        isEmpty ? "none" : map { $0.named(name) }.joined(separator: ", ")
+    }
+}
