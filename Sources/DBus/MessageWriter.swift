@@ -94,6 +94,12 @@ package struct MessageWriter {
         container(.array, "{" + key + value + "}", body)
     }
 
+    /// The dictionary of strings and variants that most calls end with.
+    package mutating func options(_ body: (inout MessageWriter) -> Void) {
+        let signature: StaticString = "{sv}"
+        container(.array, signature.cString, body)
+    }
+
     /// One entry: the body writes the key, then the value.
     package mutating func entry(_ body: (inout MessageWriter) -> Void) {
         container(.dictionaryEntry, nil, body)

@@ -41,7 +41,7 @@ extension CentralSession {
                     return []
                 }
             }
-            if !fields.isDisjoint(with: [.uuid, .flags, .includes]) {
+            if !fields.intersection(.ofDeclaration).isEmpty {
                 tell(attribute, in: tree) { $0.attributes.objectCame() }
             }
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:

@@ -57,6 +57,13 @@ struct OperationLanes<Request> {
             return waiting[first]
         }
 
+        /// For how long to wait after one more refusal; `nil` where it was refused often enough.
+        mutating func nextPause() -> TimeInterval? {
+            guard refusals < OperationLanes.retries.count else { return nil }
+            defer { refusals += 1 }
+            return OperationLanes.retries[refusals]
+        }
+
         mutating func remove(_ id: OperationID) -> Operation? {
             waiting[first...].firstIndex { $0.id == id }.map { waiting.remove(at: $0) }
         }
@@ -113,31 +120,25 @@ struct OperationLanes<Request> {
 
     /// BlueZ has answered a call. Answers nothing for a call that belongs to a connection of before.
     mutating func replied(_ id: OperationID, _ failure: OperationFailure?) -> [Effect] {
-        guard let key = places[id], let head = lanes[key]?.head else { return [] }
-        switch head {
+        // The lane is taken out of its dictionary while it changes: each change in its place would cost more than the call.
+        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return [] }
+        defer { if !lane.isIdle { lanes[key] = lane } }
+        var effects: [Effect] = []
+        switch lane.head {
         case .inFlight(let operation) where operation.id == id:
-            if case .busy? = failure, let pause = nextPause(key) {
-                lanes[key]?.head = .refused(operation, isAbandoned: false)
+            if case .busy? = failure, let pause = lane.nextPause() {
+                lane.head = .refused(operation, isAbandoned: false)
                 return [.startRetry(key, pause)]
             }
-            places[id] = nil
-            lanes[key]?.head = nil
-            lanes[key]?.refusals = 0
-            return [.finish(operation, failure)] + advance(key)
-        case .abandoned(id):
-            places[id] = nil
-            lanes[key]?.head = nil
-            lanes[key]?.refusals = 0
-            return advance(key)
-        case .inFlight, .abandoned, .refused:
-            return []
+            effects.append(.finish(operation, failure))
+        case .abandoned(id): break
+        case .inFlight, .abandoned, .refused, nil: return []
         }
-    }
-
-    private mutating func nextPause(_ key: AttributeID) -> TimeInterval? {
-        guard let refusals = lanes[key]?.refusals, refusals < Self.retries.count else { return nil }
-        lanes[key]?.refusals += 1
-        return Self.retries[refusals]
+        places[id] = nil
+        lane.head = nil
+        lane.refusals = 0
+        if let next = start(&lane) { effects.append(next) }
+        return effects
     }
 
     /// The pause of a lane is over.
@@ -157,9 +158,13 @@ struct OperationLanes<Request> {
     private mutating func advance(_ key: AttributeID) -> [Effect] {
         guard var lane = lanes.removeValue(forKey: key) else { return [] }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.next() else { return [] }
+        return start(&lane).map { [$0] } ?? []
+    }
+
+    private func start(_ lane: inout Lane) -> Effect? {
+        guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.next() else { return nil }
         lane.head = .inFlight(next)
-        return [.send(next)]
+        return .send(next)
     }
 
     // MARK: The link and its attributes

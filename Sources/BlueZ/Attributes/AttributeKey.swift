@@ -43,4 +43,9 @@ package struct AttributeFields: OptionSet, Hashable, Sendable {
     package static let mtu = AttributeFields(rawValue: 1 << 6)
     package static let isNotifyAcquired = AttributeFields(rawValue: 1 << 7)
     package static let isWriteAcquired = AttributeFields(rawValue: 1 << 8)
+
+    /// What an attribute is, rather than what its value or its subscription is at the moment.
+    ///
+    /// A constant: in another module a literal of several fields is an array first, at each change anew.
+    package static let ofDeclaration: AttributeFields = [.uuid, .flags, .includes]
 }

@@ -133,11 +133,6 @@ extension BlueZClient {
 }
 
 extension MessageWriter {
-    /// The `a{sv}` that the calls of attributes end with.
-    fileprivate mutating func options(_ body: (inout MessageWriter) -> Void) {
-        dictionary(key: "s", value: "v", body)
-    }
-
     fileprivate mutating func offset(_ offset: Int) {
         guard offset > 0 else { return }
         // No value is longer than 512 bytes, so a larger offset is out of range in any case.
