@@ -43,9 +43,16 @@ extension Future where T: Sendable {
         let task = Task(priority: priority) {
             do { self.success(try await operation()) } catch { self.failure(error) }
         }
+        whenCancelled(cancelToken) { task.cancel() }
+    }
+}
+
+extension Future {
+    /// Calls `action` when `cancelToken` is handed to ``cancel(_:)`` before the future is complete.
+    package func whenCancelled(_ cancelToken: CancelToken, _ action: @escaping @Sendable () -> Void) {
         guard cancelToken != .uncancellable else { return }
         addCancellable(
-            CancellableHandler(.completion { _ in }, token: cancelToken, context: nil, cancelled: { task.cancel() }))
+            CancellableHandler(.completion { _ in }, token: cancelToken, context: nil, cancelled: action))
     }
 }
 

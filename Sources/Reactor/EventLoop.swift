@@ -51,9 +51,14 @@ package protocol EventLoop: AnyObject, Sendable {
     /// Calls `ready` on the loop while any of the events holds for the descriptor (level-triggered). Loop only. The
     /// descriptor stays the caller's, and must stay open until the watch is cancelled.
     func watch(_ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void) -> Watch
+
+    /// Where tasks run whose time is this loop's; `nil` for Swift's own threads, where time is real.
+    var taskExecutor: (any TaskExecutor)? { get }
 }
 
 extension EventLoop {
+    package var taskExecutor: (any TaskExecutor)? { nil }
+
     /// Runs the work at once where the caller is on the loop, else posts it.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         if isCurrent {

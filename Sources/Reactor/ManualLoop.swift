@@ -184,6 +184,16 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
     }
 }
 
+/// Tasks on the loop itself: what they do between two waits takes no time, and the clock stands until they wait.
+extension ManualLoop: TaskExecutor {
+    package var taskExecutor: (any TaskExecutor)? { self }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        post { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
 private func pollfd(_ descriptor: Int32, _ events: IOEvents) -> pollfd {
     let mask = (events.contains(.readable) ? POLLIN : 0) | (events.contains(.writable) ? POLLOUT : 0)
     return Glibc.pollfd(fd: descriptor, events: Int16(mask), revents: 0)

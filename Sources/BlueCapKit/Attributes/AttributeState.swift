@@ -304,7 +304,7 @@ struct AttributeState {
             guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
             return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
         case .transfer(let id): return transferPaused(id)
-        case .connection, .subscription: return []
+        case .connection, .subscription, .run: return []
         }
     }
 

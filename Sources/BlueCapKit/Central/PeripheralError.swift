@@ -20,6 +20,12 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case rssiUnavailable
     /// The peripheral does not have the service that was asked for by its identifier; and what it has.
     case serviceNotFound(CBUUID, available: [CBUUID])
+    /// What a run does was not done within its time.
+    case runTimeout
+    /// A run was asked for inside a run of the same peripheral, and would have waited for itself.
+    case runInsideRun
+    /// The run is over that the peripheral was given to.
+    case runEnded
     /// An argument is out of its range; the text says which, and what it takes.
     case invalidArgument(String)
 }
@@ -49,6 +55,13 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
             "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
                 + available.listed(AssignedNumbers.serviceName) + "."
                 + (uuid.isExportedService ? "" : " bluetoothd keeps services of this kind to itself.")
+        case .runTimeout:
+            "The run did not end within its time-out."
+        case .runInsideRun:
+            "A run was asked for inside a run of the same peripheral and would wait for itself: "
+                + "use the ConnectedPeripheral that the outer one was given."
+        case .runEnded:
+            "The run is over that this ConnectedPeripheral was given to: ask for another one with run()."
         case .invalidArgument(let text):
             text
         }

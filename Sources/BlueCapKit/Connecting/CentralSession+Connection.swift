@@ -54,7 +54,7 @@ extension CentralSession {
     }
 
     /// Who is to be connected is on the list, also when it had expired.
-    private func keep(_ peripheral: Peripheral, in core: inout Core) -> [CentralState.Effect] {
+    func keep(_ peripheral: Peripheral, in core: inout Core) -> [CentralState.Effect] {
         _ = core.handles.hold(peripheral.key) { peripheral }
         return core.state.relist(peripheral.key)
     }
@@ -84,7 +84,7 @@ extension CentralSession {
     func disconnectAllPeripherals() {
         _ = decideIfOpen { core in
             core.state.dealingKeys.flatMap { key in
-                core.state.peripheral(key) { $0.isInUse || $0.isRefreshing ? $0.disconnectAsked() : [] }
+                core.state.peripheral(key) { $0.isConnectionInUse || $0.isRefreshing ? $0.disconnectAsked() : [] }
             }
         }
     }
@@ -141,7 +141,8 @@ extension CentralSession {
             endNotifications(of: key)
             // Somebody may want it again by now.
             decide { core in
-                core.state.readDealing(with: key) { $0.connection.isWanted } == true ? [] : core.state.forget(key)
+                let isWanted = core.state.readDealing(with: key) { $0.connection.isWanted || !$0.runs.queue.isIdle }
+                return isWanted == true ? [] : core.state.forget(key)
             }
         }
     }

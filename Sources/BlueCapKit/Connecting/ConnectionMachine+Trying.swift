@@ -176,7 +176,7 @@ extension ConnectionMachine {
         case .connect(let delay):
             // What was given up in this very moment stays so.
             guard isFinished == wasFinished else { return effects }
-            return effects + event(.reconnectAsked(delay: delay))
+            return effects + reconnect(after: delay)
         }
     }
 

@@ -40,6 +40,10 @@ extension ConnectionMachine {
         case reconnectAsked(delay: TimeInterval)
         case disconnectAsked
         case terminateAsked
+        /// Somebody needs a link for a while.
+        case linkBorrowed
+        /// Nobody does any more.
+        case linkReturned
         /// The manager goes.
         case closed(keepingLinks: Bool)
 

@@ -64,6 +64,8 @@ struct ConnectionMachine: Equatable {
     /// Whether the user wants a connection: from `connect` on, through losses and time-outs, until they end it or it is
     /// given up.
     var isWanted = false
+    /// Whether the present link, or the try at one, is there for those alone who have borrowed it.
+    var isBorrowed = false
 
     // What BlueZ told last.
     var isUsable: Bool
@@ -87,6 +89,8 @@ struct ConnectionMachine: Equatable {
         case .reconnectAsked(let delay): reconnectAsked(delay)
         case .disconnectAsked: disconnectAsked()
         case .terminateAsked: terminateAsked()
+        case .linkBorrowed: linkBorrowed()
+        case .linkReturned: linkReturned()
         case .closed(let keepingLinks): close(keepingLinks: keepingLinks)
         case .connectStarted(let attempt): connectStarted(attempt)
         case .connectReplied(let attempt, let failure): connectReplied(attempt, failure)
@@ -102,6 +106,7 @@ struct ConnectionMachine: Equatable {
     // MARK: What the user wants
 
     private mutating func connectAsked(_ new: ConnectionPolicy) -> [Effect] {
+        isBorrowed = false
         switch state {
         case .disconnected:
             return takeOver(new) + beginTry()
@@ -145,6 +150,12 @@ struct ConnectionMachine: Equatable {
 
     private mutating func reconnectAsked(_ delay: TimeInterval) -> [Effect] {
         isWanted = state != .closed
+        isBorrowed = false
+        return reconnect(after: delay)
+    }
+
+    /// Tries again, whoever wants it.
+    mutating func reconnect(after delay: TimeInterval) -> [Effect] {
         if isFinished {
             timeouts = 0
             disconnections = 0
@@ -200,8 +211,8 @@ struct ConnectionMachine: Equatable {
         }
     }
 
-    /// Ends whatever is, because the user says so.
-    private mutating func end(then next: Ending.Next) -> [Effect] {
+    /// Ends whatever is, because the user says so, or because nobody wants it.
+    mutating func end(then next: Ending.Next) -> [Effect] {
         let ending = Ending(report: .forced, next: next)
         switch state {
         case .waiting, .seeking:

@@ -5,14 +5,17 @@ import Foundation
 extension PeripheralState {
     /// Has the connection decide, and tells those who live on the link what becomes of it.
     mutating func connect(_ event: ConnectionMachine.Event) -> [Effect] {
-        connection.event(event).flatMap { effect -> [Effect] in
+        let effects = connection.event(event)
+        for effect in effects { runs.note(effect) }
+        return effects.flatMap { effect -> [Effect] in
             switch effect {
             case .startTimer(let timer, let seconds): [.startTimer(.connection(timer), seconds)]
             case .cancelTimer(let timer): [.cancelTimer(.connection(timer))]
             case .linkWentUp: [.connection(effect, device: facts.device)] + linkWentUp()
             case .linkWentDown(let loss): linkWentDown(loss) + [.connection(effect, device: facts.device)]
             case .forget:
-                endRefresh() + subscriptions.closed(canCall: facts.device != nil)
+                endRefresh() + cancelRuns(.peripheral(.forcedDisconnect))
+                    + subscriptions.closed(canCall: facts.device != nil)
                     + [.connection(effect, device: facts.device)]
             case .callConnect, .cancelConnect, .callDisconnect, .seek, .stopSeeking, .pauseScan, .resumeScan, .report,
                 .reportFailure, .finishStream:
@@ -22,15 +25,20 @@ extension PeripheralState {
     }
 
     /// The user wants no link any more, whatever it was for.
-    mutating func disconnectAsked() -> [Effect] { endRefresh() + connect(.disconnectAsked) }
+    mutating func disconnectAsked() -> [Effect] {
+        endRefresh() + connect(.disconnectAsked) + cancelRuns(.peripheral(.forcedDisconnect))
+    }
 
     private mutating func endRefresh() -> [Effect] {
         isRefreshing = false
         return attributes.nextLinkUnwanted()
     }
 
+    /// Whether somebody wants something of this peripheral, or something of that is still to end.
+    var isInUse: Bool { isConnectionInUse || !runs.queue.isIdle }
+
     /// Whether somebody wants this peripheral connected, or something of that is still to end.
-    var isInUse: Bool {
+    var isConnectionInUse: Bool {
         switch connection.state {
         case .disconnected, .closed: false
         case .waiting, .seeking, .connecting, .cancelling, .connected, .disconnecting: true

@@ -57,6 +57,14 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
         }
     }
 
+    /// The operation that has begun, until it is settled.
+    package var running: ID? {
+        switch first {
+        case .running(let id): id
+        case .starting, .ending, nil: nil
+        }
+    }
+
     /// Those whose turn is to come, in their order.
     package var waiting: [ID] { line.ids }
 

@@ -47,6 +47,8 @@ extension CentralSession {
         case .subscription(let id, let attribute, let effect):
             perform(effect, of: NotificationChannels.Subject(peripheral: key, characteristic: id), attribute)
         case .connection(let effect, let device): perform(effect, of: key, device)
+        case .beginRun(let id): core.withLock { $0.runs[id] }?.begin()
+        case .stopRun(let id): core.withLock { $0.runs.removeValue(forKey: id) }?.stop()
         }
     }
 

@@ -43,6 +43,8 @@ final class CentralSession: Sendable {
         var connections: [ConnectionName: ConnectionStream] = [:]
         var connectionHands: [PeripheralKey: ConnectionHands] = [:]
         var rssiPolls: [PeripheralKey: RSSIPoll] = [:]
+        /// The runs that wait or are at work.
+        var runs: [OperationID: PeripheralRun] = [:]
         /// What an earlier run has kept, until it is told.
         var restored: RestorationState?
         /// What was kept has been read: from now on it may be written.

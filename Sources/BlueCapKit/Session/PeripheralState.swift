@@ -11,12 +11,15 @@ enum PeripheralFailure: Equatable, Sendable {
     case peripheral(PeripheralError)
     case service(ServiceError)
     case characteristic(CharacteristicError)
+    /// The application does not want it any more.
+    case cancelled
 
     var error: any Error {
         switch self {
         case .peripheral(let error): error
         case .service(let error): error
         case .characteristic(let error): error
+        case .cancelled: CancellationError()
         }
     }
 }
@@ -38,6 +41,8 @@ struct PeripheralState {
         case transfer(OperationID)
         case connection(ConnectionMachine.Timer)
         case subscription(AttributeID, SubscriptionMachine.Timer)
+        /// The time of a run is up.
+        case run(OperationID)
     }
 
     /// What BlueZ says of the device.
@@ -57,6 +62,10 @@ struct PeripheralState {
         /// What the connection wants done, with the device's object at that moment.
         indirect case connection(ConnectionMachine.Effect, device: ObjectKey?)
         indirect case subscription(AttributeID, AttributeKey, SubscriptionMachine.Effect)
+        /// Its turn has come, and there is a link.
+        case beginRun(OperationID)
+        /// It is settled, and what it does is to end.
+        case stopRun(OperationID)
     }
 
     private(set) var facts = Facts()
@@ -67,6 +76,8 @@ struct PeripheralState {
     /// Subscriptions of an earlier run that are to be taken up again.
     var restored: [RestoredSubscription] = []
     var statistics = ConnectionStatistics()
+    /// Those who want the link to themselves, one after the other.
+    var runs = PeripheralRuns()
     /// BlueZ is made to forget the device, and is to meet it anew.
     var isRefreshing = false
     /// Why the last link ended; `nil` before.
@@ -95,7 +106,8 @@ struct PeripheralState {
     mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss) -> [Effect] {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        return attributes.linkDown(loss == .forced ? .linkEnded : .linkLost)
+        let ended = attributes.linkDown(loss == .forced ? .linkEnded : .linkLost)
+        return ended + runLinkWentDown(loss)
     }
 
     /// Whether operations can be asked for: the manager's state.
@@ -108,6 +120,7 @@ struct PeripheralState {
         case .operation, .discovery, .retry, .transfer: attributes.fired(timer)
         case .connection(let timer): connect(.timerFired(timer))
         case .subscription(let id, let timer): subscriptions.tell(id, .fired(timer))
+        case .run(let id): runTimedOut(id)
         }
     }
 
@@ -119,14 +132,14 @@ struct PeripheralState {
         return subscriptions.event(id, event, attributes)
     }
 
-    /// After every event: what it means for the subscriptions.
+    /// After every event: what it means for the subscriptions and the runs.
     mutating func follow() -> [Effect] {
-        subscriptions.follow(attributes, canCall: facts.device != nil) + takeUpRestored()
+        followRuns() + subscriptions.follow(attributes, canCall: facts.device != nil) + takeUpRestored()
     }
 
     /// The manager ends: whatever anybody waits for fails, and the link is let go.
     mutating func closed(keepingLinks: Bool) -> [Effect] {
-        subscriptions.closed(canCall: facts.device != nil) + connect(.closed(keepingLinks: keepingLinks))
-            + attributes.closed()
+        cancelRuns(.peripheral(.disconnected)) + subscriptions.closed(canCall: facts.device != nil)
+            + connect(.closed(keepingLinks: keepingLinks)) + attributes.closed()
     }
 }

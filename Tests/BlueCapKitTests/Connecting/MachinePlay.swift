@@ -26,7 +26,7 @@ struct MachinePlay {
             ConnectionFailure(cause: .authentication, failure: BusFailure(name: "", message: "")),
             ConnectionFailure(cause: .other, failure: BusFailure(name: "", message: "")),
         ]
-        switch Int.random(in: 0..<16, using: &generator) {
+        switch Int.random(in: 0..<18, using: &generator) {
         case 0:
             send(.connectAsked(ConnectionPolicy(timeoutRetries: 2, disconnectRetries: 2, timeout: 10)))
         case 1: send(.reconnectAsked(delay: Bool.random(using: &generator) ? 0 : 1))
@@ -41,6 +41,10 @@ struct MachinePlay {
         case 11: send(.deviceAppeared(isConnected: Bool.random(using: &generator)))
         case 12: send(.deviceDisappeared)
         case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &generator) > 0))
+        case 14: send(.linkBorrowed)
+        case 15:
+            send(.linkReturned)
+            check(!machine.isBorrowed, "lends for ever")
         default:
             guard let timer = timers.randomElement(using: &generator) else { return }
             timers.remove(timer)

@@ -1,0 +1,94 @@
+public import Foundation
+public import Futures
+public import GATT
+
+/// A peripheral as a run has it: connected, and to itself.
+///
+/// Each function throws what the one of ``Peripheral`` of the same name fails with; `CancellationError` when the run has
+/// been cancelled, its time is up or its link is gone; and ``PeripheralError/runEnded`` after the run.
+public struct ConnectedPeripheral: Sendable {
+    /// For everything else. What is asked of it directly is not part of the run.
+    public let peripheral: Peripheral
+    private let run: PeripheralRun
+
+    init(_ peripheral: Peripheral, _ run: PeripheralRun) {
+        self.peripheral = peripheral
+        self.run = run
+    }
+
+    private func outcome<T: Sendable>(of operation: () -> Future<T>) async throws -> T {
+        try run.check()
+        let value = try await operation().value
+        // A reply may come in the moment in which the run ends.
+        try run.check()
+        return value
+    }
+
+    /// The service, discovered where it is not known yet.
+    public func service(_ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity) async throws -> Service {
+        try await outcome { peripheral.service(identifier, timeout: timeout) }
+    }
+
+    /// The characteristic, discovered where it is not known yet.
+    public func characteristic(
+        _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
+    ) async throws -> Characteristic {
+        try await outcome { peripheral.characteristic(identifier, timeout: timeout) }
+    }
+
+    /// Reads the value, however long it is.
+    public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) async throws -> Data {
+        try await outcome { peripheral.read(identifier, timeout: timeout) }
+    }
+
+    /// Reads the value as one of a type.
+    public func read<T: CharacteristicCodable>(
+        _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
+    ) async throws -> T {
+        try await outcome { peripheral.read(identifier, timeout: timeout) }
+    }
+
+    /// Writes bytes.
+    public func write(
+        _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
+        type: CBCharacteristicWriteType = .withResponse
+    ) async throws {
+        try await outcome { peripheral.write(data, to: identifier, timeout: timeout, type: type) }
+    }
+
+    /// Writes a value of a type that has a form on the air.
+    public func write<T: CharacteristicCodable>(
+        _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
+        type: CBCharacteristicWriteType = .withResponse
+    ) async throws {
+        try await outcome { peripheral.write(value, to: identifier, timeout: timeout, type: type) }
+    }
+
+    /// Subscribes to the value, and returns when the peripheral has been told: whatever it notifies from then on is among
+    /// the values.
+    ///
+    /// ```swift
+    /// let answers = try await connected.notifications(rx)
+    /// try await connected.write(request, to: tx)
+    /// for try await packet in answers where assembly.takes(packet) { break }
+    /// ```
+    ///
+    /// The loop over the values ends when the run is cancelled. The subscription stays until
+    /// ``stopNotifications(_:timeout:)``.
+    public func notifications(
+        _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
+        timeout: TimeInterval = .infinity
+    ) async throws -> FutureStreamValues<Data> {
+        let characteristic = try await characteristic(identifier, timeout: timeout)
+        let values: FutureStream<Data> = characteristic.receiveNotificationUpdates()
+        try await outcome { () -> Future<Void> in characteristic.startNotifying(over: transport) }
+        return values.values
+    }
+
+    /// Ends the subscription to a characteristic and all streams of its values.
+    public func stopNotifications(
+        _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
+    ) async throws {
+        try await outcome { peripheral.stopNotifications(identifier, timeout: timeout) }
+    }
+}

@@ -1,0 +1,78 @@
+public import Foundation
+public import Futures
+
+/// Several operations as one: a script that has the peripheral to itself.
+///
+/// ```swift
+/// let location = try await peripheral.run(timeout: 30) { connected in
+///     try await connected.write(UInt8(1), to: controlPoint)
+///     return try await connected.read(bodySensorLocation)
+/// }
+/// ```
+extension Peripheral {
+    /// Does what `work` does, when its turn has come and there is a link; nothing of the queue runs meanwhile.
+    ///
+    /// Runs of one peripheral wait for each other, in the order in which they were asked for; those of several
+    /// peripherals go on side by side. What is asked for besides, such as ``Characteristic/read(timeout:)-()``, does not
+    /// wait for them.
+    ///
+    /// Where there is no link when its turn has come the run connects, with the arguments of the last `connect`, or
+    /// waits for the try that is under way; while the adapter is off it waits for that. A link that was made for runs
+    /// alone is handed on to the next one, and ends with the last, unless the application has called `connect` or
+    /// `reconnect` meanwhile. The stream of the last `connect` tells of it as of any other link.
+    ///
+    /// `work` is given a ``ConnectedPeripheral``, and is cancelled, as tasks are, when the run is: what it is waiting for
+    /// there throws `CancellationError`. The next run waits for its end. It runs in a task that inherits the caller's
+    /// priority and task-local values. A `run` of the same peripheral inside it, directly or in a task that it has
+    /// begun, would wait for itself and fails at once with ``PeripheralError/runInsideRun``; in a detached task, or on
+    /// a queue, that is not seen.
+    ///
+    /// - Parameters:
+    ///   - timeout: In seconds, more than zero, from the moment at which its turn comes; connecting counts.
+    ///   - cancelToken: Cancels the run when it is handed to `cancel(_:)` of the future: at once, whether it waits or is
+    ///     at work.
+    ///   - work: What is to be done.
+    /// - Returns: What `work` has returned or thrown; or, as soon as it is known, without waiting for the end of `work`:
+    ///   ``PeripheralError/disconnected`` when the link is lost in the midst, ``PeripheralError/forcedDisconnect`` when the
+    ///   application ends it (all runs that wait fail then, too), ``PeripheralError/connectionTimeout`` and
+    ///   ``PeripheralError/connectionFailed(_:)`` where there was none, ``PeripheralError/runTimeout`` where the time is up
+    ///   later, `CancellationError`.
+    @discardableResult
+    public func run<T: Sendable>(
+        timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
+        _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+    ) -> Future<T> {
+        let (run, future) = session.run(on: self, timeout: timeout, work)
+        future.whenCancelled(cancelToken) { [session] in session.cancel(run) }
+        return future
+    }
+
+    /// The same, waited for: it has its place in the queue when it is called, and returns when `work` has ended.
+    ///
+    /// The other form is chosen where the type of a future is spelled out, or outside of `async` code. Cancelling the
+    /// task that waits cancels the run.
+    ///
+    /// Since it waits for the end of `work`, whatever becomes of the run, nothing of a batch goes on behind the caller's
+    /// back; and `work` that waits for something else than its ``ConnectedPeripheral`` has to heed cancellation itself, as
+    /// in a task group.
+    /// - Parameters:
+    ///   - timeout: In seconds, more than zero, from the moment at which its turn comes; connecting counts.
+    ///   - work: What is to be done.
+    /// - Returns: What `work` has returned.
+    /// - Throws: What `work` has thrown, or what the other form fails with.
+    public func run<T: Sendable>(
+        timeout: TimeInterval = .infinity, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+    ) async throws -> T {
+        try Task.checkCancellation()
+        let (run, future) = session.run(on: self, timeout: timeout, work)
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            session.cancel(run)
+        }
+        await run.end()
+        return try outcome.get()
+    }
+}
