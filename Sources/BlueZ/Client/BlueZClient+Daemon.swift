@@ -21,8 +21,12 @@ extension BlueZClient {
             case .watchDaemon: watchDaemon()
             case .load(let load): requestObjects(load)
             case .clearTree: clearTree()
-            case .startTimer(let seconds): startDaemonTimer(seconds)
-            case .cancelTimer: cancelDaemonTimer()
+            case .startTimer(let seconds):
+                daemonTimer.start(after: seconds) { [weak self] in
+                    guard let self else { return }
+                    perform(daemon.timerFired())
+                }
+            case .cancelTimer: daemonTimer.cancel()
             case .report(let availability): tell(availability)
             }
         }
@@ -104,19 +108,5 @@ extension BlueZClient {
         case .failure(let error):
             perform(daemon.loadReplied(load, error: error))
         }
-    }
-
-    private func startDaemonTimer(_ seconds: Double) {
-        cancelDaemonTimer()
-        daemonTimer = loop.schedule(after: seconds) { [weak self] in
-            guard let self else { return }
-            daemonTimer = nil
-            perform(daemon.timerFired())
-        }
-    }
-
-    private func cancelDaemonTimer() {
-        if let daemonTimer { loop.cancel(daemonTimer) }
-        daemonTimer = nil
     }
 }

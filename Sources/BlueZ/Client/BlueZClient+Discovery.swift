@@ -214,8 +214,7 @@ extension BlueZClient {
         ) { [weak self] result in
             // An answer from an earlier connection concerns a session that went with it.
             guard let self, link?.number == number else { return }
-            let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
-            run(adapter) { replied(&$0, error) }
+            run(adapter) { replied(&$0, result.failure) }
         }
     }
 

@@ -21,9 +21,9 @@ package final class BlueZClient: @unchecked Sendable {
     private let tree: UnsafeMutablePointer<ObjectTree>
     var daemon = DaemonMachine()
     var link: Link?
-    var daemonTimer: TimerID?
+    let daemonTimer: LoopTimer
     /// Runs from the last observer's departure on, until everything is closed.
-    private var leaveTimer: TimerID?
+    private let leaveTimer: LoopTimer
     var sessions: [ObjectKey: DiscoverySession] = [:]
     var scans: [ScanID: ScanEntry] = [:]
     /// Kept as long as the client, since their requests may be answered late.
@@ -45,6 +45,8 @@ package final class BlueZClient: @unchecked Sendable {
     init(address: BusAddress, loop: any EventLoop) {
         self.address = address
         self.loop = loop
+        daemonTimer = LoopTimer(on: loop)
+        leaveTimer = LoopTimer(on: loop)
         tree = .allocate(capacity: 1)
         tree.initialize(to: ObjectTree())
     }
@@ -108,7 +110,7 @@ extension BlueZClient {
     private func add(_ observer: any BlueZObserver, id: UInt64) {
         guard departed.remove(id) == nil else { return }
         observers.append(ObserverEntry(id: id, observer: observer))
-        cancelLeaveTimer()
+        leaveTimer.cancel()
         guard daemon.state == .idle else { return tellAll(to: observer) }
         perform(daemon.start())
         batchEnded()
@@ -149,14 +151,9 @@ extension BlueZClient {
         for id in scans.keys.sorted(by: { $0.rawValue < $1.rawValue }) { stopScan(id) }
         closeWhenSettled()
         // A timer of an earlier departure would cut this one short.
-        cancelLeaveTimer()
+        leaveTimer.cancel()
         guard daemon.state != .idle else { return }
-        leaveTimer = loop.schedule(after: 1) { [weak self] in self?.close() }
-    }
-
-    private func cancelLeaveTimer() {
-        if let leaveTimer { loop.cancel(leaveTimer) }
-        leaveTimer = nil
+        leaveTimer.start(after: 1) { [weak self] in self?.close() }
     }
 
     private func closeWhenSettled() {
@@ -167,7 +164,7 @@ extension BlueZClient {
     private func close() {
         // Somebody may have come meanwhile.
         guard observers.isEmpty, daemon.state != .idle else { return }
-        cancelLeaveTimer()
+        leaveTimer.cancel()
         endAllScans()
         perform(daemon.stop())
         hasNews = false

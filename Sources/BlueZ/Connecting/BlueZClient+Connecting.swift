@@ -4,12 +4,14 @@ import Reactor
 /// An adapter's queue with its timer and with who waits. On the client's loop, and unchecked because of that.
 final class ConnectSession: @unchecked Sendable {
     var queue = ConnectQueue()
-    var timer: TimerID?
+    let timer: LoopTimer
     var users: [ConnectID: ConnectUser] = [:]
     /// Disconnections that BlueZ has confirmed, until the tree shows them.
     var falling: [ObjectKey: [FallingLink]] = [:]
     /// Devices whose link went down since BlueZ was told to disconnect them.
     var fallen: Set<ObjectKey> = []
+
+    init(on loop: any EventLoop) { timer = LoopTimer(on: loop) }
 }
 
 struct ConnectUser {
@@ -169,7 +171,7 @@ extension BlueZClient {
 
     private func connectSession(of adapter: ObjectKey) -> ConnectSession {
         if let session = connectSessions[adapter] { return session }
-        let session = ConnectSession()
+        let session = ConnectSession(on: loop)
         connectSessions[adapter] = session
         return session
     }
@@ -190,21 +192,14 @@ extension BlueZClient {
                 device, interface: BlueZName.device, member: "Connect",
                 timeout: Self.connectLimit + ConnectQueue.cancelLimit
             ) { [weak self] result in
-                let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
-                if error == nil { self?.confirmConnection(of: device) }
-                self?.run(adapter) { $0.connectReplied(id, error: error) }
+                if result.failure == nil { self?.confirmConnection(of: device) }
+                self?.run(adapter) { $0.connectReplied(id, error: result.failure) }
             }
         case .disconnect(let id, let device):
             sendDisconnect(device) { [weak self] _ in self?.run(adapter) { $0.disconnectReplied(id) } }
         case .startTimer(let seconds):
-            if let timer = session.timer { loop.cancel(timer) }
-            session.timer = loop.schedule(after: seconds) { [weak self] in
-                session.timer = nil
-                self?.run(adapter) { $0.timerFired() }
-            }
-        case .cancelTimer:
-            if let timer = session.timer { loop.cancel(timer) }
-            session.timer = nil
+            session.timer.start(after: seconds) { [weak self] in self?.run(adapter) { $0.timerFired() } }
+        case .cancelTimer: session.timer.cancel()
         case .complete(let id, let error):
             guard let user = session.users.removeValue(forKey: id) else { return }
             loop.post { user.completion(error.map { .failure($0) } ?? .success(())) }

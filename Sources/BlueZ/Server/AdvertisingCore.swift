@@ -6,9 +6,6 @@ import Reactor
 /// On the client's loop, and unchecked because of that. The client keeps it until its observation ends, which is when the
 /// advertisement was ended and BlueZ has heard of it.
 final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
-    /// The kernel puts it on the air before BlueZ answers.
-    private static let registerTimeout = 20.0
-    private static let endTimeout = 5.0
     static let manager = "org.bluez.LEAdvertisingManager1"
 
     let client: BlueZClient
@@ -17,7 +14,8 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     private(set) var data: AdvertisementData
     private var machine: AdvertisingMachine
     private var state = RegistrationState.idle
-    private var timer: TimerID?
+    private let timer: LoopTimer
+    private let registrar: Registrar
     private let path: ObjectPath
     private var whenEnded: [@Sendable () -> Void] = []
     var observation: Observation?
@@ -30,6 +28,8 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
         self.adapter = adapter
         self.data = data
         self.handler = handler
+        timer = LoopTimer(on: client.loop)
+        registrar = Registrar(client: client, adapter: adapter, manager: Self.manager, noun: "Advertisement")
         machine = AdvertisingMachine(isLimited: data.timeout != nil)
         path = ObjectPath.root.appending("org").appending("bluecap").appending("advertisement\(client.makeID())")
     }
@@ -90,14 +90,14 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
         for effect in effects {
             switch effect {
             case .register(let request): register(request)
-            case .unregister: unregister()
-            case .unregisterLast(let request):
-                unregister { [weak self] error in
+            case .unregister: registrar.unregister(path)
+            case .unregisterLast(let request): registrar.unregister(path, completion: reply(to: request))
+            case .startTimer(let seconds):
+                timer.start(after: seconds) { [weak self] in
                     guard let self else { return }
-                    perform(machine.replied(request, error: error))
+                    perform(machine.timerFired())
                 }
-            case .startTimer(let seconds): startTimer(seconds)
-            case .cancelTimer: cancelTimer()
+            case .cancelTimer: timer.cancel()
             case .report(let state): report(state)
             case .timedOut: tell(.timedOut)
             case .ended: ended()
@@ -107,40 +107,14 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
 
     private func register(_ request: AdvertisingMachine.RequestID) {
         client.link?.connection.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
-        client.call(
-            adapter, interface: Self.manager, member: "RegisterAdvertisement", timeout: Self.registerTimeout,
-            body: {
-                $0.objectPath(path)
-                $0.dictionary(key: "s", value: "v") { _ in }
-            },
-            completion: { [weak self] result in
-                guard let self else { return }
-                let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
-                perform(machine.replied(request, error: error))
-            })
+        registrar.register(path, completion: reply(to: request))
     }
 
-    private func unregister(completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }) {
-        client.call(
-            adapter, interface: Self.manager, member: "UnregisterAdvertisement", timeout: Self.endTimeout,
-            body: { $0.objectPath(path) },
-            completion: { result in
-                if case .failure(let error) = result { completion(error) } else { completion(nil) }
-            })
-    }
-
-    private func startTimer(_ seconds: Double) {
-        cancelTimer()
-        timer = client.loop.schedule(after: seconds) { [weak self] in
+    private func reply(to request: AdvertisingMachine.RequestID) -> @Sendable (BlueZError?) -> Void {
+        { [weak self] error in
             guard let self else { return }
-            timer = nil
-            perform(machine.timerFired())
+            perform(machine.replied(request, error: error))
         }
-    }
-
-    private func cancelTimer() {
-        if let timer { client.loop.cancel(timer) }
-        timer = nil
     }
 
     private func report(_ new: RegistrationState) {
@@ -155,7 +129,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     }
 
     private func ended() {
-        cancelTimer()
+        timer.cancel()
         client.link?.connection.unexport(path)
         let whenEnded = whenEnded
         self.whenEnded = []

@@ -19,11 +19,6 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         var descriptors: [DescriptorRecord] = []
     }
 
-    /// BlueZ asks for all objects before it answers.
-    private static let registerTimeout = 20.0
-    private static let endTimeout = 5.0
-    private static let manager = "org.bluez.GattManager1"
-
     let client: BlueZClient
     private let adapter: ObjectKey
     private(set) var delegate: (any ServerDelegate)?
@@ -31,7 +26,8 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     private let root: ObjectPath
     private var machine = ApplicationMachine()
     private var state = RegistrationState.idle
-    private var timer: TimerID?
+    private let timer: LoopTimer
+    private let registrar: Registrar
     private var sets: [ApplicationMachine.Generation: [ServerService]] = [:]
     private var lastGeneration: ApplicationMachine.Generation = 0
     private var exported: Exported?
@@ -51,6 +47,9 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         self.adapter = adapter
         self.delegate = delegate
         self.stateChanged = stateChanged
+        timer = LoopTimer(on: client.loop)
+        registrar = Registrar(
+            client: client, adapter: adapter, manager: "org.bluez.GattManager1", noun: "Application")
         root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
     }
 
@@ -114,10 +113,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
             case .register(let generation, let request): register(generation, request)
             case .unregister(let generation): unregister(generation)
             case .unregisterLast(let generation, let request):
-                unregister(generation) { [weak self] error in
-                    guard let self else { return }
-                    perform(machine.replied(request, error: error))
-                }
+                unregister(generation, completion: reply(to: request))
             case .forgetHandles:
                 forgotten = handles
                 handles = [:]
@@ -125,8 +121,12 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
             case .restoreHandles:
                 if let forgotten { handles = forgotten }
                 forgotten = nil
-            case .startTimer(let seconds): startTimer(seconds)
-            case .cancelTimer: cancelTimer()
+            case .startTimer(let seconds):
+                timer.start(after: seconds) { [weak self] in
+                    guard let self else { return }
+                    perform(machine.timerFired())
+                }
+            case .cancelTimer: timer.cancel()
             case .report(let state): report(state)
             case .settled(let generation, let error): settle(generation, error)
             case .ended: ended()
@@ -136,43 +136,21 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
 
     private func register(_ generation: ApplicationMachine.Generation, _ request: ApplicationMachine.RequestID) {
         export(generation)
-        client.call(
-            adapter, interface: Self.manager, member: "RegisterApplication", timeout: Self.registerTimeout,
-            body: {
-                $0.objectPath(path(of: generation))
-                $0.dictionary(key: "s", value: "v") { _ in }
-            },
-            completion: { [weak self] result in
-                guard let self else { return }
-                let error: BlueZError? = if case .failure(let error) = result { error } else { nil }
-                perform(machine.replied(request, error: error))
-            })
+        registrar.register(path(of: generation), completion: reply(to: request))
     }
 
     private func unregister(
         _ generation: ApplicationMachine.Generation, completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }
     ) {
         withdraw()
-        client.call(
-            adapter, interface: Self.manager, member: "UnregisterApplication", timeout: Self.endTimeout,
-            body: { $0.objectPath(path(of: generation)) },
-            completion: { result in
-                if case .failure(let error) = result { completion(error) } else { completion(nil) }
-            })
+        registrar.unregister(path(of: generation), completion: completion)
     }
 
-    private func startTimer(_ seconds: Double) {
-        cancelTimer()
-        timer = client.loop.schedule(after: seconds) { [weak self] in
+    private func reply(to request: ApplicationMachine.RequestID) -> @Sendable (BlueZError?) -> Void {
+        { [weak self] error in
             guard let self else { return }
-            timer = nil
-            perform(machine.timerFired())
+            perform(machine.replied(request, error: error))
         }
-    }
-
-    private func cancelTimer() {
-        if let timer { client.loop.cancel(timer) }
-        timer = nil
     }
 
     private func report(_ new: RegistrationState) {
@@ -196,7 +174,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
 
     private func ended() {
         withdraw()
-        cancelTimer()
+        timer.cancel()
         let whenEnded = whenEnded
         self.whenEnded = []
         client.loop.post { for work in whenEnded { work() } }

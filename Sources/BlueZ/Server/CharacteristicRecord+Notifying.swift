@@ -37,7 +37,7 @@ extension CharacteristicRecord {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         core.delegate?.confirmed(id)
-        if isConfirmed, confirmTimer != nil { indicationDone(.success(())) }
+        if isConfirmed, confirmTimer.isRunning { indicationDone(.success(())) }
     }
 
     // MARK: Sockets
@@ -139,28 +139,23 @@ extension CharacteristicRecord {
     private func sendIndication() {
         guard let first = indications.first else { return }
         emit(first.value)
-        confirmTimer = core.client.loop.schedule(after: Self.confirmTimeout) { [weak self] in
+        confirmTimer.start(after: Self.confirmTimeout) { [weak self] in
             self?.indicationDone(.failure(.notConfirmed))
         }
     }
 
     private func indicationDone(_ result: Result<Void, BlueZError>) {
-        cancelConfirmTimer()
+        confirmTimer.cancel()
         guard !indications.isEmpty else { return }
         let (_, completion) = indications.removeFirst()
         sendIndication()
         completion(result)
     }
 
-    private func cancelConfirmTimer() {
-        if let confirmTimer { core.client.loop.cancel(confirmTimer) }
-        confirmTimer = nil
-    }
-
     // MARK: Ending
 
     private func failUnsent(_ error: BlueZError) {
-        cancelConfirmTimer()
+        confirmTimer.cancel()
         let failed = unsent.sorted { $0.key < $1.key }.map(\.value) + indications.map(\.completion)
         unsent = [:]
         indications = []

@@ -64,12 +64,13 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     var writeSockets: [AcquiredSocket] = []
     /// Indications that wait for the one before to be confirmed; the first is with BlueZ.
     var indications: [(value: Data, completion: Completion)] = []
-    var confirmTimer: TimerID?
+    let confirmTimer: LoopTimer
     /// Values on their way to the bus.
     var unsent: [UInt64: Completion] = [:]
 
     init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
         self.characteristic = characteristic
+        confirmTimer = LoopTimer(on: core.client.loop)
         super.init(characteristic.id, path: path, parent: parent, core: core)
     }
 

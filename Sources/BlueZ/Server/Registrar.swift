@@ -1,0 +1,33 @@
+import DBus
+
+/// The two calls by which something of ours comes into `bluetoothd` and leaves it: they differ by their names only.
+///
+/// On the client's loop; its completions too, each exactly once.
+struct Registrar: Sendable {
+    /// BlueZ asks for what there is before it answers, and the kernel puts an advertisement on the air.
+    private static let registerTimeout = 20.0
+    private static let endTimeout = 5.0
+
+    let client: BlueZClient
+    let adapter: ObjectKey
+    /// The interface of the adapter that takes it.
+    let manager: String
+    /// What the methods' names end with: `RegisterApplication`, `UnregisterApplication`.
+    let noun: String
+
+    func register(_ path: ObjectPath, completion: @escaping @Sendable (BlueZError?) -> Void) {
+        client.call(
+            adapter, interface: manager, member: "Register" + noun, timeout: Self.registerTimeout,
+            body: {
+                $0.objectPath(path)
+                $0.dictionary(key: "s", value: "v") { _ in }
+            },
+            completion: { completion($0.failure) })
+    }
+
+    func unregister(_ path: ObjectPath, completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }) {
+        client.call(
+            adapter, interface: manager, member: "Unregister" + noun, timeout: Self.endTimeout,
+            body: { $0.objectPath(path) }, completion: { completion($0.failure) })
+    }
+}
