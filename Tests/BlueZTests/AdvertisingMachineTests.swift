@@ -40,12 +40,22 @@ final class AdvertisingMachineTests: XCTestCase {
     }
 
     func testWhatIsRefusedTheFirstTimeIsNotTriedAgain() {
-        for error in [failed, tooMany, tooLong] {
+        for error in [tooMany, tooLong] {
             var machine = Machine(isLimited: false)
             _ = machine.obstacleChanged(nil)
             XCTAssertEqual(machine.replied(1, error: error), [.report(.refused(error))])
             XCTAssertEqual(machine.contentChanged(isLimited: false), [.report(.registering), .register(2)])
         }
+    }
+
+    func testAFailureThatMayPassIsTriedTwiceMore() {
+        var machine = Machine(isLimited: false)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.replied(1, error: failed), [.startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.timerFired(), [.register(2)])
+        XCTAssertEqual(machine.replied(2, error: failed), [.startTimer(seconds: 1)])
+        XCTAssertEqual(machine.timerFired(), [.register(3)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.report(.refused(failed))])
     }
 
     func testWhatWasTakenOnceIsTriedAgain() {

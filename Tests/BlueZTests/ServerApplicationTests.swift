@@ -221,7 +221,7 @@ final class ServerApplicationTests: XCTestCase {
         scene.delegate.state.withLock { $0.isSilent = true }
         let answer = scene.startWrite("/service0/char0", [1])
         XCTAssertEqual(ServerScene.text(answer.withLock { $0 }), "nothing")
-        scene.daemon.loop.advance(by: 26)
+        scene.daemon.loop.advance(by: 4.9)
         XCTAssertEqual(ServerScene.text(answer.withLock { $0 }).prefix(13), "UnlikelyError")
         XCTAssertEqual(scene.delegate.state.withLock { $0.held[0].succeed() }, false, "too late, and harmless")
     }

@@ -28,8 +28,9 @@ package final class Advertising: Sendable {
 extension BlueZClient {
     /// Advertises on an adapter, as soon as it is there and on. Any thread.
     ///
-    /// What BlueZ refuses the first time (it is too long, there are too many advertisements) is not tried again until the
-    /// adapter or the daemon has changed; what it had taken before is tried for half a minute.
+    /// What BlueZ refuses the first time, because there are too many advertisements, is not tried again until the adapter or
+    /// the daemon has changed. Where it does not say why, as with one that is too long, it is tried for a second and a half;
+    /// what it had taken before is tried for half a minute.
     /// - Parameter handler: Told on the loop what becomes of it, never inside a call.
     package func advertise(
         _ data: AdvertisementData, on adapter: ObjectKey, handler: @escaping @Sendable (AdvertisingEvent) -> Void

@@ -34,6 +34,8 @@ package struct AdvertisingMachine {
     }
 
     static let mostAttempts = 8
+    /// How often it is tried before BlueZ has ever taken it.
+    static let firstAttempts = 3
     private static let firstDelay = 0.5
     private static let longestDelay = 8.0
     /// After how long on the air earlier mishaps are forgotten.
@@ -183,8 +185,12 @@ package struct AdvertisingMachine {
             return [.unregister, register()]
         case .invalidArguments, .notSupported, .accessDenied, .notAuthorized:
             return giveUp(error)
-        // "Maximum advertisements reached", or a field that does not fit; what was taken once will be again.
-        case .notPermitted where !wasRegistered, .failed where !wasRegistered, .other where !wasRegistered:
+        // The kernel refuses any for a moment after an adapter was turned on, and in the same words one whose fields are
+        // too long together (5.66: "Failed to register advertisement").
+        case .failed where !wasRegistered && attempts >= Self.firstAttempts:
+            return giveUp(error)
+        // "Maximum advertisements reached"; what was taken once will be again.
+        case .notPermitted where !wasRegistered, .other where !wasRegistered:
             return giveUp(error)
         default:
             return pause(error)

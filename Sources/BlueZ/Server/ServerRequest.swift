@@ -49,7 +49,8 @@ package struct ServerWriteRequest: Hashable, Sendable {
     /// Where in the value the bytes belong: other than 0 only where the central wrote an end of it without its beginning.
     package let offset: Int
     package let value: Data
-    /// Whether the central waits for an answer. Without that an answer is allowed, and goes nowhere.
+    /// Whether the answer reaches the central. Where not, one is allowed, and goes nowhere: for a write without response,
+    /// and for every write to a characteristic that takes both kinds, which 5.66 grants before it tells of it.
     package let expectsAnswer: Bool
 
     package init(
@@ -65,8 +66,9 @@ package struct ServerWriteRequest: Hashable, Sendable {
 
 /// The way back to a central: used once, at any time and on any thread.
 ///
-/// A request that is not answered within ``limit`` seconds, or whose answer is released, is refused with
-/// `.unlikelyError`, so that no central waits for ever. Answers after that do nothing.
+/// A request that is not answered in time, or whose answer is released, is refused with `.unlikelyError`, so that no
+/// central waits for ever. Answers after that do nothing. The time is short because `bluetoothd` waits for five seconds
+/// only, and because 5.66 dies five seconds after a request whose central has left before it was answered.
 package final class ServerAnswer<Value: Sendable>: Sendable {
     private let settle: Locked<(@Sendable (Result<Value, CBATTError>) -> Void)?>
     private let loop: any EventLoop
@@ -74,7 +76,7 @@ package final class ServerAnswer<Value: Sendable>: Sendable {
 
     /// On the loop.
     init(
-        loop: any EventLoop, limit: Double = 25, settle: @escaping @Sendable (Result<Value, CBATTError>) -> Void
+        loop: any EventLoop, limit: Double = 4.5, settle: @escaping @Sendable (Result<Value, CBATTError>) -> Void
     ) {
         self.loop = loop
         self.settle = Locked(settle)
