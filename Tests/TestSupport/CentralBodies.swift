@@ -80,7 +80,7 @@ public struct CentralBodies {
                 .characteristics(withUUID: CBUUID(string: wanted.uuid))
             return try XCTUnwrap(found?[place ?? 0], file: file, line: line)
         }
-        throw XCTSkip("There is no characteristic \(key) in the description.")
+        return try XCTUnwrap(nil, "There is no characteristic \(key) in the description.", file: file, line: line)
     }
 
     /// Ends the links, so that nothing is left of this test.
