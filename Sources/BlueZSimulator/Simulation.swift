@@ -44,7 +44,10 @@ struct Simulation: Sendable {
     mutating func killDaemon() {
         guard isAlive else { return }
         isAlive = false
+        let abandoned = daemon.serverLinks.filter { $0.value.end == .virtual }.keys.sorted()
         daemon.forgetClients()
+        radio.withdrawAll()
+        for key in abandoned { effects.append(.central(key, .disconnected)) }
         air.silence()
         effects.append(.leaveBus)
     }
@@ -65,16 +68,26 @@ struct Simulation: Sendable {
     /// Takes orders to the air and what comes of them back, until neither has anything to say.
     private mutating func settleAir(now: TimeInterval) {
         while true {
+            if isAlive { daemon.announce() }
             let decided = daemon.takeEffects()
             let events = air.takeEvents()
             for question in air.takeQuestions() { effects.append(.ask(question)) }
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
-                if case .order(let order) = effect { air.take(order, now: now) } else { effects.append(effect) }
+                guard case .order(let order) = effect else {
+                    effects.append(effect)
+                    continue
+                }
+                switch order {
+                case .announce(let announcement): radio.announce(announcement, now: now)
+                case .withdraw(let address): radio.withdraw(address)
+                default: break
+                }
+                air.take(order, now: now)
             }
             for event in events {
                 switch event {
-                case .linkUp(let key, _): radio.setBusy(key.address, true, now: now)
+                case .linkUp(let key, _) where air.hosts[key.address] == nil: radio.setBusy(key.address, true, now: now)
                 case .linkDown(let key, _): radio.setBusy(key.address, false, now: now)
                 default: break
                 }

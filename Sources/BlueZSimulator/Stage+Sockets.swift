@@ -38,6 +38,13 @@ extension Stage {
         }
     }
 
+    /// Takes over a socket that a program has made.
+    func adopt(_ owned: OwnedDescriptor, as id: SocketID) {
+        guard let descriptor = owned.rawValue else { return }
+        let watch = loop.watch(descriptor, for: .readable) { [weak self] events in self?.socketReady(id, events) }
+        wire.withLock { $0.sockets[id] = PeerSocket(descriptor: owned, watch: watch) }
+    }
+
     func transmit(_ bytes: [UInt8], to id: SocketID) {
         wire.withLock { wire in
             guard let place = wire.sockets.index(forKey: id) else { return }

@@ -11,6 +11,10 @@ final class Stage: Sendable {
         var calls: [CallID: Message] = [:]
         var callNumber: UInt64 = 0
         var watches: [String: Subscription] = [:]
+        /// To what the clients say that serve.
+        var listened: [String: Subscription] = [:]
+        /// The simulator's own centrals, by the adapter and their address.
+        var centrals: [DeviceKey: CentralLink] = [:]
         var timer: (id: TimerID, deadline: TimeInterval)?
         var sockets: [SocketID: PeerSocket] = [:]
         /// Told when all sockets have taken what was for them.
@@ -174,6 +178,12 @@ final class Stage: Sendable {
         case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu, replyDelay: replyDelay)
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)
+        case .listen(let client): listen(to: client)
+        case .unlisten(let client):
+            let subscription = wire.withLock { $0.listened.removeValue(forKey: client) }
+            subscription?.cancel()
+        case .call(let call): callClient(call)
+        case .central(let key, let news): tell(key, news)
         case .order: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()

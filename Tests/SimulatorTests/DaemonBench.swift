@@ -25,7 +25,9 @@ struct DaemonBench {
             switch effect {
             case .reply(_, let answer): .success(answer)
             case .fail(_, let error): .failure(error)
-            case .emit, .order, .ask, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus: nil
+            case .emit, .order, .ask, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
+                .listen, .unlisten, .call, .central:
+                nil
             }
         }.first
     }
@@ -43,7 +45,9 @@ struct DaemonBench {
         effects += daemon.takeEffects()
         return effects.filter { effect in
             switch effect {
-            case .watch, .unwatch, .order, .ask, .openSocket, .transmit, .closeSocket: false
+            case .watch, .unwatch, .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call,
+                .central:
+                false
             case .reply, .fail, .emit, .joinBus, .leaveBus: true
             }
         }
@@ -91,7 +95,7 @@ extension [Effect] {
             case .reply: "reply"
             case .fail(_, let error): error.name
             case .emit(let emission): emission.outline
-            case .order, .ask, .openSocket, .transmit, .closeSocket: "order"
+            case .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call, .central: "order"
             case .watch(let client): "watch \(client)"
             case .unwatch(let client): "unwatch \(client)"
             case .joinBus: "join"

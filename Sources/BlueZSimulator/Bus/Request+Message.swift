@@ -81,10 +81,10 @@ extension Request {
         switch (object, interface) {
         case (.adapter(let index)?, Daemon.adapterInterface):
             readAdapter(member, index, &reader)
-        case (.adapter?, Daemon.gattManagerInterface):
-            member == "RegisterApplication" ? .registerApplication : .unregisterApplication
-        case (.adapter?, Daemon.advertisingManagerInterface):
-            member == "RegisterAdvertisement" ? .registerAdvertisement : .unregisterAdvertisement
+        case (.adapter(let index)?, Daemon.gattManagerInterface):
+            readApplication(member, index, &reader)
+        case (.adapter(let index)?, Daemon.advertisingManagerInterface):
+            readAdvertisement(member, index, &reader)
         case (.device(let key)?, Daemon.deviceInterface):
             readDevice(member, key)
         case (.attribute(let key)?, Daemon.characteristicInterface), (.attribute(let key)?, Daemon.descriptorInterface):
@@ -105,6 +105,23 @@ extension Request {
         case "RemoveDevice": .removeDevice(adapter: index, path: reader.objectPath()?.rawValue ?? "")
         default: nil
         }
+    }
+
+    private static func readApplication(
+        _ member: String, _ index: Int, _ reader: inout MessageReader
+    ) -> Request? {
+        let path = reader.objectPath()?.rawValue ?? ""
+        return member == "RegisterApplication"
+            ? .registerApplication(adapter: index, path: path) : .unregisterApplication(adapter: index, path: path)
+    }
+
+    private static func readAdvertisement(
+        _ member: String, _ index: Int, _ reader: inout MessageReader
+    ) -> Request? {
+        let path = reader.objectPath()?.rawValue ?? ""
+        return member == "RegisterAdvertisement"
+            ? .registerAdvertisement(adapter: index, path: path)
+            : .unregisterAdvertisement(adapter: index, path: path)
     }
 
     private static func readDevice(_ member: String, _ key: DeviceKey) -> Request? {

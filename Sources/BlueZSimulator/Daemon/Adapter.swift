@@ -51,6 +51,8 @@ struct Adapter: Sendable {
     var scansWithFilter = false
     /// A fault: scanning, and nothing is heard any more.
     var isDeaf = false
+    /// The services of programs that it serves.
+    var servedUUIDs: [String] = []
 
     init(_ hardware: VirtualAdapter) {
         self.hardware = hardware
@@ -75,7 +77,7 @@ struct Adapter: Sendable {
         case .pairable: .bool(isPairable)
         case .pairableTimeout: .uint32(pairableTimeout)
         case .discovering: .bool(isDiscovering)
-        case .uuids: .strings(Self.services)
+        case .uuids: .strings(Self.services + servedUUIDs.filter { !Self.services.contains($0) })
         case .modalias: .string("usb:v1D6Bp0246d0542")
         case .roles: .strings(["central", "peripheral"])
         }

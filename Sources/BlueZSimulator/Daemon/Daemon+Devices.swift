@@ -51,6 +51,7 @@ extension Daemon {
     private mutating func endConnection(of key: DeviceKey) {
         if connects.removeValue(forKey: key) != nil { order(.cancelConnection(key)) }
         disconnects[key] = nil
+        if serverLinks[key] != nil { endServerLink(key) }
         guard let link = links[key] else { return }
         failRequests(of: link, at: key)
         links[key] = nil

@@ -47,6 +47,12 @@ extension Daemon {
         case .linkDown(let key, let byUs): linkWentDown(key, byUs: byUs)
         case .discovered(let key, let services, let identity): discovered(services, identity, of: key)
         case .servicesChanged(let key): servicesChanged(of: key)
+        case .centralCame(let key, let identity): centralCame(key, identity)
+        case .centralLeft(let key): centralLeft(key)
+        case .centralNotReached(let key): tell(key, .notReached)
+        case .asked(let key, let request): serve(request, over: key)
+        case .hostDiscovered(let key, let host):
+            discovered(servedTable(of: host), AirIdentity(name: adapters[host]?.hardware.name), of: key)
         case .response(let key, let id, let result): responded(key, id, result)
         case .value(let key, let characteristic, let bytes):
             // By the hundred thousand: nothing here changes who must be watched.
@@ -126,6 +132,7 @@ extension Daemon {
             order(.disconnect(key))
             linkWentDown(key, byUs: false)
         }
+        for key in serverLinks.keys.filter({ $0.adapter == index }).sorted() { endServerLink(key) }
     }
 
     // MARK: Battery

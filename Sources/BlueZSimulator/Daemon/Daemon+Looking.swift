@@ -34,7 +34,7 @@ extension Daemon {
     /// The same for objects that are called often, without working out their properties; nil for others.
     private func interfaces(of key: ObjectKey) -> [String]? {
         switch key {
-        case .adapter: nil
+        case .adapter, .advertising: nil
         case .device(let key): devices[key]?.batteryLevel == nil && devices[key] != nil ? Self.namesForDevice : nil
         case .attribute(let key):
             switch tables[key.device]?.kind(of: key.handle) {
@@ -68,7 +68,7 @@ extension Daemon {
                     .map { String($0.path.dropFirst(path.utf8.count + 1)) }
             case .device(let device)?: attributes(below: path, of: device)
             case .attribute(let attribute)?: attributes(below: path, of: attribute.device)
-            case nil: []
+            case .advertising?, nil: []
             }
         }
     }

@@ -50,6 +50,7 @@ extension Daemon {
         case .adapter(let index): adapters[index].map(state(of:))
         case .device(let key): devices[key].map(state(of:))
         case .attribute(let key): state(of: key)
+        case .advertising: nil
         }
     }
 
@@ -83,6 +84,12 @@ extension Daemon {
             for case .characteristic(let property) in entry.properties {
                 take(property.rawValue, characteristic.value(of: property, mtu: links[key.device]?.mtu))
             }
+        case .advertising(let index):
+            guard let adapter = adapters[index] else { return nil }
+            (path, interface) = (adapter.path, Self.advertisingManagerInterface)
+            for case .advertising(let property) in entry.properties {
+                take(property.rawValue, value(of: property, on: index))
+            }
         }
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
@@ -99,7 +106,12 @@ extension Daemon {
                 InterfaceState(name: Self.adapterInterface, properties: properties),
                 Self.properties,
                 InterfaceState(name: Self.gattManagerInterface),
-                InterfaceState(name: Self.advertisingManagerInterface, properties: Self.advertisingProperties),
+                InterfaceState(
+                    name: Self.advertisingManagerInterface,
+                    properties: AdvertisingProperty.allCases.map { property in
+                        NamedValue(
+                            name: property.rawValue, value: value(of: property, on: adapter.hardware.index))
+                    }),
             ])
     }
 
@@ -144,10 +156,4 @@ extension Daemon {
 
     static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
     static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")
-    private static let advertisingProperties = [
-        NamedValue(name: "ActiveInstances", value: .byte(0)),
-        NamedValue(name: "SupportedInstances", value: .byte(3)),
-        NamedValue(name: "SupportedIncludes", value: .strings(["tx-power", "appearance", "local-name"])),
-        NamedValue(name: "SupportedSecondaryChannels", value: .strings(["1M", "2M", "Coded"])),
-    ]
 }

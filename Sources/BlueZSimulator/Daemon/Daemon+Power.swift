@@ -118,6 +118,8 @@ extension Daemon {
     /// An adapter is plugged in, with the devices that BlueZ remembers of it.
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
         adapters[hardware.index] = Adapter(hardware)
+        databases[hardware.index] = LocalDatabase(name: hardware.name)
+        isAnnouncedSilent = false
         outbox.added(.adapter(hardware.index))
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
@@ -125,6 +127,14 @@ extension Daemon {
     /// An adapter is pulled out: its devices go first, then itself.
     mutating func removeAdapter(_ index: Int) {
         guard let adapter = adapters[index] else { return }
+        for application in applications.values.filter({ $0.adapter == index }).sorted(by: {
+            $0.id.number < $1.id.number
+        }) {
+            removeApplication(application.id)
+        }
+        releaseAdvertisements(of: index)
+        databases[index] = nil
+        isAnnouncedSilent = false
         for device in devices.values.filter({ $0.key.adapter == index }).sorted(by: { $0.sequence < $1.sequence }) {
             remove(device.key)
         }

@@ -71,6 +71,7 @@ extension Daemon {
 
     /// Packets have come from a client, each a write command; what does not fit one is dropped without a word.
     mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID) {
+        if served(packets, from: socket) { return }
         guard let key = owner(of: socket), let handle = characteristic(key)?.laid.valueHandle,
             let longest = links[key.device].map({ $0.mtu - 3 })
         else { return }
@@ -88,6 +89,7 @@ extension Daemon {
     /// The client has closed its end.
     mutating func socketClosed(_ socket: SocketID, now: TimeInterval) {
         self.now = now
+        if servedSocketClosed(socket) { return }
         guard let key = owner(of: socket), let characteristic = characteristic(key) else { return }
         if characteristic.writeSocket?.id == socket {
             closeWriteSocket(key)

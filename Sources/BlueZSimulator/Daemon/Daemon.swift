@@ -39,6 +39,32 @@ struct Daemon: Sendable {
     var connectFailures: [VirtualAddress: [DaemonError]] = [:]
     /// Devices whose `Connected` turns true without a signal.
     var untoldConnections: Set<VirtualAddress> = []
+    // MARK: Serving
+    /// By adapter, what it serves.
+    var databases: [Int: LocalDatabase] = [:]
+    var applications: [ApplicationID: LocalApplication] = [:]
+    var applicationNumber = 0
+    /// By adapter, in the order they were registered.
+    var advertisements: [Int: [AdvertisementRecord]] = [:]
+    var advertisementNumber = 0
+    /// What the air was told last.
+    var announced: [Int: HostAnnouncement] = [:]
+    /// Whether that was nothing at all.
+    var isAnnouncedSilent = false
+    /// By the serving adapter and the central's address.
+    var serverLinks: [DeviceKey: ServerLink] = [:]
+    /// What waits for a program.
+    var packets: [PacketID: PendingPacket] = [:]
+    var packetNumber: UInt64 = 0
+    /// Calls to clients that are not answered yet.
+    var clientCalls: [UInt64: CallPurpose] = [:]
+    var clientCallNumber: UInt64 = 0
+    /// What the next registrations fail with.
+    var registrationFailures: [DaemonError] = []
+    var advertisementFailures: [DaemonError] = []
+    /// Centrals that confirm no indication.
+    var unconfirming: Set<VirtualAddress> = []
+
     var requestNumber: UInt64 = 0
     var batteryReads: UInt64 = 0
     /// The time of what is being handled.
@@ -51,6 +77,8 @@ struct Daemon: Sendable {
 
     var effects: [Effect] = []
     private var watched: Set<String> = []
+    /// Clients whose objects are listened to.
+    private var listened: Set<String> = []
     private var sequence = 0
 
     enum Alarm: Hashable, Sendable {
@@ -64,6 +92,16 @@ struct Daemon: Sendable {
         /// The next object of a table is due.
         case export(DeviceKey)
         case exportService(AttributeKey)
+        /// An advertisement's time is over, or that of its being discoverable.
+        case endAdvertisement(AdvertisementKey)
+        case endAdvertisedDiscoverable(AdvertisementKey)
+        /// A program has not answered in time.
+        case packetTimeout(PacketID)
+        /// A central's own services were looked at.
+        case resolveCentral(DeviceKey)
+        /// A central confirms an indication, or never did.
+        case confirmation(DeviceKey)
+        case confirmationTimeout(DeviceKey)
     }
 
     /// A call that came while the daemon had no time for any.
@@ -152,10 +190,14 @@ struct Daemon: Sendable {
         case .registerProfile(let path, let uuid): try registerProfile(at: path, uuid: uuid, by: client, call: call)
         case .unregisterProfile(let path): try unregisterProfile(at: path, by: client, call: call)
 
-        // The peripheral side is not simulated: these say so in BlueZ's own words.
-        case .registerApplication: throw .notSupported
-        case .registerAdvertisement: throw .failed("Failed to register advertisement")
-        case .unregisterApplication, .unregisterAdvertisement: throw .doesNotExist
+        case .registerApplication(let index, let path):
+            try registerApplication(at: path, on: index, by: client, call: call)
+        case .unregisterApplication(let index, let path):
+            try unregisterApplication(at: path, on: index, by: client, call: call)
+        case .registerAdvertisement(let index, let path):
+            try registerAdvertisement(at: path, on: index, by: client, call: call)
+        case .unregisterAdvertisement(let index, let path):
+            try unregisterAdvertisement(at: path, on: index, by: client, call: call)
         }
     }
 
@@ -163,6 +205,8 @@ struct Daemon: Sendable {
     mutating func clientLeft(_ client: String) {
         for index in adapters.keys.sorted() { endSession(of: client, on: index) }
         endSubscriptions(of: client)
+        removeApplications(of: client)
+        removeAdvertisements(of: client)
         removeAgent(of: client)
         profiles.removeAll { $0.owner == client }
         refreshWatches()
@@ -180,9 +224,16 @@ struct Daemon: Sendable {
             switch due.key {
             case .forget(let key): remove(key)
             case .endDiscoverable(let index): setDiscoverable(false, of: index)
-            case .dropLink(let key), .requestTimeout(let key): order(.disconnect(key))
+            case .dropLink(let key), .requestTimeout(let key):
+                if serverLinks[key] == nil { order(.disconnect(key)) } else { endServerLink(key) }
             case .export(let key): exportDue(of: key)
             case .exportService(let key): exportService(key)
+            case .endAdvertisement(let key): advertisementTimedOut(key)
+            case .endAdvertisedDiscoverable(let key): advertisedDiscoverableEnded(key)
+            case .packetTimeout(let packet): packetTimedOut(packet)
+            case .resolveCentral(let key): centralResolved(key)
+            case .confirmation(let key): confirmed(key)
+            case .confirmationTimeout(let key): endServerLink(key)
             }
         }
         self.now = now
@@ -253,9 +304,23 @@ struct Daemon: Sendable {
         defaultAgents.removeAll()
         profiles.removeAll()
         forgetLinks()
+        forgetServing()
         outbox.removeAll()
         effects.removeAll()
         watched.removeAll()
+        listened.removeAll()
+    }
+
+    /// Everything that programs have registered; the kernel ends the links of a daemon that is gone.
+    private mutating func forgetServing() {
+        databases.removeAll()
+        applications.removeAll()
+        advertisements.removeAll()
+        announced.removeAll()
+        isAnnouncedSilent = false
+        serverLinks.removeAll()
+        packets.removeAll()
+        clientCalls.removeAll()
     }
 
     private mutating func forgetLinks() {
@@ -279,6 +344,9 @@ struct Daemon: Sendable {
         var owners = Set(agents.keys)
         owners.formUnion(subscribers.keys)
         for profile in profiles { owners.insert(profile.owner) }
+        let serving = Set(applications.values.map(\.owner) + advertisements.values.joined().map(\.owner))
+        owners.formUnion(serving)
+        listen(to: serving)
         for adapter in adapters.values {
             for session in adapter.scanning + adapter.waiting { owners.insert(session.owner) }
         }
@@ -286,5 +354,13 @@ struct Daemon: Sendable {
         for client in owners.subtracting(watched).sorted() { effects.append(.watch(client: client)) }
         for client in watched.subtracting(owners).sorted() { effects.append(.unwatch(client: client)) }
         watched = owners
+    }
+
+    /// Programs that serve are listened to: their objects' properties change.
+    private mutating func listen(to clients: Set<String>) {
+        guard clients != listened else { return }
+        for client in clients.subtracting(listened).sorted() { effects.append(.listen(client: client)) }
+        for client in listened.subtracting(clients).sorted() { effects.append(.unlisten(client: client)) }
+        listened = clients
     }
 }

@@ -3,6 +3,8 @@ enum ObjectKey: Hashable, Sendable {
     case adapter(Int)
     case device(DeviceKey)
     case attribute(AttributeKey)
+    /// The advertising manager of an adapter, which is an interface of the adapter's object.
+    case advertising(Int)
 }
 
 /// A property of such an object.
@@ -10,6 +12,7 @@ enum ObjectProperty: Hashable, Sendable {
     case adapter(AdapterProperty)
     case device(DeviceProperty)
     case characteristic(CharacteristicProperty)
+    case advertising(AdvertisingProperty)
 }
 
 /// What has changed and was not said yet, as gdbus keeps it: each object once, each property once, however often it

@@ -29,10 +29,10 @@ enum Request: Sendable {
     case registerProfile(path: String, uuid: String)
     case unregisterProfile(path: String)
 
-    case registerApplication
-    case unregisterApplication
-    case registerAdvertisement
-    case unregisterAdvertisement
+    case registerApplication(adapter: Int, path: String)
+    case unregisterApplication(adapter: Int, path: String)
+    case registerAdvertisement(adapter: Int, path: String)
+    case unregisterAdvertisement(adapter: Int, path: String)
 }
 
 /// A call that waits for its reply.
@@ -75,6 +75,13 @@ enum Effect: Hashable, Sendable {
     /// A client has something here that must end with it.
     case watch(client: String)
     case unwatch(client: String)
+    /// A client's objects say something that matters here.
+    case listen(client: String)
+    case unlisten(client: String)
+    /// A client's object is called.
+    case call(ClientCall)
+    /// A central of the simulator's own hears something.
+    case central(DeviceKey, CentralNews)
     /// The process starts or ends.
     case joinBus
     case leaveBus

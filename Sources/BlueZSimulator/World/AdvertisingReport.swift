@@ -1,5 +1,5 @@
 /// What a kernel hands to `bluetoothd` about one advertisement, in the forms that BlueZ then writes on the bus.
-struct AdvertisingReport: Sendable, Equatable {
+struct AdvertisingReport: Sendable, Hashable {
     struct ManufacturerData: Hashable, Sendable {
         var company: UInt16
         var bytes: [UInt8]

@@ -89,6 +89,7 @@ extension Air {
 
     /// Every link and every attempt ends, as when nobody is there any more at the other end.
     mutating func silence() {
+        silenceHosts()
         for address in strangers.keys.sorted() { giveUp(address) }
         for address in peers.keys.sorted() {
             switch peers[address]?.state {

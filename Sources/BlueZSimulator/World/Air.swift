@@ -10,11 +10,25 @@ struct Air: Sendable {
         case discovery(VirtualAddress)
         case response(VirtualAddress)
         case notification(VirtualAddress, characteristic: UInt16)
+        /// Of links between adapters, by the central's end.
+        case hostConnection(DeviceKey)
+        case hostTimeout(DeviceKey)
+        case hostDiscovery(DeviceKey)
+        case hostResponse(DeviceKey)
+        /// Of links of the simulator's own centrals, by the server's end.
+        case arrival(DeviceKey)
+        case arrivalTimeout(DeviceKey)
     }
 
     var peers: [VirtualAddress: Peer] = [:]
     /// Who tries to connect to an address at which nobody is.
     var strangers: [VirtualAddress: DeviceKey] = [:]
+    /// The adapters, by their addresses, with what they send.
+    var hosts: [VirtualAddress: HostAnnouncement] = [:]
+    /// Links between adapters, by the central's end; those too that are not up yet.
+    var hostLinks: [DeviceKey: HostedLink] = [:]
+    /// The simulator's own centrals, by the server's end.
+    var visitors: [DeviceKey: Visitor] = [:]
     var deadlines = DeadlineQueue<Due>()
     var events: [AirEvent] = []
     var questions: [Question] = []
@@ -84,6 +98,7 @@ struct Air: Sendable {
 
     mutating func take(_ order: AirOrder, now: TimeInterval) {
         self.now = now
+        if takeForHost(order) { return }
         switch order {
         case .connect(let key): connect(key)
         case .cancelConnection(let key): cancel(key)
@@ -93,6 +108,7 @@ struct Air: Sendable {
             guard let peer = peers[key.address], link(of: key) != nil else { return }
             schedule(.discovery(key.address), after: peer.peripheral.link.resolveLatency)
         case .request(let key, let request): receive(request, over: key)
+        case .announce, .withdraw, .hangUp, .respond, .deliver, .tellServicesChanged: break
         }
     }
 
@@ -124,6 +140,12 @@ struct Air: Sendable {
         case .discovery(let address): discoveryDue(address)
         case .response(let address): responseDue(address)
         case .notification(let address, let characteristic): notificationDue(address, characteristic)
+        case .hostConnection(let key): hostConnectionDue(key)
+        case .hostTimeout(let key): giveUpHost(key)
+        case .hostDiscovery(let key): hostDiscoveryDue(key)
+        case .hostResponse(let key): hostResponseDue(key)
+        case .arrival(let key): arrivalDue(key)
+        case .arrivalTimeout(let key): visitorGivesUp(key)
         }
     }
 

@@ -14,6 +14,19 @@ enum AirOrder: Hashable, Sendable {
     /// Read the table of services.
     case discover(DeviceKey)
     case request(DeviceKey, AttributeRequest)
+
+    /// What an adapter sends from now on.
+    case announce(HostAnnouncement)
+    /// The adapter with that address is gone.
+    case withdraw(VirtualAddress)
+    /// The server's end of a link, given by its two ends, is let go.
+    case hangUp(CentralEnd, DeviceKey)
+    /// A server has answered what an adapter asked, after so many packets.
+    case respond(DeviceKey, id: UInt64, AttributeResult, packets: Int)
+    /// A server's value goes to an adapter.
+    case deliver(DeviceKey, characteristic: UInt16, [UInt8])
+    /// A server's services have changed.
+    case tellServicesChanged(DeviceKey)
 }
 
 /// One request of the attribute protocol, or several that belong together.
@@ -41,6 +54,15 @@ enum AirEvent: Hashable, Sendable {
     case response(DeviceKey, id: UInt64, AttributeResult)
     /// A notification or an indication, by the handle of the characteristic's declaration.
     case value(DeviceKey, characteristic: UInt16, [UInt8])
+
+    // At the end of an adapter that serves, by it and the central's address.
+    case centralCame(DeviceKey, CentralIdentity)
+    case centralLeft(DeviceKey)
+    /// A central of the simulator's own found nobody in time.
+    case centralNotReached(DeviceKey)
+    case asked(DeviceKey, AttributeRequest)
+    /// An adapter looks at the services of another, given by its number.
+    case hostDiscovered(DeviceKey, host: Int)
 }
 
 /// What a peripheral says of itself once connected.

@@ -40,6 +40,8 @@ struct Radio: Sendable {
 
     private(set) var residents: [VirtualAddress: Resident] = [:]
     private var order: [VirtualAddress] = []
+    /// Adapters that advertise, each with all that it sends.
+    private var hosts: [VirtualAddress: [Resident]] = [:]
     /// Those that are connected to, and do not advertise meanwhile.
     private var busy: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
@@ -71,7 +73,7 @@ struct Radio: Sendable {
     mutating func beginListening(now: TimeInterval) {
         guard !isListening else { return }
         isListening = true
-        for address in order { plan(address, atOrAfter: now) }
+        for address in order + hosts.keys.sorted() { plan(address, atOrAfter: now) }
     }
 
     /// Nobody listens any more.
@@ -88,8 +90,9 @@ struct Radio: Sendable {
     mutating func utterances(upTo now: TimeInterval, limit: Int = 512) -> [Utterance] {
         var heard: [Utterance] = []
         while heard.count < limit, let due = schedule.popDue(at: now) {
-            guard let resident = residents[due.key] else { continue }
-            heard.append(Utterance(resident: resident, seconds: due.deadline))
+            let speaking = residents[due.key].map { [$0] } ?? hosts[due.key] ?? []
+            guard !speaking.isEmpty else { continue }
+            heard += speaking.map { Utterance(resident: $0, seconds: due.deadline) }
             // The smallest step later finds the next place on this peripheral's own grid.
             plan(due.key, atOrAfter: due.deadline + VirtualPeripheral.shortestInterval / 2)
         }
@@ -100,6 +103,36 @@ struct Radio: Sendable {
     func utterance(of address: VirtualAddress, now: TimeInterval) -> Utterance? {
         residents[address].map { Utterance(resident: $0, seconds: now) }
     }
+
+    // MARK: Adapters
+
+    /// How often an adapter speaks by the kernel's default (`le_adv_min_interval`), in seconds.
+    static let hostInterval: TimeInterval = 1.28
+
+    /// What an adapter sends from now on; it is heard at once.
+    mutating func announce(_ announcement: HostAnnouncement, now: TimeInterval) {
+        let address = announcement.address
+        withdraw(address)
+        guard !announcement.reports.isEmpty else { return }
+        // Its first place in the grid is now, whatever its address makes of it.
+        let delay = SeededGenerator.fraction(of: address.value) * Self.hostInterval
+        let adapter = VirtualPeripheral(
+            address, rssi: .constant(Self.hostStrength), interval: Self.hostInterval, appearsAfter: now - delay)
+        hosts[address] = announcement.reports.map { Resident(peripheral: adapter, report: $0, behavior: nil) }
+        plan(address, atOrAfter: now)
+    }
+
+    mutating func withdraw(_ address: VirtualAddress) {
+        guard hosts.removeValue(forKey: address) != nil else { return }
+        schedule.remove(address)
+    }
+
+    mutating func withdrawAll() {
+        for address in hosts.keys.sorted() { withdraw(address) }
+    }
+
+    /// How strongly one adapter is heard by another, in dBm.
+    static let hostStrength = -50
 
     /// A peripheral is connected to, or no longer is: while it is, it does not advertise.
     mutating func setBusy(_ address: VirtualAddress, _ isBusy: Bool, now: TimeInterval) {
@@ -113,7 +146,7 @@ struct Radio: Sendable {
 
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
         guard isListening, !busy.contains(address),
-            let next = residents[address]?.peripheral.advertises(atOrAfter: seconds)
+            let next = (residents[address] ?? hosts[address]?.first)?.peripheral.advertises(atOrAfter: seconds)
         else { return }
         schedule.set(address, to: next)
     }

@@ -1,0 +1,270 @@
+import Foundation
+
+/// Programs that advertise: `LEAdvertisingManager1` (`src/advertising.c`).
+extension Daemon {
+    /// So many advertisements an adapter of the simulator carries.
+    static let mostAdvertisements = 3
+
+    mutating func registerAdvertisement(
+        at path: String, on index: Int, by client: String, call: CallID
+    ) throws(DaemonError) {
+        let others = advertisements[index] ?? []
+        guard !others.contains(where: { $0.owner == client && $0.path == path }) else { throw .alreadyExists }
+        let taken = Set(others.map(\.instance))
+        guard let instance = (1...Self.mostAdvertisements).first(where: { !taken.contains($0) }) else {
+            throw .notPermitted("Maximum advertisements reached")
+        }
+        advertisementNumber += 1
+        let key = AdvertisementKey(adapter: index, number: advertisementNumber)
+        advertisements[index, default: []].append(
+            AdvertisementRecord(key, owner: client, path: path, instance: instance, stage: .asksObjects(call)))
+        // It may be an object manager itself, and most are not.
+        callClient(
+            client, path, Self.objectManagerInterface, "GetManagedObjects", form: .objects,
+            for: .advertisementObjects(key))
+    }
+
+    mutating func unregisterAdvertisement(
+        at path: String, on index: Int, by client: String, call: CallID
+    ) throws(DaemonError) {
+        let records = advertisements[index] ?? []
+        guard let record = records.first(where: { $0.owner == client && $0.path == path }) else {
+            throw .doesNotExist
+        }
+        removeAdvertisement(record.key)
+        switch record.stage {
+        case .asksObjects(let registration), .asksProperties(let registration):
+            reply(call)
+            fail(registration, .failed("Failed to complete registration"))
+        case .registered: reply(call)
+        }
+    }
+
+    // MARK: Registering
+
+    mutating func advertisementObjectsCame(_ key: AdvertisementKey, _ answer: ClientReply) {
+        guard let record = advertisement(key), case .asksObjects(let call) = record.stage else { return }
+        if case .objects(let objects) = answer,
+            let interface = objects.first(where: { $0.path == record.path })?.interfaces
+                .first(where: { $0.name == Self.advertisementInterface })
+        {
+            return take(interface.properties, for: key, call: call)
+        }
+        change(key) { $0.stage = .asksProperties(call) }
+        callClient(
+            record.owner, record.path, Self.propertiesInterface, "GetAll", [.string(Self.advertisementInterface)],
+            form: .properties, for: .advertisementProperties(key))
+    }
+
+    /// Where they could not be read BlueZ goes on with none of them: that makes a broadcast that says nothing.
+    mutating func advertisementPropertiesCame(_ key: AdvertisementKey, _ answer: ClientReply) {
+        guard let record = advertisement(key), case .asksProperties(let call) = record.stage else { return }
+        if case .properties(let properties) = answer {
+            take(properties, for: key, call: call)
+        } else {
+            take([:], for: key, call: call)
+        }
+    }
+
+    private mutating func take(_ properties: [String: RemoteValue], for key: AdvertisementKey, call: CallID) {
+        guard var record = advertisement(key), let adapter = adapters[key.adapter] else { return }
+        guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
+            return giveUp(key, call, .failed("Failed to parse advertisement."))
+        }
+        let isRefused = !advertisementFailures.isEmpty
+        let error = isRefused ? advertisementFailures.removeFirst() : .failed("Failed to register advertisement")
+        // The kernel takes new ones only while it is on.
+        guard !isRefused, adapter.isPowered, onAir(record) != nil else { return giveUp(key, call, error) }
+        record.stage = .registered
+        change(key) { $0 = record }
+        if record.timeout > 0 { alarms.set(.endAdvertisement(key), to: now + TimeInterval(record.timeout)) }
+        if record.isDiscoverableTimed {
+            alarms.set(.endAdvertisedDiscoverable(key), to: now + TimeInterval(record.discoverableTimeout))
+        }
+        sayInstances(of: key.adapter)
+        reply(call)
+    }
+
+    private mutating func giveUp(_ key: AdvertisementKey, _ call: CallID, _ error: DaemonError) {
+        advertisements[key.adapter]?.removeAll { $0.key == key }
+        fail(call, error)
+    }
+
+    // MARK: Changing and ending
+
+    /// Properties of the object have changed: what can be taken goes on the air at once.
+    mutating func advertisementChanged(
+        at path: String, of client: String, _ changed: [RemoteProperty], _ invalidated: [String]
+    ) {
+        for record in advertisements.values.joined()
+        where record.owner == client && record.path == path && record.stage == .registered {
+            var record = record
+            let isDiscoverable = adapters[record.key.adapter]?.isDiscoverable == true
+            let news = changed.map { ($0.name, RemoteValue?.some($0.value)) } + invalidated.map { ($0, nil) }
+            for (name, value) in news where AdvertisementRecord.properties.contains(name) {
+                let before = record
+                let isTaken = record.take(name, value, adapterIsDiscoverable: isDiscoverable)
+                // The controller goes on with what it had where the new is refused.
+                if !isTaken || onAir(record) == nil { record = before }
+                restartTimer(of: record, name)
+            }
+            let settled = record
+            change(record.key) { $0 = settled }
+        }
+    }
+
+    private mutating func restartTimer(of record: AdvertisementRecord, _ name: String) {
+        switch name {
+        case "Timeout":
+            if record.timeout > 0 {
+                alarms.set(.endAdvertisement(record.key), to: now + TimeInterval(record.timeout))
+            } else {
+                alarms.remove(.endAdvertisement(record.key))
+            }
+        case "DiscoverableTimeout":
+            if record.isDiscoverableTimed {
+                alarms.set(
+                    .endAdvertisedDiscoverable(record.key), to: now + TimeInterval(record.discoverableTimeout))
+            } else {
+                alarms.remove(.endAdvertisedDiscoverable(record.key))
+            }
+        default: break
+        }
+    }
+
+    /// Its time is over: the program is told, and it goes.
+    mutating func advertisementTimedOut(_ key: AdvertisementKey) {
+        release(key)
+        removeAdvertisement(key)
+    }
+
+    mutating func advertisedDiscoverableEnded(_ key: AdvertisementKey) {
+        change(key) { record in
+            record.isDiscoverableTimed = false
+            record.data.clearFlags()
+        }
+    }
+
+    private mutating func release(_ key: AdvertisementKey) {
+        guard let record = advertisement(key) else { return }
+        callClient(record.owner, record.path, Self.advertisementInterface, "Release", form: .none, for: nil)
+    }
+
+    private mutating func removeAdvertisement(_ key: AdvertisementKey) {
+        advertisements[key.adapter]?.removeAll { $0.key == key }
+        alarms.remove(.endAdvertisement(key))
+        alarms.remove(.endAdvertisedDiscoverable(key))
+        sayInstances(of: key.adapter)
+    }
+
+    mutating func removeAdvertisements(of client: String) {
+        for record in advertisements.values.joined().sorted(by: { $0.key.number < $1.key.number })
+        where record.owner == client {
+            removeAdvertisement(record.key)
+        }
+    }
+
+    /// An adapter that goes releases what was registered with it.
+    mutating func releaseAdvertisements(of index: Int) {
+        for record in advertisements[index] ?? [] {
+            release(record.key)
+            alarms.remove(.endAdvertisement(record.key))
+            alarms.remove(.endAdvertisedDiscoverable(record.key))
+        }
+        advertisements[index] = nil
+    }
+
+    private mutating func sayInstances(of index: Int) {
+        guard adapters[index] != nil else { return }
+        outbox.changed(.advertising(.supportedInstances), of: .advertising(index))
+        outbox.changed(.advertising(.activeInstances), of: .advertising(index))
+    }
+
+    // MARK: On the air
+
+    /// The bytes that the controller sends; nil where they are too many.
+    func onAir(_ record: AdvertisementRecord) -> (data: [UInt8], scanResponse: [UInt8])? {
+        guard let adapter = adapters[record.key.adapter] else { return nil }
+        return record.onAir(
+            adapterName: adapter.alias ?? adapter.hardware.name, adapterIsDiscoverable: adapter.isDiscoverable,
+            txPower: Self.txPower)
+    }
+
+    /// What a controller that is not told otherwise sends with, in dBm.
+    static let txPower: Int8 = 0
+
+    /// What an adapter sends at the moment, each of its advertisements with its bytes.
+    func sent(by index: Int) -> [(record: AdvertisementRecord, data: [UInt8], scanResponse: [UInt8])] {
+        guard adapters[index]?.isPowered == true else { return [] }
+        return (advertisements[index] ?? []).filter { $0.stage == .registered }.compactMap { record in
+            onAir(record).map { (record, $0.data, $0.scanResponse) }
+        }
+    }
+
+    /// Tells the air what each adapter sends, where that has changed.
+    mutating func announce() {
+        // Asked at every turn, and nearly always there is nothing to say.
+        let isSilent = advertisements.values.allSatisfy(\.isEmpty)
+        guard !isSilent || !isAnnouncedSilent || announced.count != adapters.count else { return }
+        isAnnouncedSilent = isSilent
+        for index in Set(adapters.keys).union(announced.keys).sorted() {
+            let announcement = adapters[index].map { adapter in
+                let sent = sent(by: index)
+                return HostAnnouncement(
+                    adapter: index, address: adapter.hardware.address, name: adapter.hardware.name,
+                    isConnectable: sent.contains { $0.record.isConnectable },
+                    reports: sent.map {
+                        AdvertisingReport(
+                            onAir: $0.data, scanResponse: $0.scanResponse, isConnectable: $0.record.isConnectable)
+                    })
+            }
+            guard announced[index] != announcement else { continue }
+            if let before = announced[index], before.address != announcement?.address {
+                order(.withdraw(before.address))
+            }
+            announced[index] = announcement
+            if let announcement { order(.announce(announcement)) }
+        }
+    }
+
+    // MARK: Looking
+
+    func advertisement(_ key: AdvertisementKey) -> AdvertisementRecord? {
+        advertisements[key.adapter]?.first { $0.key == key }
+    }
+
+    private mutating func change(_ key: AdvertisementKey, _ body: (inout AdvertisementRecord) -> Void) {
+        guard let place = advertisements[key.adapter]?.firstIndex(where: { $0.key == key }) else { return }
+        body(&advertisements[key.adapter]![place])
+    }
+
+    /// The manager's properties.
+    func value(of property: AdvertisingProperty, on index: Int) -> PropertyValue {
+        let count = advertisements[index]?.count ?? 0
+        return switch property {
+        case .activeInstances: .byte(UInt8(count))
+        case .supportedInstances: .byte(UInt8(Self.mostAdvertisements - count))
+        case .supportedIncludes: .strings(["tx-power", "appearance", "local-name"])
+        case .supportedSecondaryChannels: .strings(["1M", "2M", "Coded"])
+        }
+    }
+
+    static let advertisementInterface = "org.bluez.LEAdvertisement1"
+}
+
+/// The properties of `org.bluez.LEAdvertisingManager1` at 5.66 without `--experimental`, in BlueZ's order.
+enum AdvertisingProperty: String, CaseIterable, Sendable {
+    case activeInstances = "ActiveInstances"
+    case supportedInstances = "SupportedInstances"
+    case supportedIncludes = "SupportedIncludes"
+    case supportedSecondaryChannels = "SupportedSecondaryChannels"
+}
+
+/// What an adapter sends, told to the air.
+struct HostAnnouncement: Hashable, Sendable {
+    var adapter: Int
+    var address: VirtualAddress
+    var name: String
+    var isConnectable: Bool
+    var reports: [AdvertisingReport]
+}

@@ -1,0 +1,244 @@
+/// An advertisement that a client has registered, as `src/advertising.c` of 5.66 keeps it.
+struct AdvertisementRecord: Hashable, Sendable {
+    /// Where a registration stands.
+    enum Stage: Hashable, Sendable {
+        /// The object's tree is asked for; many have none.
+        case asksObjects(CallID)
+        /// Its properties are asked for.
+        case asksProperties(CallID)
+        case registered
+    }
+
+    struct Includes: OptionSet, Hashable, Sendable {
+        let rawValue: UInt8
+        static let txPower = Includes(rawValue: 1)
+        static let appearance = Includes(rawValue: 2)
+        static let localName = Includes(rawValue: 4)
+    }
+
+    let key: AdvertisementKey
+    let owner: String
+    let path: String
+    /// The controller's number for it, from 1.
+    let instance: Int
+    var stage: Stage
+
+    /// BlueZ's first value: what says nothing of its type is broadcast.
+    var isPeripheral = false
+    var includes: Includes = []
+    var name: String?
+    /// Nil where it was never said.
+    var appearance: UInt16?
+    var data = AdvertisingData()
+    var timeout: UInt16 = 0
+    var duration: UInt16 = 0
+    var discoverableTimeout: UInt16 = 0
+    /// The timer of the second runs.
+    var isDiscoverableTimed = false
+    var secondaryChannel: String?
+
+    init(_ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage) {
+        self.key = key
+        self.owner = owner
+        self.path = path
+        self.instance = instance
+        self.stage = stage
+    }
+
+    /// Whether it takes connections.
+    var isConnectable: Bool { isPeripheral }
+}
+
+/// How its properties are read: one after another in BlueZ's own order, whatever the order in which they came.
+extension AdvertisementRecord {
+    /// The properties that 5.66 looks at without `--experimental`. The intervals and the transmission power it passes over.
+    static let properties = [
+        "Type", "ServiceUUIDs", "SolicitUUIDs", "ManufacturerData", "ServiceData", "Includes", "LocalName",
+        "Appearance",
+        "Duration", "Timeout", "Data", "Discoverable", "DiscoverableTimeout", "SecondaryChannel",
+    ]
+
+    /// Takes all of them; false where one cannot be taken, or two do not go together.
+    mutating func take(_ properties: [String: RemoteValue], adapterIsDiscoverable: Bool) -> Bool {
+        for name in Self.properties {
+            guard let value = properties[name] else { continue }
+            guard take(name, value, adapterIsDiscoverable: adapterIsDiscoverable) else { return false }
+        }
+        if data.flags != nil {
+            // Who broadcasts must not call itself discoverable (core specification 5.0, volume 3, part C, 9.1.2).
+            guard isPeripheral else { return false }
+            if isDiscoverableTimed { _ = setFlags(0x01, adapterIsDiscoverable) }
+        } else if isDiscoverableTimed {
+            isDiscoverableTimed = false
+            discoverableTimeout = 0
+        }
+        return timeout == 0 || timeout >= discoverableTimeout
+    }
+
+    /// Takes one property, or its disappearance; false for what cannot be taken.
+    mutating func take(_ name: String, _ value: RemoteValue?, adapterIsDiscoverable: Bool) -> Bool {
+        switch name {
+        case "Type":
+            guard let value else { return true }
+            switch value.text {
+            case "broadcast": isPeripheral = false
+            case "peripheral": isPeripheral = true
+            default: return false
+            }
+            return true
+        case "ServiceUUIDs": return takeUUIDs(value, into: \.serviceUUIDs)
+        case "SolicitUUIDs": return takeUUIDs(value, into: \.solicitedUUIDs)
+        case "ManufacturerData":
+            data.clearManufacturerData()
+            return takeData(value, clear: { $0.clearManufacturerData() }) { data, key, bytes in
+                guard let company = key.number else { return false }
+                return data.add(company: company, bytes)
+            }
+        case "ServiceData":
+            data.clearServiceData()
+            return takeData(value, clear: { $0.clearServiceData() }) { data, key, bytes in
+                guard let uuid = key.text.flatMap(AdvertisingData.UUIDField.init) else { return false }
+                return data.add(service: uuid, bytes)
+            }
+        case "Data":
+            data.clearFields()
+            return takeData(value, clear: { $0.clearFields() }) { data, key, bytes in
+                guard case .byte(let type) = key else { return false }
+                return data.add(type: type, bytes)
+            }
+        case "Includes": return takeIncludes(value)
+        case "LocalName":
+            guard let value else { self.name = nil; return true }
+            guard let text = value.text, !includes.contains(.localName) else { return false }
+            self.name = text.isEmpty ? nil : text
+            return true
+        case "Appearance":
+            guard let value else { appearance = 0; return true }
+            guard let number = value.number, !includes.contains(.appearance) else { return false }
+            appearance = number == .max ? nil : number
+            return true
+        case "Duration": return takeNumber(value) { $0.duration = $1 }
+        case "Timeout": return takeNumber(value) { $0.timeout = $1 }
+        case "Discoverable":
+            guard let value else { data.clearFlags(); return true }
+            guard let isDiscoverable = value.flag else { return false }
+            return setFlags(isDiscoverable ? 0x02 : 0, adapterIsDiscoverable)
+        case "DiscoverableTimeout":
+            return takeNumber(value) { record, seconds in
+                record.discoverableTimeout = seconds
+                record.isDiscoverableTimed = value != nil
+            }
+        case "SecondaryChannel":
+            guard let value else { secondaryChannel = nil; return true }
+            guard let text = value.text, ["1M", "2M", "Coded"].contains(text) else { return false }
+            secondaryChannel = text
+            return true
+        default:
+            return false
+        }
+    }
+
+    private mutating func takeNumber(_ value: RemoteValue?, _ set: (inout Self, UInt16) -> Void) -> Bool {
+        guard let value else { set(&self, 0); return true }
+        guard let number = value.number else { return false }
+        set(&self, number)
+        return true
+    }
+
+    private mutating func takeUUIDs(
+        _ value: RemoteValue?, into place: WritableKeyPath<AdvertisingData, [AdvertisingData.UUIDField]>
+    ) -> Bool {
+        data[keyPath: place] = []
+        guard let value else { return true }
+        guard value.isArray else { return false }
+        for text in value.strings ?? [] {
+            guard let uuid = AdvertisingData.UUIDField(text) else {
+                data[keyPath: place] = []
+                return false
+            }
+            data[keyPath: place].append(uuid)
+        }
+        return true
+    }
+
+    private mutating func takeData(
+        _ value: RemoteValue?, clear: (inout AdvertisingData) -> Void,
+        _ add: (inout AdvertisingData, RemoteValue, [UInt8]) -> Bool
+    ) -> Bool {
+        guard let value else { return true }
+        guard case .dictionary(let entries) = value else { return value.isArray }
+        for entry in entries {
+            guard case .bytes(let bytes) = entry.value, add(&data, entry.key, bytes) else {
+                clear(&data)
+                return false
+            }
+        }
+        return true
+    }
+
+    private mutating func takeIncludes(_ value: RemoteValue?) -> Bool {
+        includes = []
+        guard let value else { return true }
+        guard value.isArray else { return false }
+        for text in value.strings ?? [] {
+            switch text {
+            case "tx-power": includes.insert(.txPower)
+            case "appearance": includes.insert(.appearance)
+            case "local-name": includes.insert(.localName)
+            default: break
+            }
+        }
+        return true
+    }
+
+    /// Who is discoverable while its adapter is not says that it has no classic Bluetooth.
+    private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
+        guard flags != 0 else {
+            data.clearFlags()
+            return true
+        }
+        guard data.setFlags(adapterIsDiscoverable ? flags : flags | 0x04) else {
+            // Said again, they are gone.
+            data.clearFlags()
+            return false
+        }
+        return true
+    }
+}
+
+/// What goes on the air.
+extension AdvertisementRecord {
+    /// The bytes of the advertisement and of the scan response; nil where they are too many.
+    ///
+    /// BlueZ gives its own part, and the kernel puts beside it what it was only told of: flags before it, the
+    /// transmission power behind it, the adapter's name in the scan response (`eir_create_adv_data`).
+    func onAir(adapterName: String, adapterIsDiscoverable: Bool, txPower: Int8) -> (
+        data: [UInt8], scanResponse: [UInt8]
+    )? {
+        var data = data
+        data.appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
+        // With a second channel an advertisement that takes connections has no scan response.
+        let hasScanResponse = !(isPeripheral && secondaryChannel != nil)
+        if !hasScanResponse { data.name = name }
+        guard let own = data.generated() else { return nil }
+
+        let kernelFlags = isPeripheral && adapterIsDiscoverable && data.flags == nil
+        var room = AdvertisingData.longest
+        if kernelFlags { room -= 3 }
+        if includes.contains(.txPower) { room -= 3 }
+        guard own.count <= room else { return nil }
+        var bytes = kernelFlags ? AdvertisingData.field(AdvertisingData.flagsType, [0x02]) : []
+        bytes += own
+        if includes.contains(.txPower) { bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: txPower)]) }
+
+        guard hasScanResponse else { return (bytes, []) }
+        var response = AdvertisingData()
+        response.name = name
+        guard var scanned = response.generated() else { return nil }
+        if name == nil, includes.contains(.localName) {
+            response.name = adapterName
+            scanned = response.generated() ?? []
+        }
+        return (bytes, scanned)
+    }
+}

@@ -1,0 +1,201 @@
+import DBus
+import XCTest
+
+@testable import BlueZSimulator
+
+/// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
+final class AdvertisingTests: XCTestCase {
+    private func scene(_ properties: [(String, PropertyValue)]) -> (Simulator, ServingProgram) {
+        let simulator = Simulator.inProcess(room: .empty)
+        return (simulator, ServingProgram(simulator, [ServingProgram.advertisement(properties)]))
+    }
+
+    /// The bytes of the advertisement and the scan response, or the error's text.
+    private func onAir(_ properties: [(String, PropertyValue)]) -> String {
+        let (simulator, program) = scene([("Type", .string("peripheral"))] + properties)
+        if let error = program.advertise() { return error.message }
+        let sent = simulator.advertisements[0]
+        return Hexadecimal.text(sent.data) + " " + Hexadecimal.text(sent.scanResponse)
+    }
+
+    private let long = "f000aa00-0451-4000-b000-000000000001"
+    private let parse = "Failed to parse advertisement."
+    private let register = "Failed to register advertisement"
+
+    func testTheBytesOnTheAir() {
+        let manufacturer = PropertyValue.manufacturerData([.init(company: 0x004C, bytes: [2, 0x15])])
+        let service = PropertyValue.serviceData([.init(uuid: "feaa", bytes: [0x10, 0xEB])])
+        let table: [(String, [(String, PropertyValue)], String)] = [
+            ("nothing", [], " "),
+            ("two of two bytes", [("ServiceUUIDs", .strings(["180d", "180f"]))], "05030d180f18 "),
+            (
+                "by size, whatever the order",
+                [("ServiceUUIDs", .strings([long, "180D", "12345678"]))],
+                "03030d18" + "050578563412" + "1107010000000000" + "00b0004051040" + "0aa00f0 "
+            ),
+            ("the base UUID is two bytes", [("ServiceUUIDs", .strings([ServiceUUID.long("180d") ?? ""]))], "03030d18 "),
+            ("solicited", [("SolicitUUIDs", .strings(["180d"]))], "03140d18 "),
+            ("a company's", [("ManufacturerData", manufacturer)], "05ff4c000215 "),
+            ("a service's", [("ServiceData", service)], "0516aafe10eb "),
+            (
+                "discoverable, at the end", [("Discoverable", .bool(true)), ("ServiceUUIDs", .strings(["180d"]))],
+                "03030d18020106 "
+            ),
+            ("limited", [("Discoverable", .bool(true)), ("DiscoverableTimeout", .uint16(9))], "020105 "),
+            ("a look", [("Appearance", .uint16(833))], "03194103 "),
+            ("a name is in the scan response", [("LocalName", .string("Strap"))], " 06095374726170"),
+            ("an empty name is none", [("LocalName", .string(""))], " "),
+            ("the adapter's name", [("Includes", .strings(["local-name"]))], " 0a0973696d756c61746564"),
+            ("how strong", [("Includes", .strings(["tx-power"]))], "020a00 "),
+            (
+                "with a second channel all is in one",
+                [("LocalName", .string("A")), ("SecondaryChannel", .string("2M"))],
+                "020941 "
+            ),
+            (
+                "all of it in BlueZ's order",
+                [
+                    ("ServiceUUIDs", .strings(["180d"])), ("SolicitUUIDs", .strings(["180f"])),
+                    ("ManufacturerData", manufacturer), ("ServiceData", service), ("Appearance", .uint16(1)),
+                    ("Discoverable", .bool(true)),
+                ], "03030d1803140f1805ff4c0002150516aafe10eb03190100020106 "
+            ),
+        ]
+        for (name, properties, bytes) in table { XCTAssertEqual(onAir(properties), bytes, name) }
+    }
+
+    func testWhatIsRefused() {
+        func company(_ count: Int) -> PropertyValue {
+            .manufacturerData([.init(company: 1, bytes: Array(repeating: 7, count: count))])
+        }
+        let table: [(String, [(String, PropertyValue)], String)] = [
+            ("of another type", [("Type", .string("central"))], parse),
+            ("no list", [("ServiceUUIDs", .string("180d"))], parse),
+            ("no UUID", [("ServiceUUIDs", .strings(["heart"]))], parse),
+            ("too much of one company", [("ManufacturerData", company(28))], parse),
+            ("a name twice", [("Includes", .strings(["local-name"])), ("LocalName", .string("A"))], parse),
+            (
+                "who broadcasts is not discoverable", [("Type", .string("broadcast")), ("Discoverable", .bool(true))],
+                parse
+            ),
+            (
+                "discoverable for longer than it lasts",
+                [
+                    ("Discoverable", .bool(true)), ("Timeout", .uint16(3)), ("DiscoverableTimeout", .uint16(4)),
+                ], parse
+            ),
+            ("too long together", [("ManufacturerData", company(27)), ("ServiceUUIDs", .strings(["180d"]))], register),
+            (
+                "no room for the strength", [("ManufacturerData", company(26)), ("Includes", .strings(["tx-power"]))],
+                register
+            ),
+        ]
+        for (name, properties, message) in table { XCTAssertEqual(onAir(properties), message, name) }
+        XCTAssertEqual(onAir([("ManufacturerData", company(27))]).count, 63)
+    }
+
+    func testANameThatDoesNotFitIsCut() {
+        XCTAssertEqual(
+            onAir([("LocalName", .string(String(repeating: "x", count: 40)))]),
+            " 1e08" + String(repeating: "78", count: 29))
+    }
+
+    func testTheFlagsComeFromTheKernelWhereTheAdapterIsDiscoverable() {
+        let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
+        XCTAssertNil(
+            program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
+                writer.string("org.bluez.Adapter1")
+                writer.string("Discoverable")
+                writer.variant("b") { $0.bool(true) }
+            })
+        XCTAssertNil(program.advertise())
+        XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "02010203030d18")
+    }
+
+    func testPropertiesAreReadAtOnceAndInstancesAreTold() {
+        let (_, program) = scene([("Type", .string("peripheral"))])
+        _ = program.client.takeLog()
+        XCTAssertNil(program.advertise())
+        XCTAssertEqual(program.takeCalls(), ["advert GetManagedObjects", "advert GetAll"])
+        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=2 ActiveInstances=1"])
+        XCTAssertEqual(program.advertise()?.name, "org.bluez.Error.AlreadyExists")
+        XCTAssertNil(program.stopAdvertising())
+        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=3 ActiveInstances=0"])
+        XCTAssertEqual(program.stopAdvertising()?.name, "org.bluez.Error.DoesNotExist")
+    }
+
+    func testThereIsRoomForThree() {
+        let (simulator, program) = scene([])
+        for path: ObjectPath in ["/a", "/b", "/c"] { XCTAssertNil(program.advertise(path)) }
+        XCTAssertEqual(
+            program.advertise("/d"),
+            DBusError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached"))
+        // Where no property can be read BlueZ goes on with none: a broadcast that says nothing.
+        XCTAssertEqual(simulator.advertisements.map(\.isConnectable), [false, false, false])
+        XCTAssertNil(program.stopAdvertising("/b"))
+        XCTAssertNil(program.advertise("/d"))
+    }
+
+    func testTimeOverIsReleasedAndTold() {
+        let (simulator, program) = scene([("Type", .string("peripheral")), ("Timeout", .uint16(5))])
+        XCTAssertNil(program.advertise())
+        _ = program.takeCalls()
+        _ = program.client.takeLog()
+        simulator.advance(by: 6)
+        XCTAssertEqual(program.takeCalls(), ["advert Release"])
+        XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=3 ActiveInstances=0"])
+        XCTAssertEqual(simulator.advertisements, [])
+    }
+
+    func testAnAdapterThatGoesReleasesThem() {
+        let (simulator, program) = scene([("Type", .string("peripheral"))])
+        XCTAssertNil(program.advertise())
+        _ = program.takeCalls()
+        simulator.simulateAdapterRemoval()
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), ["advert Release"])
+    }
+
+    func testChangedPropertiesGoOnTheAir() {
+        let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
+        XCTAssertNil(program.advertise())
+        program.say(
+            "/advert", Daemon.advertisementInterface,
+            [NamedValue(name: "ServiceUUIDs", value: .strings(["180f"]))], invalidated: ["LocalName"])
+        XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
+        // What cannot be taken changes nothing.
+        program.say(
+            "/advert", Daemon.advertisementInterface, [NamedValue(name: "ServiceUUIDs", value: .strings(["heart"]))])
+        XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
+    }
+
+    func testDiscoverableEndsByItself() {
+        let (simulator, program) = scene([
+            ("Type", .string("peripheral")), ("Discoverable", .bool(true)), ("DiscoverableTimeout", .uint16(5)),
+        ])
+        XCTAssertNil(program.advertise())
+        XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "020105")
+        simulator.advance(by: 6)
+        XCTAssertEqual(simulator.advertisements[0].data, [])
+    }
+
+    func testAProgramThatLeavesTheBusTakesItsAdvertisementsAlong() {
+        let (simulator, program) = scene([("Type", .string("peripheral"))])
+        XCTAssertNil(program.advertise())
+        program.client.connection.close()
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.advertisements, [])
+    }
+
+    func testWhatIsOnTheAirReadsAsItWasMeant() {
+        let report = AdvertisingReport(
+            onAir: [2, 1, 6, 3, 3, 0x0D, 0x18, 5, 0xFF, 0x4C, 0, 2, 0x15, 3, 0x19, 0x41, 3, 2, 0x0A, 0xF4],
+            scanResponse: [6, 9, 0x53, 0x74, 0x72, 0x61, 0x70, 9], isConnectable: true)
+        XCTAssertEqual(
+            report,
+            AdvertisingReport(
+                Advertisement(
+                    localName: "Strap", serviceUUIDs: ["180d"], manufacturerData: [0x4C: [2, 0x15]], txPower: -12,
+                    flags: 6, appearance: 833)))
+    }
+}

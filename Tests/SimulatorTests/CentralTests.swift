@@ -1,0 +1,369 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// What a central does with a program's attributes, and what BlueZ asks the program for it.
+final class CentralTests: XCTestCase {
+    private let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 100)
+
+    private func scene(
+        _ objects: [Daemon.ObjectState] = ServingProgram.heart, mtu: Int = 100
+    ) -> (Simulator, ServingProgram, CentralLink) {
+        let simulator = Simulator.inProcess(room: .empty)
+        let program = ServingProgram(simulator, objects + [ServingProgram.connectable])
+        XCTAssertNil(program.register())
+        XCTAssertNil(program.advertise())
+        var central = phone
+        central.mtu = mtu
+        let link = simulator.connect(central)
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .connected)
+        _ = program.takeCalls()
+        _ = program.client.takeLog()
+        return (simulator, program, link)
+    }
+
+    // MARK: Links
+
+    func testACentralIsADeviceOfTheServingAdapter() {
+        let simulator = Simulator.inProcess(room: .empty)
+        let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
+        XCTAssertNil(program.register())
+        XCTAssertNil(program.advertise())
+        _ = program.client.takeLog()
+        let link = simulator.connect(phone)
+        XCTAssertEqual(link.state, .connecting)
+        simulator.advance(by: 1)
+        let device = "dev_C0_FF_EE_00_CE_01"
+        XCTAssertEqual(
+            program.client.takeLog(),
+            ["+ \(device)", "\(device) Connected=true", "\(device) ServicesResolved=true Name=Phone Alias=Phone"])
+        link.disconnect()
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .disconnected)
+        XCTAssertEqual(program.client.takeLog(), ["\(device) ServicesResolved=false Connected=false"])
+        simulator.advance(by: 31)
+        XCTAssertEqual(program.client.takeLog(), ["- \(device)"])
+    }
+
+    func testACentralWaitsForSomebodyWhoTakesConnections() {
+        let simulator = Simulator.inProcess(room: .empty)
+        let program = ServingProgram(
+            simulator, ServingProgram.heart + [ServingProgram.connectable, ServingProgram.advertisement([], at: "/b")])
+        let link = simulator.connect(phone)
+        XCTAssertNil(program.advertise("/b"))
+        simulator.advance(by: 10)
+        XCTAssertEqual(link.state, .connecting)
+        XCTAssertNil(program.advertise())
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .connected)
+
+        let late = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02"))
+        XCTAssertNil(program.stopAdvertising())
+        simulator.advance(by: 41)
+        XCTAssertEqual(late.state, .disconnected)
+    }
+
+    func testTheServerEndsALinkTwoSecondsAfterItWasAsked() {
+        let (simulator, program, link) = scene()
+        let path: ObjectPath = "/org/bluez/hci0/dev_C0_FF_EE_00_CE_01"
+        XCTAssertNil(program.client.error(of: "Disconnect", on: "org.bluez.Device1", at: path))
+        simulator.run()
+        XCTAssertEqual(link.state, .disconnected)
+    }
+
+    func testPowerOffAndTheDaemonsDeathEndLinks() {
+        for fault in [{ $0.simulatePowerOff() }, { $0.simulateDaemonDeath() }] as [(Simulator) -> Void] {
+            let (simulator, _, link) = scene()
+            fault(simulator)
+            simulator.advance(by: 1)
+            XCTAssertEqual(link.state, .disconnected)
+            XCTAssertEqual(simulator.advertisements, [])
+        }
+    }
+
+    // MARK: Reading
+
+    func testALongReadIsOneCallForEachPacket() {
+        let (simulator, program, link) = scene()
+        let value = (0..<250).map { UInt8($0) }
+        program.answer("ReadValue") { message in
+            var reader = message.reader
+            var offset = 0
+            reader.dictionary { entry in
+                if entry.skip(ifString: "offset") { offset = Int(entry.variant { $0.uint16() } ?? 0) }
+            }
+            return .reply(to: message) { $0.bytes(Array(value.dropFirst(offset))) }
+        }
+        let read = link.read("2A38")
+        simulator.run()
+        XCTAssertEqual(read.bytes, value)
+        XCTAssertEqual(
+            program.takeCalls(),
+            [
+                "c1 ReadValue {link=LE mtu=100}", "c1 ReadValue {offset=99 link=LE mtu=100}",
+                "c1 ReadValue {offset=198 link=LE mtu=100}",
+            ])
+    }
+
+    func testTheDeviceIsNamed() {
+        let (simulator, program, link) = scene()
+        let device = Locked<String?>(nil)
+        program.answer("ReadValue") { message in
+            var reader = message.reader
+            reader.dictionary { entry in
+                guard entry.skip(ifString: "device") else { return }
+                let path = entry.variant { $0.objectPath() }
+                device.withLock { $0 = path?.rawValue }
+            }
+            return .reply(to: message) { $0.bytes([1] as [UInt8]) }
+        }
+        link.read("2A38")
+        simulator.run()
+        XCTAssertEqual(device.withLock { $0 }, "/org/bluez/hci0/dev_C0_FF_EE_00_CE_01")
+    }
+
+    func testAProgramsErrorsAndWhatTheyBecome() {
+        let table: [(String, String, UInt8)] = [
+            ("org.bluez.Error.Failed", "0x81", 0x81), ("org.bluez.Error.Failed", "129", 0x81),
+            ("org.bluez.Error.Failed", "no", 0x80), ("org.bluez.Error.Failed", "0x20", 0x0E),
+            ("org.bluez.Error.NotPermitted", "", 0x02), ("org.bluez.Error.NotAuthorized", "", 0x08),
+            ("org.bluez.Error.NotSupported", "", 0x06), ("org.bluez.Error.InvalidValueLength", "", 0x0D),
+            ("org.bluez.Error.InvalidOffset", "", 0x07), ("org.bluez.Error.InProgress", "", 0xFE),
+            ("com.example.Error", "", 0x0E),
+        ]
+        for (name, text, code) in table {
+            let (simulator, program, link) = scene()
+            program.answer("ReadValue") { .error(to: $0, DBusError(name: name, message: text)) }
+            let read = link.read("2A38")
+            simulator.run()
+            XCTAssertEqual(read.failure, .attribute(code), "\(name) \(text)")
+        }
+    }
+
+    func testAProgramHasFiveSeconds() {
+        let (simulator, program, link) = scene()
+        program.answer("ReadValue") { _ in nil }
+        let read = link.read("2A38")
+        simulator.advance(by: 4.9)
+        XCTAssertNil(read.result)
+        simulator.advance(by: 0.2)
+        XCTAssertEqual(read.failure, .attribute(0x92))
+    }
+
+    func testWhatTheFlagsDoNotAllowIsNotAsked() {
+        let (simulator, program, link) = scene(
+            ServingProgram.heart + [
+                ServingProgram.characteristic("s0/c4", "2a3b", ["encrypt-read", "encrypt-authenticated-write"])
+            ])
+        let requests = [
+            link.read("2A3A"), link.write([1], to: "2A38"), link.read("2A3B"), link.write([1], to: "2A3B"),
+            link.read(0x99),
+        ]
+        simulator.run()
+        XCTAssertEqual(
+            requests.map(\.failure),
+            [.attribute(0x02), .attribute(0x03), .attribute(0x0F), .attribute(0x05), .notFound])
+        XCTAssertEqual(program.takeCalls(), [])
+        // Where they allow nothing at all 5.66 asks the program.
+        let unsaid = link.read("2A37")
+        simulator.run()
+        XCTAssertEqual(unsaid.bytes, [])
+        XCTAssertEqual(program.takeCalls(), ["c0 ReadValue {link=LE mtu=100}"])
+    }
+
+    func testDescriptorsAreReadAndWritten() {
+        let (simulator, program, link) = scene()
+        program.answer("ReadValue") { message in .reply(to: message) { $0.bytes([0x41] as [UInt8]) } }
+        let read = link.read("2A39", descriptor: "2901")
+        let write = link.write([0x42], to: "2A39", descriptor: "2901")
+        let extended = link.read("2A39", descriptor: "2900")
+        simulator.run()
+        XCTAssertEqual(read.bytes, [0x41])
+        XCTAssertEqual(write.bytes, [])
+        XCTAssertEqual(extended.bytes, [1, 0])
+        XCTAssertEqual(
+            program.takeCalls(), ["d0 ReadValue {link=LE mtu=100}", "d0 WriteValue 42 {link=LE mtu=100}"])
+    }
+
+    // MARK: Writing
+
+    func testAWriteWaitsForTheProgramAndACommandForNobody() {
+        let (simulator, program, link) = scene()
+        let (write, command) = (link.write([1, 2], to: "2A39"), link.write([3], to: "2A3A", type: .command))
+        simulator.run()
+        XCTAssertEqual(write.bytes, [])
+        XCTAssertEqual(command.bytes, [])
+        XCTAssertEqual(
+            program.takeCalls(), ["c2 WriteValue 0102 {link=LE mtu=100}", "c3 WriteValue 03 {link=LE mtu=100}"])
+    }
+
+    func testALongWriteIsPreparedAndComesWhole() {
+        let (simulator, program, link) = scene()
+        let value = [UInt8](repeating: 7, count: 300)
+        let (long, reliable, offset) = (
+            link.write(value, to: "2A39"), link.write([1], to: "2A39", type: .reliable),
+            link.write([9], to: "2A39", offset: 4)
+        )
+        simulator.run()
+        XCTAssertEqual([long, reliable, offset].map(\.bytes), [[], [], []])
+        XCTAssertEqual(
+            program.takeCalls(),
+            [
+                "c2 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=100}",
+                "c2 WriteValue 01 {link=LE mtu=100}", "c2 WriteValue 09 {offset=4 link=LE mtu=100}",
+            ])
+        let tooLong = link.write([UInt8](repeating: 7, count: 513), to: "2A39")
+        simulator.run()
+        XCTAssertEqual(tooLong.failure, .attribute(0x0D))
+        XCTAssertEqual(program.takeCalls(), [])
+    }
+
+    func testPreparedWritesAreAuthorizedOnce() {
+        let (simulator, program, link) = scene(
+            ServingProgram.heart + [ServingProgram.characteristic("s0/c4", "2a3b", ["write", "authorize"])], mtu: 23)
+        let value = [UInt8](repeating: 7, count: 40)
+        let write = link.write(value, to: "2A3B")
+        simulator.run()
+        XCTAssertEqual(write.bytes, [])
+        XCTAssertEqual(
+            program.takeCalls(),
+            [
+                "c4 WriteValue  {link=LE prepare-authorize=true mtu=23}",
+                "c4 WriteValue \(Hexadecimal.text(value)) {link=LE mtu=23}",
+            ])
+        program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.NotAuthorized", message: "")) }
+        let refused = link.write(value, to: "2A3B")
+        simulator.run()
+        XCTAssertEqual(refused.failure, .attribute(0x08))
+        XCTAssertEqual(program.takeCalls(), ["c4 WriteValue  {link=LE prepare-authorize=true mtu=23}"])
+    }
+
+    func testWhereCommandsAreTakenRequestsSucceedUnasked() {
+        let (simulator, program, link) = scene()
+        program.answer("WriteValue") { .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "0x80")) }
+        let (both, request) = (link.write([1], to: "2A3A"), link.write([1], to: "2A39"))
+        simulator.run()
+        XCTAssertEqual(both.bytes, [])
+        XCTAssertEqual(request.failure, .attribute(0x80))
+    }
+
+    // MARK: Subscriptions
+
+    func testTheFirstSubscriberStartsAndTheLastOneStops() {
+        let (simulator, program, link) = scene()
+        let other = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02"))
+        simulator.advance(by: 1)
+        link.subscribe(to: "2A37")
+        other.subscribe(to: "2A37")
+        other.subscribe(to: "2A37")
+        simulator.run()
+        // 5.66 asks again for each central.
+        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify", "c0 StartNotify"])
+        program.notify("/app/s0/c0", [1, 2])
+        program.notify("/app/s0/c0", [1, 2])
+        XCTAssertEqual(link.values.map(\.bytes), [[1, 2], [1, 2]])
+        XCTAssertEqual(other.values.map(\.bytes), [[1, 2], [1, 2]])
+        link.unsubscribe(from: "2A37")
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), [])
+        program.notify("/app/s0/c0", [3])
+        XCTAssertEqual(link.values.count, 2)
+        XCTAssertEqual(other.values.count, 3)
+        other.disconnect()
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
+    }
+
+    func testIndicationsGoOneByOneAndAreConfirmedToTheProgram() {
+        let (simulator, program, link) = scene()
+        link.subscribe(to: "2A37", indications: true)
+        simulator.run()
+        program.notify("/app/s0/c0", [1])
+        program.notify("/app/s0/c0", [2])
+        XCTAssertEqual(link.values.map(\.bytes), [[1]])
+        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify"])
+        simulator.advance(by: 0.1)
+        XCTAssertEqual(link.values.map(\.bytes), [[1], [2]])
+        XCTAssertEqual(link.values.map(\.isIndication), [true, true])
+        XCTAssertEqual(program.takeCalls(), ["c0 Confirm", "c0 Confirm"])
+    }
+
+    func testACentralThatConfirmsNothingLosesItsLink() {
+        let (simulator, program, _) = scene()
+        let mute = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02", confirmsIndications: false))
+        simulator.advance(by: 1)
+        mute.subscribe(to: "2A37", indications: true)
+        simulator.run()
+        program.notify("/app/s0/c0", [1])
+        simulator.advance(by: 29)
+        XCTAssertEqual(mute.state, .connected)
+        simulator.advance(by: 2)
+        XCTAssertEqual(mute.state, .disconnected)
+        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify", "c0 StopNotify"])
+    }
+
+    func testValuesAreCutToThePacketAndAnInvalidatedOneIsEmpty() {
+        let (simulator, program, link) = scene(mtu: 23)
+        link.subscribe(to: "2A37")
+        simulator.run()
+        program.notify("/app/s0/c0", [UInt8](repeating: 1, count: 30))
+        program.say("/app/s0/c0", Daemon.characteristicInterface, [], invalidated: ["Value"])
+        XCTAssertEqual(link.values.map(\.bytes.count), [20, 0])
+    }
+
+    func testTheDescriptorForSubscriptionsIsEachCentralsOwn() {
+        let (simulator, program, link) = scene()
+        let other = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:02"))
+        simulator.advance(by: 1)
+        link.subscribe(to: "2A37")
+        simulator.run()
+        let (mine, others) = (link.read("2A37", descriptor: "2902"), other.read("2A37", descriptor: "2902"))
+        let refused = link.write([4, 0], to: "2A37", descriptor: "2902")
+        let tooLong = link.write([1, 0, 0], to: "2A37", descriptor: "2902")
+        simulator.run()
+        XCTAssertEqual(mine.bytes, [1, 0])
+        XCTAssertEqual(others.bytes, [0, 0])
+        XCTAssertEqual(refused.failure, .attribute(0xFD))
+        XCTAssertEqual(tooLong.failure, .attribute(0x0D))
+        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify"])
+    }
+
+    // MARK: Changes
+
+    func testWhoIsSubscribedToServiceChangedIsToldTheHandles() {
+        let (simulator, program, link) = scene()
+        link.subscribe(to: "2A05", indications: true)
+        simulator.run()
+        XCTAssertNil(program.unregister())
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.values.map(\.bytes), [[0x15, 0, 0x20, 0]])
+        XCTAssertEqual(link.services.map { $0.uuid.prefix(8) }, ["00001800", "00001801", "0000180a"])
+        let read = link.read("2A38")
+        simulator.run()
+        XCTAssertEqual(read.failure, .notFound)
+    }
+
+    func testAnApplicationThatGoesRefusesWhatWaitsForIt() {
+        let (simulator, program, link) = scene()
+        program.answer("ReadValue") { _ in nil }
+        let read = link.read("2A38")
+        simulator.run()
+        XCTAssertNil(program.unregister())
+        XCTAssertEqual(read.failure, .attribute(0x06))
+    }
+
+    func testRequestsOfALinkThatEndsAreNotAnswered() {
+        let (simulator, program, link) = scene()
+        program.answer("ReadValue") { _ in nil }
+        let (first, second) = (link.read("2A38"), link.read("2A38"))
+        simulator.run()
+        XCTAssertEqual(program.takeCalls().count, 1)
+        link.disconnect()
+        simulator.run()
+        XCTAssertEqual([first, second].map(\.failure), [.disconnected, .disconnected])
+        XCTAssertEqual(link.read("2A38").result, nil)
+    }
+}
