@@ -14,6 +14,7 @@ let package = Package(
     products: [
         .library(name: "Futures", targets: ["Futures"]),
         .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
+        .library(name: "Bluejay", targets: ["Bluejay"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
         .executable(name: "bluecap", targets: ["bluecap"]),
     ],
@@ -43,6 +44,7 @@ let package = Package(
         .target(
             name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
             swiftSettings: strict),
+        .target(name: "Bluejay", dependencies: ["BlueCapKit"], swiftSettings: strict),
         .target(
             name: "BlueZSimulator",
             dependencies: [
@@ -90,6 +92,8 @@ let package = Package(
                 "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor", "TestSupport",
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "BluejayTests", dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator"], swiftSettings: strict),
         .testTarget(
             name: "ToolTests",
             dependencies: [

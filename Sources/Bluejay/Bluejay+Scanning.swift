@@ -1,0 +1,43 @@
+public import BlueCapKit
+public import Foundation
+
+extension Bluejay {
+    /// Looks for peripherals.
+    ///
+    /// ```swift
+    /// bluejay.scan(
+    ///     serviceIdentifiers: [heartRateService],
+    ///     discovery: { discovery, discoveries in .continue },
+    ///     stopped: { discoveries, error in print(discoveries.count) })
+    /// ```
+    ///
+    /// A request to connect ends the scan.
+    /// - Parameters:
+    ///   - duration: In seconds; 0 for no end.
+    ///   - allowDuplicates: Whether each advertisement is a discovery, and not the first of each peripheral alone.
+    ///   - serviceIdentifiers: Who advertises one of these; `nil` or none for everybody.
+    ///   - discovery: Called with what was discovered and all that has been so far, the newest state of each.
+    ///   - expired: Called with one that has not been heard for 30 seconds or more (see
+    ///     `CentralManager.whenPeripheralsExpire()`) and those that are left; only where duplicates are allowed.
+    ///   - stopped: Called once, when the scan is over, with what it has found. The error is `nil` where it was stopped or
+    ///     its duration has passed.
+    public func scan(
+        duration: TimeInterval = 0, allowDuplicates: Bool = false, serviceIdentifiers: [ServiceIdentifier]?,
+        discovery: @escaping (ScanDiscovery, [ScanDiscovery]) -> ScanAction,
+        expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)? = nil,
+        stopped: @escaping ([ScanDiscovery], (any Error)?) -> Void
+    ) {
+        do {
+            let services = try serviceIdentifiers?.map { try $0.checked() }
+            session.scan(
+                Scan(
+                    duration: duration, allowsDuplicates: allowDuplicates, services: services, discovery: discovery,
+                    expired: expired, stopped: stopped))
+        } catch {
+            session.call { stopped([], error) }
+        }
+    }
+
+    /// Ends the scan, as the action ``ScanAction/stop`` does. Without one it does nothing.
+    public func stopScanning() { session.stopScanning() }
+}

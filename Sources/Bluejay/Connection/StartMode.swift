@@ -1,0 +1,55 @@
+public import BlueCapKit
+
+/// Names what is kept of one ``Bluejay`` for the next run of the program: letters, digits, `.`, `-` and `_`.
+public typealias RestoreIdentifier = String
+
+/// With what Bluejay starts.
+public enum StartMode {
+    /// With a manager of its own.
+    case new(StartOptions)
+    /// With a manager that is there already, and its connected peripheral if there is one: the way from BlueCapKit, or
+    /// from another Bluejay, to this one.
+    case use(manager: CentralManager, peripheral: Peripheral?)
+}
+
+/// How Bluejay makes its manager.
+public struct StartOptions {
+    let backgroundRestore: BackgroundRestoreMode
+    let managerOptions: [String: Any]
+
+    /// No restoration, the first adapter, the system bus.
+    public static var bluejayDefault: StartOptions {
+        StartOptions(enableBluetoothAlert: false, backgroundRestore: .disable)
+    }
+
+    /// - Parameters:
+    ///   - enableBluetoothAlert: Has no effect on Linux, where nobody shows such an alert.
+    ///   - backgroundRestore: Whether what is under way comes back after a crash, a kill or a power cut.
+    ///   - managerOptions: Further options of the `CentralManager`, such as `CentralManagerOptionAdapterKey`.
+    public init(
+        enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode, managerOptions: [String: Any] = [:]
+    ) {
+        self.backgroundRestore = backgroundRestore
+        self.managerOptions = managerOptions
+    }
+}
+
+/// Whether the connection and its listens outlive the program.
+public enum BackgroundRestoreMode {
+    case disable
+    /// The connection comes back, listens are ended.
+    case enable(RestoreIdentifier)
+    /// The connection comes back, and the restorer is asked about each listen.
+    case enableWithListenRestorer(RestoreIdentifier, any ListenRestorer)
+
+    var identifier: RestoreIdentifier? {
+        switch self {
+        case .disable: nil
+        case .enable(let identifier), .enableWithListenRestorer(let identifier, _): identifier
+        }
+    }
+
+    var restorer: (any ListenRestorer)? {
+        if case .enableWithListenRestorer(_, let restorer) = self { restorer } else { nil }
+    }
+}

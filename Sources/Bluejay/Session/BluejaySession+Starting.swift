@@ -1,0 +1,142 @@
+import BlueCapKit
+import Foundation
+
+/// Beginning, end, and coming back.
+extension BluejaySession {
+    func start(_ mode: StartMode, observer: (any ConnectionObserver)?) {
+        guard !core.withLock({ $0.machine.isStarted }) else { return }
+        if let observer { register(observer) }
+        switch mode {
+        case .new(let options):
+            var managerOptions = options.managerOptions
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
+            let restorer = options.backgroundRestore.restorer
+            start(with: CentralManager(options: managerOptions), restorer: restorer)
+            if options.backgroundRestore.identifier != nil { watchForRestoration() }
+        case .use(let manager, let peripheral):
+            start(with: manager, restorer: nil)
+            switch peripheral?.state {
+            case .connected, .connecting:
+                decide { core in
+                    core.peripheral = peripheral
+                    return core.machine.tookOver()
+                }
+            case .disconnected, .disconnecting, nil:
+                break
+            }
+        }
+    }
+
+    private func start(with manager: CentralManager, restorer: (any ListenRestorer)?) {
+        var number = 0
+        var token = CancelToken()
+        decide { core in
+            core.start += 1
+            core.manager = manager
+            core.restorer = restorer
+            core.stateToken = CancelToken()
+            (number, token) = (core.start, core.stateToken)
+            return core.machine.started()
+        }
+        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, number] state in
+            self?.stateChanged(state, of: number)
+        }
+    }
+
+    private func stateChanged(_ state: ManagerState, of start: Int) {
+        guard state != .unknown else { return }
+        decide { core in core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : [] }
+    }
+
+    /// Everything that is under way fails with `stopped`. Gives what Bluejay has worked with.
+    @discardableResult
+    func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
+        var extracted: (manager: CentralManager, peripheral: Peripheral?)?
+        var token = CancelToken()
+        var listens: [Listen] = []
+        decide { core in
+            guard let manager = core.manager else { return [] }
+            extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
+            token = core.stateToken
+            swap(&listens, &core.restoredListens)
+            return core.machine.stopped()
+        }
+        guard let extracted else { return nil }
+        for listen in listens { listen.receive(.failure(BluejayError.stopped)) }
+        extracted.manager.whenStateChanges().cancel(token)
+        // After what was just decided has been done, which needs them.
+        work { _ in [.call { self.forget(extracted.manager) }] }
+        return extracted
+    }
+
+    private func forget(_ manager: CentralManager) {
+        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals)? in
+            // It may have been started with the same one again.
+            guard core.manager === manager, !core.machine.isStarted else { return nil }
+            defer { (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals()) }
+            core.attempt += 1
+            return (core.manager, core.peripheral, core.discovered)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    // MARK: Restoration
+
+    private func watchForRestoration() {
+        guard let (manager, start) = core.withLock({ core in core.manager.map { ($0, core.start) } }) else { return }
+        let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
+            manager.whenStateRestored()
+        restoration.onSuccess(context: ImmediateContext()) { [weak self] peripherals, _, _ in
+            self?.restored(peripherals, of: start)
+        }
+    }
+
+    private func restored(_ peripherals: [Peripheral], of start: Int) {
+        guard let peripheral = peripherals.first else { return }
+        // An identifier is one Bluejay's, and a Bluejay has one connection.
+        for other in peripherals.dropFirst() { other.terminate() }
+        let listens = peripheral.restoredSubscriptions
+        var isTakenOver = false
+        work { core in
+            guard core.start == start else { return [] }
+            let effects = core.machine.tookOver()
+            guard !effects.isEmpty else { return [] }
+            isTakenOver = true
+            core.peripheral = peripheral
+            // The restorer is asked before anybody hears of the connection.
+            return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }]
+                + effects.map { .effect($0) }
+        }
+        if !isTakenOver { peripheral.terminate() }
+    }
+
+    /// On the callback queue.
+    private func askRestorer(about listens: [CharacteristicIdentifier], of peripheral: Peripheral) {
+        let restorer = core.withLock { $0.restorer }
+        for identifier in listens where restorer?.willRestoreListen(on: identifier) != true {
+            peripheral.forgetRestoredSubscription(to: identifier)
+            // It may have been taken up already.
+            guard core.withLock({ $0.machine.connection == .connected }) else { continue }
+            endListen(to: identifier, error: nil, by: .application) { _, _ in }
+        }
+    }
+
+    func restoreListen(_ listen: Listen) {
+        var failure: BluejayError?
+        var isConnected = false
+        core.withLock { core in
+            guard core.machine.isStarted else {
+                failure = .stopped
+                return
+            }
+            switch core.machine.connection {
+            case .connected: isConnected = true
+            case .connecting, .reconnecting: core.restoredListens.append(listen)
+            case .none, .disconnecting: failure = .notConnected
+            }
+        }
+        if let failure { listen.receive(.failure(failure)) }
+        if isConnected { begin(listen, by: caller) }
+    }
+}

@@ -1,0 +1,236 @@
+import Bluejay
+import BlueZSimulator
+import Dispatch
+import XCTest
+
+/// A Bluejay beside a simulator in virtual time, and a heart rate strap that it can talk to.
+///
+/// Callbacks come on a queue of the test's own. Whenever time passes the callbacks and the background task have their
+/// turn first, so that every run is the same.
+// Unchecked: what callbacks write the test reads after `settle` alone.
+class BluejayCase: XCTestCase, @unchecked Swift.Sendable {
+    static let address: VirtualAddress = "C0:00:00:00:00:01"
+    static let heartRate = ServiceIdentifier(uuid: "180D")
+    static let measurement = CharacteristicIdentifier(uuid: "2A37", service: heartRate)
+    static let location = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
+    static let control = CharacteristicIdentifier(uuid: "2A39", service: heartRate)
+    static let answers = CharacteristicIdentifier(uuid: "2A3A", service: heartRate)
+
+    let simulator = Simulator.inProcess(room: .empty)
+    let callbacks = DispatchQueue(label: "callbacks")
+    var bluejay: Bluejay!
+    let strap = Strap()
+    /// What callbacks noted.
+    let seen = Notes()
+
+    static func virtual(_ number: Int = 1, link: VirtualLink = VirtualLink()) -> VirtualPeripheral {
+        VirtualPeripheral(
+            VirtualAddress(stringLiteral: "C0:00:00:00:00:0\(number)"), addressType: .random,
+            advertisement: Advertisement(localName: "Strap \(number)", serviceUUIDs: ["180D"]), interval: 0.1,
+            services: [
+                VirtualService(
+                    "180D",
+                    characteristics: [
+                        VirtualCharacteristic("2A37", [.notify], value: [0, 60]),
+                        VirtualCharacteristic("2A38", [.read, .write], value: [1]),
+                        VirtualCharacteristic("2A39", [.write, .writeWithoutResponse]),
+                        VirtualCharacteristic("2A3A", [.notify]),
+                    ])
+            ], link: link)
+    }
+
+    override func setUp() { bluejay = Bluejay(callbackQueue: callbacks) }
+
+    override func tearDown() {
+        settle()
+        bluejay = nil
+        settle()
+    }
+
+    var managerOptions: [String: Any] { [CentralManagerOptionBusAddressKey: simulator.address] }
+
+    var options: StartOptions {
+        StartOptions(enableBluetoothAlert: false, backgroundRestore: .disable, managerOptions: managerOptions)
+    }
+
+    // MARK: Time
+
+    /// Lets everything happen that can happen now: in the house, in callbacks, in the background task.
+    func settle(file: StaticString = #filePath, line: UInt = #line) {
+        for _ in 0..<4 {
+            simulator.run()
+            callbacks.sync {}
+            if let bluejay, !bluejay.awaitBackgroundTask() {
+                XCTFail("The background task neither ends nor waits.", file: file, line: line)
+            }
+            simulator.run()
+        }
+    }
+
+    func eventually(
+        _ what: String, limit: TimeInterval = 60, step: TimeInterval = 0.01, file: StaticString = #filePath,
+        line: UInt = #line, _ condition: () -> Bool
+    ) {
+        let end = simulator.seconds + limit
+        settle(file: file, line: line)
+        while !condition() {
+            guard simulator.seconds < end else {
+                XCTFail("\(what) did not come; noted: \(seen.texts)", file: file, line: line)
+                return
+            }
+            simulator.advance(by: step)
+            settle(file: file, line: line)
+        }
+    }
+
+    func pass(_ seconds: TimeInterval, step: TimeInterval = 0.05) {
+        let end = simulator.seconds + seconds
+        eventually("time", limit: seconds + 1, step: step) { simulator.seconds >= end }
+    }
+
+    /// Waits for a note.
+    func expect(
+        _ text: String, limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
+    ) {
+        eventually(text, limit: limit, file: file, line: line) { seen.texts.contains(text) }
+    }
+
+    // MARK: Beginnings
+
+    func start(_ observer: (any ConnectionObserver)? = nil) {
+        bluejay.start(mode: .new(options), connectionObserver: observer)
+        eventually("Bluetooth") { bluejay.isBluetoothAvailable }
+    }
+
+    /// Started, with the strap found.
+    @discardableResult
+    func find(_ number: Int = 1, link: VirtualLink = VirtualLink()) -> PeripheralIdentifier {
+        if !bluejay.hasStarted { start() }
+        if !simulator.peripherals.contains(where: { $0.address == Self.virtual(number).address }) {
+            simulator.add(Self.virtual(number, link: link), behavior: strap)
+        }
+        let found = Notes()
+        var identifier: PeripheralIdentifier?
+        bluejay.scan(
+            serviceIdentifiers: [Self.heartRate],
+            discovery: { discovery, _ in
+                guard discovery.peripheralIdentifier.name == "Strap \(number)" else { return .continue }
+                identifier = discovery.peripheralIdentifier
+                return .stop
+            }, stopped: { _, _ in found.note("stopped") })
+        eventually("the strap") { found.texts.count == 1 }
+        return identifier ?? PeripheralIdentifier(uuid: UUID(), name: nil)
+    }
+
+    /// Connected.
+    @discardableResult
+    func connect(link: VirtualLink = VirtualLink()) -> PeripheralIdentifier {
+        let identifier = find(link: link)
+        let connected = Notes()
+        bluejay.connect(identifier) { result in connected.note("\(result)") }
+        eventually("the connection") { connected.texts.count == 1 }
+        XCTAssertTrue(bluejay.isConnected, "\(connected.texts)")
+        return identifier
+    }
+
+    func notify(_ bytes: [UInt8], from uuid: String = "2A37") {
+        simulator.notify(Self.address, characteristic: .uuid(uuid), value: bytes)
+        settle()
+    }
+
+    func loseLink() {
+        simulator.simulateLinkLoss(of: Self.address)
+        eventually("the loss") { !bluejay.isConnected }
+    }
+}
+
+/// What happened, in its order, written on any thread.
+// Unchecked: `entries` is touched under the lock alone.
+final class Notes: @unchecked Swift.Sendable {
+    private let lock = NSLock()
+    private var entries: [String] = []
+
+    func note(_ text: String) { lock.withLock { entries.append(text) } }
+    var texts: [String] { lock.withLock { entries } }
+    var count: Int { texts.count }
+
+    func note<R>(_ name: String, _ result: ReadResult<R>) {
+        switch result {
+        case .success(let value): note("\(name) \(value)")
+        case .failure(let error): note("\(name) \(short(error))")
+        }
+    }
+
+    func note(_ name: String, _ result: WriteResult) {
+        switch result {
+        case .success: note("\(name) done")
+        case .failure(let error): note("\(name) \(short(error))")
+        }
+    }
+
+    func note<R>(_ name: String, _ result: RunResult<R>) {
+        switch result {
+        case .success(let value): note("\(name) \(value)")
+        case .failure(let error): note("\(name) \(short(error))")
+        }
+    }
+
+    func note(_ name: String, _ result: ConnectionResult) {
+        switch result {
+        case .success(let peripheral): note("\(name) \(peripheral.name)")
+        case .failure(let error): note("\(name) \(short(error))")
+        }
+    }
+
+    func note(_ name: String, _ result: DisconnectionResult) {
+        switch result {
+        case .success(let peripheral): note("\(name) \(peripheral.name)")
+        case .failure(let error): note("\(name) \(short(error))")
+        }
+    }
+
+    func note(_ name: String, _ error: (any Error)?) { note("\(name) \(error.map(short) ?? "nil")") }
+}
+
+/// The case of an error, without its sentence.
+func short(_ error: any Error) -> String {
+    guard error is BluejayError else { return String(reflecting: error) }
+    return BluejayError.allShort.first { $0.0 == error as? BluejayError }?.1 ?? "\(error)"
+}
+
+extension BluejayError {
+    fileprivate static let allShort: [(BluejayError, String)] = [
+        (.bluetoothUnavailable, "bluetoothUnavailable"), (.multipleScanNotSupported, "multipleScanNotSupported"),
+        (.multipleConnectNotSupported, "multipleConnectNotSupported"),
+        (.multipleDisconnectNotSupported, "multipleDisconnectNotSupported"),
+        (.connectionTimedOut, "connectionTimedOut"), (.notConnected, "notConnected"), (.cancelled, "cancelled"),
+        (.explicitDisconnect, "explicitDisconnect"), (.disconnectQueued, "disconnectQueued"),
+        (.listenTimedOut, "listenTimedOut"), (.backgroundTaskRunning, "backgroundTaskRunning"),
+        (.multipleBackgroundTaskNotSupported, "multipleBackgroundTaskNotSupported"),
+        (.calledInsideBackgroundTask, "calledInsideBackgroundTask"), (.notInBackgroundTask, "notInBackgroundTask"),
+        (.multipleListenTrapped, "multipleListenTrapped"), (.multipleListenReplaced, "multipleListenReplaced"),
+        (.indefiniteFlush, "indefiniteFlush"), (.stopped, "stopped"),
+    ]
+}
+
+/// A peripheral that answers as a test chooses.
+// Unchecked: touched on the simulator's loop, which the test's thread drives, and by the test between.
+final class Strap: PeripheralBehavior, @unchecked Swift.Sendable {
+    var ignoresConnections = false
+    var writeAnswer: ([UInt8]) -> AttributeAnswer = { _ in .done }
+    var written: [[UInt8]] = []
+    var onWrite: ([UInt8]) -> Void = { _ in }
+
+    func connectRequested(to peripheral: VirtualPeripheral, at seconds: TimeInterval) -> ConnectionAnswer {
+        ignoresConnections ? .ignore : .accept(after: 0)
+    }
+
+    func write(
+        _ bytes: [UInt8], to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, type: VirtualWriteType,
+        at seconds: TimeInterval
+    ) -> AttributeAnswer {
+        written.append(bytes)
+        onWrite(bytes)
+        return writeAnswer(bytes)
+    }
+}
