@@ -20,6 +20,7 @@ run: dependencies-build ## Build, and scan a simulated room for ten seconds: nee
 run-example: dependencies-build ## Run the README's programs in the simulated room
 	swift build
 	.build/debug/bluecap simulate -- .build/debug/ReadBatteryExample
+	.build/debug/bluecap simulate -- .build/debug/ScriptExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample
 
 ##@ Check

@@ -67,6 +67,8 @@ let package = Package(
             name: "ReadBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ReadBattery",
             swiftSettings: strict),
         .executableTarget(
+            name: "ScriptExample", dependencies: ["BlueCapKit"], path: "Examples/Script", swiftSettings: strict),
+        .executableTarget(
             name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
 
         .target(
@@ -97,7 +99,7 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "ScanExample", "ReadBatteryExample", "FollowExample", "BlueCapKit", "BlueZSimulator",
+                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "BlueCapKit", "BlueZSimulator",
                 "TestSupport",
             ],
             swiftSettings: strict),

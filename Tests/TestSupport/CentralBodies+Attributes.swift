@@ -110,6 +110,29 @@ extension CentralBodies {
         end(manager)
     }
 
+    public func scriptsHaveThePeripheralToThemselvesAndLeaveNoLinkBehind() throws {
+        let (manager, peripheral) = try connected()
+        peripheral.disconnect()
+        expect("the end") { $0.connectionEvents == [.connect, .forceDisconnect] }
+        let service = ServiceIdentifier(uuid: StagePeripheral.kitchen.services[0].uuid)
+        let short = CharacteristicIdentifier(uuid: "B0000101-0000-4000-8000-00805F9B34FB", service: service)
+        let request = CharacteristicIdentifier(uuid: "B0000103-0000-4000-8000-00805F9B34FB", service: service)
+        let scripts = (UInt8(0)..<3).map { number -> Future<Data> in
+            peripheral.run(timeout: limit) { connected in
+                for part in UInt8(1)...5 { try await connected.write(Data([number, part]), to: request) }
+                let written: Data = try await connected.read(request)
+                return try await written + connected.read(short)
+            }
+        }
+        for (number, script) in scripts.enumerated() {
+            XCTAssertEqual(try outcome(of: script), Data([UInt8(number), 5, 1, 2]))
+        }
+        expect("the end of the scripts' link") {
+            $0.connectionEvents == [.connect, .forceDisconnect, .connect, .forceDisconnect]
+        }
+        end(manager)
+    }
+
     public func twoCharacteristicsOfOneUUIDAreTwo() throws {
         let (manager, peripheral) = try explored()
         let left = try characteristic("left", of: peripheral)

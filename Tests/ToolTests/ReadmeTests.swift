@@ -8,7 +8,7 @@ final class ReadmeTests: XCTestCase {
 
     func testTheReadmeShowsTheExamplesAsTheyAre() throws {
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        for example in ["Scan", "ReadBattery"] {
+        for example in ["Scan", "ReadBattery", "Script"] {
             let path = "Examples/\(example)/main.swift"
             let program = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
             XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and \(path) differ.")
@@ -31,5 +31,13 @@ final class ReadmeTests: XCTestCase {
         let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertNotNil(result.lines.first?.wholeMatch(of: /.+ \d+ %/), "\(result.lines)")
+    }
+
+    func testTheThirdExampleRunsItsScript() throws {
+        let run = try ToolRun(
+            script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/ScriptExample""#)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines, ["Pulse Strap 7F on the chest"])
     }
 }

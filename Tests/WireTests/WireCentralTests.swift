@@ -26,6 +26,9 @@ final class WireCentralTests: XCTestCase {
     func testWhatTheApplicationRefusesFailsWithItsCode() throws {
         try bodies().whatTheApplicationRefusesFailsWithItsCode()
     }
+    func testScriptsHaveThePeripheralToThemselvesAndLeaveNoLinkBehind() throws {
+        try bodies().scriptsHaveThePeripheralToThemselvesAndLeaveNoLinkBehind()
+    }
     func testTwoCharacteristicsOfOneUUIDAreTwo() throws { try bodies().twoCharacteristicsOfOneUUIDAreTwo() }
     func testReceivesWhatIsNotifiedUntilItStops() throws { try bodies().receivesWhatIsNotifiedUntilItStops() }
     func testReceivesWhatIsIndicated() throws { try bodies().receivesWhatIsIndicated() }
