@@ -1,3 +1,5 @@
+import BlueZ
+
 /// Which of the present adapters a manager uses.
 ///
 /// An adapter is kept by its address, not by its name: after a restart of the daemon, or a change of the USB port,
@@ -29,6 +31,19 @@ struct AdapterChoice: Equatable {
             return candidates.first { $0.name == wanted || $0.address.lowercased() == wanted.lowercased() }
         }
         return candidates.first { $0.address == keptAddress } ?? candidates.min { $0.number < $1.number }
+    }
+}
+
+extension AdapterChoice {
+    /// The adapters that BlueZ has, each with its place in the tree.
+    static func candidates(in tree: borrowing ObjectTree) -> [Candidate: ObjectKey] {
+        var keys: [Candidate: ObjectKey] = [:]
+        for key in tree.adapterKeys {
+            guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { continue }
+            let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
+            keys[Candidate(name: name, address: address.description)] = key
+        }
+        return keys
     }
 }
 

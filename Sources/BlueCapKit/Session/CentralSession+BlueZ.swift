@@ -143,12 +143,7 @@ extension CentralSession: BlueZObserver {
     private func adaptersChanged() { client.withTree { adaptersChanged(in: $0, isReload: true) } }
 
     private func adaptersChanged(in tree: borrowing ObjectTree, isReload: Bool = false) {
-        var keys: [AdapterChoice.Candidate: ObjectKey] = [:]
-        for key in tree.adapterKeys {
-            guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { continue }
-            let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
-            keys[AdapterChoice.Candidate(name: name, address: address.description)] = key
-        }
+        let keys = AdapterChoice.candidates(in: tree)
         let (choice, hasMoved) = core.withLock { core in
             let choice = core.link.choice.choose(from: Array(keys.keys))
             let adapter = choice.flatMap { keys[$0] }

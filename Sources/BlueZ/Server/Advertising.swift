@@ -19,7 +19,7 @@ package final class Advertising: Sendable {
 
     /// Ends it. The handler hears `.idle`, and nothing after that. A second call does nothing.
     ///
-    /// - Parameter completion: On the client's loop, never inside the call: when BlueZ has confirmed it, or after 5 seconds.
+    /// - Parameter completion: On the client's loop, never inside the call: when BlueZ has confirmed it, or after 20 seconds.
     package func end(completion: @escaping @Sendable () -> Void = {}) {
         core.client.loop.perform { [core] in core.end(completion: completion) }
     }

@@ -7,6 +7,8 @@ import Reactor
 /// advertisement was ended and BlueZ has heard of it.
 final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     static let manager = "org.bluez.LEAdvertisingManager1"
+    /// How long it is waited for word of the end, in seconds: longer than those wait who want to know of it.
+    private static let lastTimeout = 20.0
 
     let client: BlueZClient
     private let adapter: ObjectKey
@@ -91,7 +93,8 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
             switch effect {
             case .register(let request): register(request)
             case .unregister: registrar.unregister(path)
-            case .unregisterLast(let request): registrar.unregister(path, completion: reply(to: request))
+            case .unregisterLast(let request):
+                registrar.unregister(path, timeout: Self.lastTimeout, completion: reply(to: request))
             case .startTimer(let seconds):
                 timer.start(after: seconds) { [weak self] in
                     guard let self else { return }

@@ -6,7 +6,7 @@ import DBus
 struct Registrar: Sendable {
     /// BlueZ asks for what there is before it answers, and the kernel puts an advertisement on the air.
     private static let registerTimeout = 20.0
-    private static let endTimeout = 5.0
+    static let endTimeout = 5.0
 
     let client: BlueZClient
     let adapter: ObjectKey
@@ -25,9 +25,12 @@ struct Registrar: Sendable {
             completion: { completion($0.failure) })
     }
 
-    func unregister(_ path: ObjectPath, completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }) {
+    func unregister(
+        _ path: ObjectPath, timeout: Double = Self.endTimeout,
+        completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }
+    ) {
         client.call(
-            adapter, interface: manager, member: "Unregister" + noun, timeout: Self.endTimeout,
+            adapter, interface: manager, member: "Unregister" + noun, timeout: timeout,
             body: { $0.objectPath(path) }, completion: { completion($0.failure) })
     }
 }

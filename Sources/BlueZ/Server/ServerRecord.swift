@@ -75,11 +75,22 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     }
 
     var isSubscribed: Bool { isNotifying || !notifySockets.isEmpty }
-    var givesNotifySocket: Bool { characteristic.givesNotifySocket && characteristic.flags.contains(.notify) }
+    var givesNotifySocket: Bool { characteristic.givesNotifySocket && characteristic.flags.notifies }
     var givesWriteSocket: Bool {
         characteristic.givesWriteSocket && characteristic.flags.contains(.writeWithoutResponse)
     }
-    var canSend: Bool { !characteristic.flags.isDisjoint(with: [.notify, .indicate]) }
+    var canSend: Bool { characteristic.flags.notifies || characteristic.flags.indicates }
     /// Whether BlueZ tells of every value that a central has got it.
-    var isConfirmed: Bool { characteristic.flags.contains(.indicate) && !characteristic.flags.contains(.notify) }
+    var isConfirmed: Bool { characteristic.flags.indicates && !characteristic.flags.notifies }
+}
+
+// A flag that asks for encryption says by itself what it asks that for.
+extension GattFlags {
+    fileprivate var notifies: Bool {
+        !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])
+    }
+
+    fileprivate var indicates: Bool {
+        !isDisjoint(with: [.indicate, .encryptIndicate, .encryptAuthenticatedIndicate, .secureIndicate])
+    }
 }

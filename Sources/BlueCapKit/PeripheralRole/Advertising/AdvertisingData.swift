@@ -1,0 +1,110 @@
+public import Foundation
+public import GATT
+
+/// What a peripheral advertises.
+///
+/// ```swift
+/// var data = AdvertisingData(localName: "Kitchen", serviceUUIDs: [CBUUID(string: "181A")])
+/// data.serviceData[CBUUID(string: "181A")] = Data([0x59, 0x08])
+/// let advertisement = manager.startAdvertising(data)
+/// ```
+///
+/// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. ``check()`` says what does
+/// not fit before BlueZ is asked; ``byteCount`` and ``scanResponseByteCount`` say how full they are.
+public struct AdvertisingData: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// Centrals can connect.
+        case connectable
+        /// Nobody can connect: a beacon.
+        case broadcast
+    }
+
+    /// Which of the second channels a long advertisement uses, where the controller has them.
+    public enum SecondaryChannel: String, Hashable, Sendable, CaseIterable {
+        case oneMegabit = "1M"
+        case twoMegabit = "2M"
+        case coded = "Coded"
+    }
+
+    public var kind = Kind.connectable
+    /// The name that others see.
+    public var localName: String?
+    /// The services that are offered, or some of them.
+    public var serviceUUIDs: [CBUUID] = []
+    /// The services that are looked for in a central.
+    public var solicitedServiceUUIDs: [CBUUID] = []
+    /// By company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
+    public var manufacturerData: [UInt16: Data] = [:]
+    public var serviceData: [CBUUID: Data] = [:]
+    /// What the device is (Bluetooth Assigned Numbers, 2.6).
+    public var appearance: UInt16?
+    /// Whether the power at which the controller sends is part of it.
+    public var includesTxPower = false
+    /// The power to send at, in dBm from -127 to 20. BlueZ before 5.77 ignores it unless it is experimental.
+    public var txPower: Int?
+    /// How often it is sent, in seconds from 0.02 to 10.24. BlueZ before 5.77 ignores it unless it is experimental.
+    public var interval: ClosedRange<TimeInterval>?
+    /// Whether it says "general discoverable", in flags of three bytes. A broadcast says nothing of the kind: BlueZ refuses
+    /// that.
+    public var isDiscoverable = true
+    /// After how many seconds BlueZ ends it, from 1 to 65 535; `nil` for never.
+    public var timeout: Int?
+    /// How many seconds it is on the air before the adapter's next one gets its turn, from 1 to 65 535.
+    public var duration: Int?
+    public var secondaryChannel: SecondaryChannel?
+
+    /// - Parameters:
+    ///   - localName: The name that others see.
+    ///   - serviceUUIDs: The services that are offered, or some of them.
+    public init(localName: String? = nil, serviceUUIDs: [CBUUID] = []) {
+        self.localName = localName
+        self.serviceUUIDs = serviceUUIDs
+    }
+
+    /// An iBeacon: 27 bytes of manufacturer data, byte for byte as Apple's specification has them, and nobody can connect.
+    /// BlueZ puts no flags into that; set ``kind-swift.property`` to `connectable` to have them behind it.
+    public init(_ beacon: IBeacon) {
+        self.init(manufacturer: IBeacon.company, data: beacon.data)
+    }
+
+    /// An AltBeacon: 28 bytes of manufacturer data, and nobody can connect.
+    public init(_ beacon: AltBeacon) {
+        self.init(manufacturer: beacon.company, data: beacon.data)
+    }
+
+    /// An Eddystone frame that says who the beacon is.
+    public init(_ frame: Eddystone.UID) { self.init(eddystone: frame.data) }
+
+    /// An Eddystone frame with a link.
+    public init(_ frame: Eddystone.URL) { self.init(eddystone: frame.data) }
+
+    /// An Eddystone frame that says how the beacon is.
+    public init(_ frame: Eddystone.TLM) { self.init(eddystone: frame.data) }
+
+    private init(manufacturer company: UInt16, data: Data) {
+        self.init()
+        kind = .broadcast
+        manufacturerData = [company: data]
+    }
+
+    private init(eddystone frame: Data) {
+        self.init()
+        kind = .broadcast
+        serviceUUIDs = [Eddystone.service]
+        serviceData = [Eddystone.service: frame]
+    }
+}
+
+/// A part of an advertisement.
+public enum AdvertisingField: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    case flags
+    case localName = "local name"
+    case serviceUUIDs = "service UUIDs"
+    case solicitedServiceUUIDs = "solicited service UUIDs"
+    case manufacturerData = "manufacturer data"
+    case serviceData = "service data"
+    case appearance
+    case txPower = "transmission power"
+
+    public var description: String { rawValue }
+}

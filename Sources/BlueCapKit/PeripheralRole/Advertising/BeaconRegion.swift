@@ -1,0 +1,89 @@
+public import Foundation
+public import GATT
+
+/// A group of iBeacons, down to a single one: what a ``PeripheralManager`` pretends to be, and what a ``CentralManager``
+/// ranges.
+///
+/// ```swift
+/// let region = BeaconRegion(proximityUUID: floor, identifier: "iBeacon", major: 1, minor: 1)
+/// manager.startAdvertising(region)
+/// ```
+public final class BeaconRegion: Sendable {
+    /// The proximity UUID, which all beacons of an owner share.
+    public let proximityUUID: UUID
+    /// The application's name for the region.
+    public let identifier: String
+    /// The group within the UUID's beacons; `nil` for any.
+    public let major: UInt16?
+    /// The beacon within the group; `nil` for any.
+    public let minor: UInt16?
+    /// How many sightings a stream of them keeps (``CentralManager/startRangingBeacons(in:model:smoothing:)``).
+    public let capacity: Int
+    /// The strength in dBm with which the advertised beacon is heard at a distance of one metre.
+    public let measuredPower: Int8
+
+    private init(_ uuid: UUID, _ identifier: String, _ major: UInt16?, _ minor: UInt16?, _ capacity: Int, _ power: Int8)
+    {
+        proximityUUID = uuid
+        self.identifier = identifier
+        self.major = major
+        self.minor = minor
+        self.capacity = capacity
+        measuredPower = power
+    }
+
+    /// All beacons with a proximity UUID.
+    public convenience init(proximityUUID: UUID, identifier: String, capacity: Int = Int.max) {
+        self.init(proximityUUID, identifier, nil, nil, capacity, -59)
+    }
+
+    /// All beacons of a group.
+    public convenience init(proximityUUID: UUID, identifier: String, major: UInt16, capacity: Int = Int.max) {
+        self.init(proximityUUID, identifier, major, nil, capacity, -59)
+    }
+
+    /// A single beacon, as far as its owner keeps the numbers apart.
+    ///
+    /// - Parameters:
+    ///   - proximityUUID: The UUID that all beacons of an owner share.
+    ///   - identifier: The application's name for the region.
+    ///   - major: The group within the UUID's beacons.
+    ///   - minor: The beacon within the group.
+    ///   - capacity: How many sightings a stream of them keeps.
+    public convenience init(
+        proximityUUID: UUID, identifier: String, major: UInt16, minor: UInt16, capacity: Int = Int.max
+    ) {
+        self.init(proximityUUID, identifier, major, minor, capacity, -59)
+    }
+
+    /// The same, of a beacon that is heard otherwise than a telephone.
+    /// - Parameter measuredPower: dBm at one metre.
+    public convenience init(
+        proximityUUID: UUID, identifier: String, major: UInt16, minor: UInt16, measuredPower: Int8,
+        capacity: Int = Int.max
+    ) {
+        self.init(proximityUUID, identifier, major, minor, capacity, measuredPower)
+    }
+
+    /// The beacon that is advertised for it: with major and minor 0 where it has none, as Core Location does.
+    public var beacon: IBeacon {
+        IBeacon(uuid: proximityUUID, major: major ?? 0, minor: minor ?? 0, measuredPower: measuredPower)
+    }
+
+    /// Which beacons are in it.
+    public var filter: BeaconFilter { .iBeacon(proximityUUID, major: major, minor: minor) }
+}
+
+extension BeaconRegion: Hashable {
+    public static func == (left: BeaconRegion, right: BeaconRegion) -> Bool {
+        left.proximityUUID == right.proximityUUID && left.identifier == right.identifier
+            && left.major == right.major && left.minor == right.minor
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(proximityUUID)
+        hasher.combine(identifier)
+        hasher.combine(major)
+        hasher.combine(minor)
+    }
+}

@@ -1,0 +1,60 @@
+public import Foundation
+public import Futures
+
+/// An advertisement of a ``PeripheralManager``, from its start to its end.
+///
+/// The manager keeps it: letting go of this ends nothing. It comes back by itself when `bluetoothd`, the adapter or its
+/// power do.
+public final class RunningAdvertisement: Sendable {
+    private struct Core {
+        var data: AdvertisingData
+        var notes: [AdvertisingNote] = []
+    }
+
+    private let session: PeripheralManagerSession
+    private let number: AdvertisingRegistry.Number
+    private let core: Locked<Core>
+    let endPromise = Promise<AdvertisingEnd>()
+
+    init(session: PeripheralManagerSession, number: AdvertisingRegistry.Number, data: AdvertisingData) {
+        self.session = session
+        self.number = number
+        core = Locked(Core(data: data))
+    }
+
+    /// What is advertised.
+    public var data: AdvertisingData { core.withLock { $0.data } }
+
+    /// What of that BlueZ ignores; usually nothing.
+    public var notes: [AdvertisingNote] { core.withLock { $0.notes } }
+
+    /// Whether it is being sent at the moment, as far as BlueZ says.
+    public var isOnAir: Bool { session.isOnAir(number) }
+
+    /// Advertises something else in its place, with a short gap.
+    ///
+    /// - Throws: As `AdvertisingData.check()`. What BlueZ then refuses ends it: see ``whenEnded()``.
+    public func change(to data: AdvertisingData) throws {
+        try data.check()
+        core.withLock { $0.data = data }
+        session.changed(number, to: data)
+    }
+
+    /// Ends it.
+    ///
+    /// - Parameter timeout: In seconds.
+    /// - Returns: Succeeds when BlueZ has confirmed it, or it had ended; fails with
+    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` where that takes longer.
+    @discardableResult
+    public func stop(timeout: TimeInterval = 10.0) -> Future<Void> { session.stopAdvertising(number, timeout: timeout) }
+
+    /// How it has ended, when it has.
+    public func whenEnded() -> Future<AdvertisingEnd> { endPromise.future }
+
+    func note(_ notes: [AdvertisingNote]) { core.withLock { $0.notes = notes } }
+}
+
+extension RunningAdvertisement: Hashable {
+    public static func == (left: RunningAdvertisement, right: RunningAdvertisement) -> Bool { left === right }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,244 @@
+import Foundation
+
+/// The advertisements of a manager, from the wish to their end. Pure: BlueZ's part of it goes out as effects and comes in
+/// as events.
+struct AdvertisingRegistry {
+    struct Number: Hashable, Sendable {
+        let rawValue: UInt64
+    }
+
+    /// Names a call that waits until everything it has ended is off the air.
+    typealias Stop = UInt64
+
+    enum Failure: Hashable, Sendable {
+        case notPoweredOn(ManagerState)
+        case notSupported
+        case tooMany(Int)
+        case invalid(String)
+        case refused(BusFailure)
+        case stopped
+        case ended
+    }
+
+    enum Effect: Equatable {
+        /// Ask BlueZ what the adapter can do; answer with ``AdvertisingRegistry/limitsKnown(_:refusal:)``.
+        case askLimits(Number)
+        /// Have BlueZ advertise it, and tell what becomes of it.
+        case start(Number)
+        /// Have BlueZ end it; answer with ``AdvertisingRegistry/confirmedEnd(_:)``.
+        case end(Number)
+        /// What `startAdvertising` promised is decided.
+        case settle(Number, Failure?)
+        /// It has ended, after it was on the air or before: nothing follows but the answer to ``end``.
+        case ended(Number, AdvertisingEnd)
+        case startTimer(Number, TimeInterval)
+        case cancelTimer(Number)
+        case startStopTimer(Stop, TimeInterval)
+        case cancelStopTimer(Stop)
+        /// `true`: in time.
+        case settleStop(Stop, Bool)
+    }
+
+    /// What BlueZ says of an advertisement.
+    enum Event: Hashable, Sendable {
+        case waitingForAdapter, waitingForSupport
+        case registering, registered
+        case refused(BusFailure)
+        case timedOut
+    }
+
+    enum Stage: Hashable {
+        /// For power.
+        case waiting
+        case asking
+        case starting
+        case onAir
+        /// It was on the air, and comes back by itself.
+        case returning
+    }
+
+    private struct Entry {
+        let number: Number
+        let isMain: Bool
+        var stage: Stage
+        var lacksSupport = false
+    }
+
+    /// How long an advertisement waits for a manager that is not powered on, in seconds.
+    static let patience: TimeInterval = 10
+
+    private var entries: [Entry] = []
+    private var state = ManagerState.unknown
+    /// Those that were ended, and of which BlueZ has not said so yet.
+    private var leaving: Set<Number> = []
+    private var stops: [(id: Stop, awaited: Set<Number>)] = []
+    private var lastStop: Stop = 0
+
+    var isAdvertising: Bool { !entries.isEmpty }
+    /// Whether one of those is under way of which there is but one.
+    var hasMain: Bool { entries.contains(where: \.isMain) }
+    var numbers: [Number] { entries.map(\.number) }
+    func stage(of number: Number) -> Stage? { entries.first { $0.number == number }?.stage }
+
+    // MARK: Wishes
+
+    /// - Parameter isMain: Whether there may be one such at a time: see ``hasMain``.
+    mutating func begin(_ number: Number, isMain: Bool) -> [Effect] {
+        let isOn = state == .poweredOn
+        entries.append(Entry(number: number, isMain: isMain, stage: isOn ? .asking : .waiting))
+        return isOn ? [.askLimits(number)] : [.startTimer(number, Self.patience)]
+    }
+
+    /// Ends these; `nil` for all. The stop is settled when BlueZ has confirmed it, of those that were being ended already
+    /// too, or when the time is up.
+    mutating func stop(_ number: Number?, timeout: TimeInterval) -> (Stop, [Effect]) {
+        lastStop += 1
+        let stop = lastStop
+        let numbers = number.map { [$0] } ?? self.numbers
+        var effects = numbers.flatMap { takeOut($0, .stopped, .stopped) }
+        let awaited = number.map { leaving.intersection([$0]) } ?? leaving
+        if awaited.isEmpty {
+            effects.append(.settleStop(stop, true))
+        } else {
+            stops.append((stop, awaited))
+            if timeout.isFinite { effects.append(.startStopTimer(stop, timeout)) }
+        }
+        return (stop, effects)
+    }
+
+    /// The manager ends, or starts over.
+    mutating func endAll(_ failure: Failure, _ end: AdvertisingEnd) -> [Effect] {
+        numbers.flatMap { takeOut($0, failure, end) }
+    }
+
+    /// Nobody says any more whether anything has ended.
+    mutating func forgetStops() -> [Effect] {
+        defer { stops = [] }
+        return stops.flatMap { [.cancelStopTimer($0.id), .settleStop($0.id, true)] }
+    }
+
+    private mutating func takeOut(_ number: Number, _ failure: Failure, _ end: AdvertisingEnd) -> [Effect] {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return [] }
+        let stage = entries.remove(at: index).stage
+        switch stage {
+        case .waiting, .asking:
+            return [.cancelTimer(number), .settle(number, failure), .ended(number, end)]
+        case .starting:
+            leaving.insert(number)
+            return [.cancelTimer(number), .settle(number, failure), .ended(number, end), .end(number)]
+        case .onAir, .returning:
+            leaving.insert(number)
+            return [.ended(number, end), .end(number)]
+        }
+    }
+
+    // MARK: What happens
+
+    mutating func managerStateChanged(_ new: ManagerState) -> [Effect] {
+        let old = state
+        state = new
+        guard (old == .poweredOn) != (new == .poweredOn) else { return [] }
+        return entries.indices.flatMap { index -> [Effect] in
+            let number = entries[index].number
+            switch entries[index].stage {
+            case .waiting where new == .poweredOn:
+                entries[index].stage = .asking
+                return [.cancelTimer(number), .askLimits(number)]
+            case .asking where new != .poweredOn:
+                entries[index].stage = .waiting
+                return [.startTimer(number, Self.patience)]
+            case .starting where new != .poweredOn:
+                return [.startTimer(number, Self.patience)]
+            case .starting:
+                return entries[index].lacksSupport ? [] : [.cancelTimer(number)]
+            case .waiting, .asking, .onAir, .returning:
+                return []
+            }
+        }
+    }
+
+    /// What the adapter can do is known, as far as it can be.
+    mutating func limitsKnown(_ number: Number, refusal: Failure?) -> [Effect] {
+        guard let index = index(of: number, in: .asking) else { return [] }
+        guard let refusal else {
+            entries[index].stage = .starting
+            return [.start(number)]
+        }
+        entries.remove(at: index)
+        return [.settle(number, refusal), .ended(number, .notStarted)]
+    }
+
+    mutating func told(_ number: Number, _ event: Event) -> [Effect] {
+        guard let index = entries.firstIndex(where: { $0.number == number }) else { return [] }
+        let isSettled = entries[index].stage == .onAir || entries[index].stage == .returning
+        switch event {
+        case .registered:
+            entries[index].stage = .onAir
+            return isSettled ? [] : [.cancelTimer(number), .settle(number, nil)]
+        case .waitingForAdapter, .registering:
+            if isSettled { entries[index].stage = .returning }
+            return []
+        case .waitingForSupport:
+            if isSettled { entries[index].stage = .returning }
+            guard !isSettled, !entries[index].lacksSupport else { return [] }
+            entries[index].lacksSupport = true
+            return [.startTimer(number, Self.patience)]
+        case .refused(let failure):
+            entries.remove(at: index)
+            leaving.insert(number)
+            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .refused(failure))])
+                + [.ended(number, .refused(failure)), .end(number)]
+        case .timedOut:
+            entries.remove(at: index)
+            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .stopped)]) + [.ended(number, .timedOut)]
+        }
+    }
+
+    /// An advertisement has waited for long enough.
+    mutating func timerFired(_ number: Number) -> [Effect] {
+        guard let entry = entries.first(where: { $0.number == number }) else { return [] }
+        switch entry.stage {
+        case .waiting, .starting:
+            let failure = entry.lacksSupport && state == .poweredOn ? Failure.notSupported : .notPoweredOn(state)
+            return takeOut(number, failure, .notStarted).filter { $0 != .cancelTimer(number) }
+        case .asking, .onAir, .returning:
+            return []
+        }
+    }
+
+    /// There is another adapter: everything is begun there anew. The former one's part has been let go of.
+    mutating func placeChanged() -> [Effect] {
+        entries.indices.flatMap { index -> [Effect] in
+            let number = entries[index].number
+            switch entries[index].stage {
+            case .waiting, .asking: return []
+            case .starting: return [.start(number)]
+            case .onAir, .returning:
+                entries[index].stage = .returning
+                return [.start(number)]
+            }
+        }
+    }
+
+    /// Nothing of it is left in BlueZ.
+    mutating func confirmedEnd(_ number: Number) -> [Effect] {
+        leaving.remove(number)
+        var effects: [Effect] = []
+        for index in stops.indices { stops[index].awaited.remove(number) }
+        for stop in stops where stop.awaited.isEmpty {
+            effects += [.cancelStopTimer(stop.id), .settleStop(stop.id, true)]
+        }
+        stops.removeAll { $0.awaited.isEmpty }
+        return effects
+    }
+
+    mutating func stopTimerFired(_ stop: Stop) -> [Effect] {
+        guard let index = stops.firstIndex(where: { $0.id == stop }) else { return [] }
+        stops.remove(at: index)
+        return [.settleStop(stop, false)]
+    }
+
+    private func index(of number: Number, in stage: Stage) -> Int? {
+        entries.firstIndex { $0.number == number && $0.stage == stage }
+    }
+}

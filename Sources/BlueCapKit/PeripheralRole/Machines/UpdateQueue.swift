@@ -1,0 +1,161 @@
+import Foundation
+
+/// What happens to an update that finds the queue full.
+public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
+    /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that nothing is lost unnoticed.
+    case refuse
+    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them.
+    case dropOldest
+}
+
+/// The updates of a characteristic on their way to whoever has subscribed: in order, each until it was taken.
+///
+/// What was handed over stays at the head until that is confirmed. When the subscription ends before, it is handed over
+/// again in the next one. Pure: whoever feeds it hands over what ``take()`` gives, and answers with ``confirmed(_:)`` or
+/// ``failed(_:_:)``, for each value, in their order.
+struct UpdateQueue {
+    /// Names a subscription, so that answers of an earlier one are told apart.
+    typealias Epoch = UInt32
+
+    enum Acceptance: Equatable {
+        case queued
+        case refused
+        /// Queued, at the cost of this one.
+        case dropped(Data)
+    }
+
+    enum Failure: Equatable {
+        /// Nobody is subscribed any more.
+        case nobodySubscribed
+        /// An indication was not confirmed in its time.
+        case unconfirmed
+    }
+
+    /// How many may be handed over without being confirmed: enough to keep a socket busy, few enough to hold back what
+    /// would only lie in somebody else's buffer.
+    static let window = 64
+    /// How often an indication is sent that nobody confirms.
+    static let mostAttempts = 2
+
+    private(set) var limit = 1_024
+    var policy = UpdateQueuePolicy.refuse
+    private(set) var dropped = 0
+    private(set) var epoch: Epoch = 0
+    private(set) var isSubscribed = false
+
+    /// From `head` on; what is before has been sent, and its place is reused from time to time.
+    private var values: [Data] = []
+    private var head = 0
+    private var inFlight = 0
+    /// How often the first one was sent without being confirmed.
+    private var attempts = 0
+    /// Somebody has been told to come and take.
+    private var isAwaited = false
+
+    var count: Int { values.count - head }
+    var isEmpty: Bool { count == 0 }
+    var pending: [Data] { Array(values[head...]) }
+
+    /// Sets the limit, at least 1. What waits already is not given up for it.
+    mutating func limit(to count: Int) { limit = max(count, 1) }
+
+    // MARK: In
+
+    mutating func add(_ value: Data) -> Acceptance {
+        guard count >= limit else {
+            values.append(value)
+            return .queued
+        }
+        // What was handed over may have arrived, and cannot be called back.
+        guard policy == .dropOldest, count > inFlight else { return .refused }
+        let victim = values.remove(at: head + inFlight)
+        values.append(value)
+        dropped += 1
+        return .dropped(victim)
+    }
+
+    // MARK: Out
+
+    /// Whether somebody must come and `take`; true once until then.
+    mutating func mustWake() -> Bool {
+        guard isSubscribed, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
+        isAwaited = true
+        return true
+    }
+
+    /// What is to be handed over now, in this order.
+    mutating func take() -> [Data] {
+        isAwaited = false
+        guard isSubscribed else { return [] }
+        let start = head + inFlight
+        let end = min(head + Self.window, values.count)
+        guard end > start else { return [] }
+        inFlight = end - head
+        return Array(values[start..<end])
+    }
+
+    /// The oldest that was handed over has been taken. Answers it, so that it need not be let go of in here.
+    mutating func confirmed(_ epoch: Epoch) -> Data? {
+        guard epoch == self.epoch, inFlight > 0 else { return nil }
+        return removeFirst()
+    }
+
+    /// The oldest that was handed over has failed, and with it all after it. Answers what was given up, if anything.
+    mutating func failed(_ epoch: Epoch, _ failure: Failure) -> Data? {
+        guard epoch == self.epoch, inFlight > 0 else { return nil }
+        switch failure {
+        case .nobodySubscribed:
+            unsubscribed()
+            return nil
+        case .unconfirmed:
+            attempts += 1
+            let isGivenUp = attempts >= Self.mostAttempts
+            if isGivenUp { dropped += 1 }
+            let given = isGivenUp ? removeFirst() : nil
+            beginAgain()
+            return given
+        }
+    }
+
+    // MARK: Subscriptions
+
+    mutating func subscribed() {
+        guard !isSubscribed else { return }
+        isSubscribed = true
+        beginAgain()
+    }
+
+    mutating func unsubscribed() {
+        isSubscribed = false
+        beginAgain()
+    }
+
+    /// Nothing is kept any more.
+    mutating func removeAll() -> [Data] {
+        defer { (values, head, inFlight, attempts) = ([], 0, 0, 0) }
+        unsubscribed()
+        return values
+    }
+
+    private mutating func beginAgain() {
+        epoch &+= 1
+        inFlight = 0
+        isAwaited = false
+    }
+
+    private mutating func removeFirst() -> Data {
+        let first = values[head]
+        values[head] = Data()
+        head += 1
+        inFlight = max(inFlight - 1, 0)
+        attempts = 0
+        if head == values.count {
+            values.removeAll(keepingCapacity: true)
+            head = 0
+        } else if head >= 256, head * 2 >= values.count {
+            values.removeFirst(head)
+            head = 0
+        }
+        return first
+    }
+}

@@ -1,0 +1,89 @@
+public import Foundation
+
+/// Why a request to a ``PeripheralManager`` failed.
+public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
+    /// A name or a beacon region is being advertised already.
+    case isAdvertising
+    /// The kept state could not be restored.
+    case restoreFailed
+    /// BlueZ has not confirmed in time that nothing is advertised any more.
+    case stopAdvertisingTimeout
+    /// Bluetooth could not be used for ten seconds; the state that it was in is named.
+    case notPoweredOn(ManagerState)
+    /// An option has a value of the wrong type or range; the text says which, and what it takes.
+    case invalidOption(String)
+    /// Another manager keeps its state under this restore identifier, in the file that is named.
+    case restoreIdentifierInUse(String)
+    /// The service, or one of its characteristics, belongs to another manager or service.
+    case serviceInUse
+    /// The service cannot be registered; the text says why.
+    case invalidService(String)
+    /// The service was removed before it was registered.
+    case serviceRemoved
+    /// `bluetoothd` refused to register the service.
+    case serviceRefused(BusFailure)
+    /// The advertisement does not fit: `field` is its longest part, and `by` the number of bytes that are too many.
+    case advertisementTooLong(field: AdvertisingField, by: Int)
+    /// The advertisement has a value that cannot be advertised; the text says which.
+    case invalidAdvertisement(String)
+    /// The adapter advertises as many advertisements as it can, those of all programs together.
+    case tooManyAdvertisements(Int)
+    /// The adapter cannot advertise, or `bluetoothd` does not let it.
+    case advertisingNotSupported
+    /// `bluetoothd` refused to advertise.
+    case advertisementRefused(BusFailure)
+    /// The advertisement was ended before it was on the air.
+    case advertisingStopped
+    /// The manager has ended.
+    case managerEnded
+
+    /// Lets `case PeripheralManagerError.isAdvertising:` match in a `switch` over any error.
+    public static func ~= (pattern: PeripheralManagerError, error: any Error) -> Bool {
+        error as? PeripheralManagerError == pattern
+    }
+}
+
+extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .isAdvertising:
+            "This manager is advertising already: call stopAdvertising() first, "
+                + "or start further advertisements with startAdvertising(AdvertisingData)."
+        case .restoreFailed:
+            "The kept state could not be restored; the manager starts afresh, and what could not be read is set aside."
+        case .stopAdvertisingTimeout:
+            "bluetoothd did not confirm in time that nothing is advertised any more; it was asked to end it all the same."
+        case .notPoweredOn(let state):
+            "Bluetooth could not be used for ten seconds (\(state)): wait for whenStateChanges() to yield poweredOn, "
+                + "or see stateExplanation."
+        case .invalidOption(let text), .invalidService(let text), .invalidAdvertisement(let text):
+            text
+        case .restoreIdentifierInUse(let path):
+            "Another manager that is running keeps its state in \(path): "
+                + "give each manager a restore identifier of its own."
+        case .serviceInUse:
+            "The service or one of its characteristics belongs to another manager or service: "
+                + "remove it there first, or make another one."
+        case .serviceRemoved:
+            "The service was removed before bluetoothd had registered it."
+        case .serviceRefused(let failure):
+            "bluetoothd refused to register the service (\(failure)): its log says more "
+                + "(`journalctl -u bluetooth`). Generic Access (1800) and Generic Attribute (1801) are its own."
+        case .advertisementTooLong(let field, let excess):
+            "The advertisement has \(excess) bytes too many for its 31: shorten its \(field)."
+        case .tooManyAdvertisements(let count):
+            "The adapter advertises \(count) advertisements already, which is all that it can: "
+                + "end one, of this program or another."
+        case .advertisingNotSupported:
+            "The adapter cannot advertise: its controller, or its bluetoothd, has no LEAdvertisingManager1."
+        case .advertisementRefused(let failure):
+            "bluetoothd refused to advertise (\(failure))."
+        case .advertisingStopped:
+            "The advertisement was ended before it was on the air."
+        case .managerEnded:
+            "The PeripheralManager has ended: keep a reference to it for as long as it is to serve."
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import GATT
+
+// Options of ours, beside `CBPeripheralManagerOptionRestoreIdentifierKey`. All are keys of the dictionary that a
+// `PeripheralManager` takes; a value of the wrong type is answered with `PeripheralManagerError.invalidOption`.
+
+/// `PeripheralManager(options:)`: the D-Bus address of the bus to use, a `String`.
+///
+/// Without it the system bus is used (`DBUS_SYSTEM_BUS_ADDRESS` is honoured). The address of a simulator goes here.
+public let PeripheralManagerOptionBusAddressKey = "PeripheralManagerOptionBusAddressKey"
+
+/// `PeripheralManager(options:)`: which adapter to use, a `String`: a name such as `hci0`, or an address such as
+/// `00:1A:7D:DA:71:13`.
+///
+/// Without it the adapter with the lowest number is used, and kept, by its address, while it is there.
+public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKey"
+
+/// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what
+/// systemd gives a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without it.
+///
+/// It is made where it is missing, and matters only beside `CBPeripheralManagerOptionRestoreIdentifierKey`.
+public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
+
+/// The `options` of a peripheral manager, read once. A wrong value is kept as `problem`, since an initializer cannot fail.
+struct PeripheralManagerOptions {
+    /// `nil` for the system bus.
+    var busAddress: String?
+    var adapter: String?
+    /// Under which name the state is kept; `nil` where it is not.
+    var restoreIdentifier: String?
+    /// `nil` for the usual folder.
+    var stateFolder: String?
+    var problem: PeripheralManagerError?
+
+    init(_ options: [String: Any]?) {
+        let options = OptionReader(options)
+        do {
+            busAddress = try options.string(PeripheralManagerOptionBusAddressKey)
+            adapter = try options.string(PeripheralManagerOptionAdapterKey)
+            restoreIdentifier = try options.string(
+                CBPeripheralManagerOptionRestoreIdentifierKey, where: "that is not empty"
+            ) {
+                !$0.isEmpty
+            }
+            stateFolder = try options.string(PeripheralManagerOptionStateDirectoryKey, where: "with an absolute path") {
+                $0.hasPrefix("/")
+            }
+        } catch {
+            problem = .invalidOption("\(error)")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import BlueZ
+import Foundation
+public import Futures
+public import GATT
+
+extension MutableCharacteristic {
+    /// The centrals that have subscribed, as far as BlueZ tells.
+    ///
+    /// BlueZ up to 5.68 names the first of them, and only where updates go over a socket; later ones name each. Where it
+    /// says that there is somebody and not who, there is one ``Central`` here that is ``Central/isAnonymous``. So the list is
+    /// empty when nobody has subscribed, and only then.
+    public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers } }
+
+    /// Whether anybody has subscribed.
+    public var hasSubscribers: Bool { core.withLock { !$0.subscribers.isEmpty } }
+
+    /// The subscribers, each time that what BlueZ tells of them changes: when the first one comes, when the last one goes,
+    /// when `bluetoothd` ends, and with those that it names.
+    ///
+    /// Every call answers the same stream, which keeps the newest list alone. It ends when the service is removed.
+    public func whenSubscribersChange() -> FutureStream<[any CBCentralInjectable]> {
+        core.withLock { core in
+            let promise = core.subscriberPromise ?? StreamPromise(capacity: 1)
+            core.subscriberPromise = promise
+            return promise.stream
+        }
+    }
+
+    // MARK: What happens; on the loop
+
+    func subscriptionBegan(_ central: Central, _ session: PeripheralManagerSession) {
+        change(session) { core in
+            core.updates.subscribed()
+            guard !core.subscribers.contains(central) else { return false }
+            core.subscribers.append(central)
+            return true
+        }
+    }
+
+    /// One of several has left.
+    func subscriberLeft(_ central: Central, _ session: PeripheralManagerSession) {
+        change(session) { core in
+            guard core.subscribers.count > 1, let index = core.subscribers.firstIndex(of: central) else { return false }
+            core.subscribers.remove(at: index)
+            return true
+        }
+    }
+
+    func subscriptionEnded(_ session: PeripheralManagerSession) {
+        change(session) { core in
+            core.updates.unsubscribed()
+            guard !core.subscribers.isEmpty else { return false }
+            core.subscribers = []
+            return true
+        }
+    }
+
+    private func change(_ session: PeripheralManagerSession, _ body: (inout Core) -> Bool) {
+        let (promise, subscribers, mustSend) = core.withLock { core in
+            let hasChanged = body(&core)
+            return (hasChanged ? core.subscriberPromise : nil, core.subscribers, core.updates.mustWake())
+        }
+        if let promise { session.complete { promise.success(subscribers) } }
+        if mustSend { send(through: session) }
+    }
+}

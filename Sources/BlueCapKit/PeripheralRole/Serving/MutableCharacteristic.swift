@@ -1,0 +1,211 @@
+import BlueZ
+public import Foundation
+import Futures
+public import GATT
+
+/// A characteristic that this program offers: a value that centrals can read, write and subscribe to.
+///
+/// ```swift
+/// let characteristic = MutableCharacteristic(
+///     uuid: CBUUID(string: "2A19"), properties: [.read, .notify], permissions: [.readable], value: Data([80]))
+/// try characteristic.update(withData: Data([79]))
+/// ```
+///
+/// It is safe to use from any thread. Its value is its own, also while it belongs to no manager. Reads are answered with
+/// the value by themselves, unless ``startRespondingToReadRequests(capacity:)`` was called.
+public final class MutableCharacteristic: Sendable {
+    /// Names an attribute of this process, for as long as it runs.
+    struct Number: Hashable, Sendable {
+        let rawValue: UInt64
+        private static let last = Locked<UInt64>(0)
+
+        static func next() -> Number {
+            last.withLock { last in
+                last += 1
+                return Number(rawValue: last)
+            }
+        }
+
+        var attribute: ServerAttributeID { ServerAttributeID(rawValue) }
+        var service: ServiceRegistry.Number { ServiceRegistry.Number(rawValue: rawValue) }
+    }
+
+    typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
+
+    enum Answer {
+        case read(ServerAnswer<Data>)
+        case write(ServerAnswer<Void>)
+    }
+
+    struct Core {
+        var value: Data?
+        var descriptors: [MutableDescriptor] = []
+        var sendsUpdatesOverSocket = true
+        var takesWritesOverSocket = false
+        weak var service: MutableService?
+        /// The manager that offers it, from the success of `add` on.
+        var session: PeripheralManagerSession?
+        /// The registration of its service with BlueZ.
+        var application: ServerApplication?
+        var updates = UpdateQueue()
+        var whenSent: [Promise<Void>] = []
+        var subscribers: [Central] = []
+        var subscriberPromise: StreamPromise<[any CBCentralInjectable]>?
+        var ledger = RequestLedger()
+        var answers: [RequestLedger.Number: Answer] = [:]
+        var writes: StreamPromise<Request>?
+        var reads: StreamPromise<Request>?
+    }
+
+    /// What is known of characteristics of this kind; of one that was made by hand, its UUID and properties.
+    public let profile: CharacteristicProfile
+    /// What centrals can do with it.
+    public let properties: CBCharacteristicProperties
+    /// Who may read and write it. What its properties allow and its permissions do not is refused.
+    public let permissions: CBAttributePermissions
+    let number = Number.next()
+    let core: Locked<Core>
+
+    private init(
+        _ profile: CharacteristicProfile, _ properties: CBCharacteristicProperties,
+        _ permissions: CBAttributePermissions, _ value: Data?
+    ) {
+        self.profile = profile
+        self.properties = properties
+        self.permissions = permissions
+        core = Locked(Core(value: value))
+    }
+
+    /// A characteristic as its profile has it, with the profile's initial value.
+    public convenience init(profile: CharacteristicProfile) {
+        self.init(profile, profile.properties, profile.permissions, profile.initialValue)
+    }
+
+    /// A characteristic by hand.
+    ///
+    /// - Parameters:
+    ///   - uuid: What kind of characteristic it is.
+    ///   - properties: What centrals can do with it.
+    ///   - permissions: Who may read and write it.
+    ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
+    public convenience init(
+        uuid: CBUUID, properties: CBCharacteristicProperties = [.read, .write, .notify],
+        permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil
+    ) {
+        self.init(uuid: uuid.fullUUIDString, properties: properties, permissions: permissions, value: value)
+    }
+
+    /// The same with a text.
+    /// - Parameter uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    public convenience init(
+        uuid: String, properties: CBCharacteristicProperties = [.read, .write, .notify],
+        permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil
+    ) {
+        self.init(
+            CharacteristicProfile(uuid: uuid, name: "Unknown", permissions: permissions, properties: properties),
+            properties, permissions, value)
+    }
+
+    /// A characteristic for each profile.
+    public static func withProfiles(_ profiles: [CharacteristicProfile]) -> [MutableCharacteristic] {
+        profiles.map { MutableCharacteristic(profile: $0) }
+    }
+
+    /// What kind of characteristic it is. Several of a service may have the same.
+    public var uuid: CBUUID { profile.uuid }
+    /// The name of its profile, or "Unknown".
+    public var name: String { profile.name }
+    /// The service that it is a characteristic of.
+    public var service: MutableService? { core.withLock { $0.service } }
+
+    /// Whether the property is among ``properties``; of several, whether any is.
+    public func propertyEnabled(_ property: CBCharacteristicProperties) -> Bool {
+        !properties.isDisjoint(with: property)
+    }
+
+    /// Whether the permission is among ``permissions``; of several, whether any is.
+    public func permissionEnabled(_ permission: CBAttributePermissions) -> Bool {
+        !permissions.isDisjoint(with: permission)
+    }
+
+    // MARK: Value
+
+    /// Its value: what centrals read. Setting it tells nobody; `update` does.
+    public var value: Data? {
+        get { core.withLock { $0.value } }
+        set {
+            // What is let go of may be the application's memory: not under the lock.
+            let old = core.withLock { core in
+                defer { core.value = newValue }
+                return core.value
+            }
+            withExtendedLifetime(old) {}
+        }
+    }
+
+    /// Its value as a type that has a form on the air; `nil` where it has none or it is no such value.
+    public func value<T: CharacteristicCodable>(as type: T.Type) -> T? { value.flatMap { T.deserialize($0) } }
+
+    /// Its value as people read it, by its profile; `nil` where it has none or it is no such value.
+    public var stringValue: [String: String]? { value.flatMap { profile.stringValue($0) } }
+
+    /// All texts that a value can have; empty when there are too many to choose from.
+    public var stringValues: [String] { profile.stringValues }
+
+    // MARK: What counts from the next `add` on
+
+    /// Its descriptors, in the order in which centrals find them. What is set while the service is added counts from the
+    /// next time.
+    public var descriptors: [MutableDescriptor] {
+        get { core.withLock { $0.descriptors } }
+        set {
+            let old = core.withLock { core in
+                defer { core.descriptors = newValue }
+                return core.descriptors
+            }
+            withExtendedLifetime(old) {}
+        }
+    }
+
+    /// Whether updates go to BlueZ over a socket of their own, `true` at first, or over the bus.
+    ///
+    /// A socket is faster, holds back what a link cannot carry, and tells who has subscribed first; the bus shows every
+    /// value to whoever listens there. Indications always go over the bus, which alone confirms them. It counts from the next
+    /// time that the service is added.
+    public var sendsUpdatesOverSocket: Bool {
+        get { core.withLock { $0.sendsUpdatesOverSocket } }
+        set { core.withLock { $0.sendsUpdatesOverSocket = newValue } }
+    }
+
+    /// Whether writes without response come over a socket, `false` at first: faster, but BlueZ then tells only who has
+    /// written first. It counts from the next time that the service is added.
+    public var takesWritesOverSocket: Bool {
+        get { core.withLock { $0.takesWritesOverSocket } }
+        set { core.withLock { $0.takesWritesOverSocket = newValue } }
+    }
+
+    // MARK: Belonging; any thread
+
+    func joined(_ service: MutableService) { core.withLock { $0.service = service } }
+
+    func left(_ service: MutableService) {
+        core.withLock { if $0.service === service { $0.service = nil } }
+    }
+
+    var definition: ServerCharacteristic {
+        let (descriptors, updates, writes) = core.withLock {
+            ($0.descriptors, $0.sendsUpdatesOverSocket, $0.takesWritesOverSocket)
+        }
+        return ServerCharacteristic(
+            id: number.attribute, uuid: uuid, flags: GattFlags(properties, permissions),
+            descriptors: descriptors.map(\.definition),
+            givesNotifySocket: updates && !propertyEnabled([.indicate, .indicateEncryptionRequired]),
+            givesWriteSocket: writes)
+    }
+}
+
+extension MutableCharacteristic: Hashable, CustomStringConvertible {
+    public static func == (left: MutableCharacteristic, right: MutableCharacteristic) -> Bool { left === right }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    public var description: String { "MutableCharacteristic(\(name), \(uuid))" }
+}

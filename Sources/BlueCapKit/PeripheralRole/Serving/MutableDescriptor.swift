@@ -1,0 +1,89 @@
+import BlueZ
+public import Foundation
+public import Futures
+public import GATT
+
+/// A descriptor of a characteristic that this program offers.
+///
+/// Centrals read its ``value`` as it is at that moment. What they write, where ``permissions`` let them, becomes the value
+/// at once, and ``whenWritten()`` tells. BlueZ itself adds 0x2902 to what notifies and 0x2900 to what has extended
+/// properties.
+public final class MutableDescriptor: Sendable {
+    private struct Core {
+        var value: Data?
+        var written: StreamPromise<Data>?
+    }
+
+    /// What kind of descriptor it is.
+    public let uuid: CBUUID
+    /// Who may read and write it.
+    public let permissions: CBAttributePermissions
+    let number = MutableCharacteristic.Number.next()
+    private let core: Locked<Core>
+
+    /// - Parameters:
+    ///   - uuid: What kind of descriptor it is; neither 2900 nor 2902, which BlueZ adds by itself.
+    ///   - value: At most 512 bytes; `nil` reads as none.
+    ///   - permissions: Who may read and write it.
+    public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {
+        self.uuid = uuid
+        self.permissions = permissions
+        core = Locked(Core(value: value))
+    }
+
+    /// A text for people (0x2901; Core Specification, Vol 3, Part G, 3.3.3.2).
+    public static func userDescription(_ text: String) -> MutableDescriptor {
+        MutableDescriptor(uuid: CBUUID(string: "2901"), value: Data(text.utf8))
+    }
+
+    /// How the value is to be read (0x2904; Core Specification, Vol 3, Part G, 3.3.3.5).
+    ///
+    /// - Parameters:
+    ///   - format: The number of a type, such as 0x04 for an unsigned byte (Bluetooth Assigned Numbers, 2.4.1).
+    ///   - exponent: The value is multiplied with ten to this power.
+    ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent (Bluetooth Assigned Numbers, 3.5).
+    ///   - namespace: 1 for the Bluetooth SIG, who has given `description` its meaning then.
+    public static func presentationFormat(
+        _ format: UInt8, exponent: Int8 = 0, unit: UInt16, namespace: UInt8 = 1, description: UInt16 = 0
+    ) -> MutableDescriptor {
+        let form = ServerDescriptor.presentationFormat(
+            format, exponent: exponent, unit: unit, namespace: namespace, description: description,
+            id: ServerAttributeID(0))
+        return MutableDescriptor(uuid: form.uuid, value: form.value)
+    }
+
+    /// Its value; `nil` reads as none.
+    public var value: Data? {
+        get { core.withLock { $0.value } }
+        set { setValue(newValue) }
+    }
+
+    /// What centrals write, each time. Every call answers the same stream, which keeps nothing and does not end.
+    public func whenWritten() -> FutureStream<Data> {
+        core.withLock { core in
+            let promise = core.written ?? StreamPromise(capacity: 0)
+            core.written = promise
+            return promise.stream
+        }
+    }
+
+    // What is let go of may be the application's memory: not under the lock.
+    private func setValue(_ new: Data?) {
+        let old = core.withLock { core in
+            defer { core.value = new }
+            return core.value
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// A central has written.
+    func written(_ value: Data, complete: (@escaping @Sendable () -> Void) -> Void) {
+        setValue(value)
+        guard let promise = core.withLock({ $0.written }) else { return }
+        complete { promise.success(value) }
+    }
+
+    var definition: ServerDescriptor {
+        ServerDescriptor(id: number.attribute, uuid: uuid, flags: GattFlags(descriptor: permissions))
+    }
+}

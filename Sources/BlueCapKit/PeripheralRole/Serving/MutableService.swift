@@ -1,0 +1,116 @@
+import BlueZ
+import Foundation
+import Futures
+public import GATT
+
+/// A service that this program offers to centrals, once it was added to a ``PeripheralManager``.
+///
+/// ```swift
+/// let service = MutableService(uuid: TISensorTag.AccelerometerService.uuid)
+/// service.characteristics = [
+///     MutableCharacteristic(profile: RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>())
+/// ]
+/// manager.add(service)
+/// ```
+///
+/// It belongs to one manager at a time. What centrals see is what it was when it was added: characteristics that are set
+/// after that are offered when it is removed and added again.
+public final class MutableService: Sendable {
+    private struct Core {
+        var characteristics: [MutableCharacteristic] = []
+        /// To whom it belongs, from `add` on.
+        var owner: PeripheralManagerSession?
+        /// BlueZ has taken it.
+        var isAdded = false
+    }
+
+    /// What kind of service it is.
+    public let uuid: CBUUID
+    /// What is known of services of this kind; of one that was made from a UUID, that alone.
+    public let profile: ServiceProfile
+    /// Whether it says what the peripheral does; a secondary service is there to be a part of others.
+    public let isPrimary: Bool
+    let number = MutableCharacteristic.Number.next()
+    private let core = Locked(Core())
+
+    /// A service without characteristics; ``characteristicsFromProfiles()`` makes those of the profile.
+    public init(profile: ServiceProfile, isPrimary: Bool = true) {
+        self.profile = profile
+        uuid = profile.uuid
+        self.isPrimary = isPrimary
+    }
+
+    /// - Parameter uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    public convenience init(uuid: String, isPrimary: Bool = true) {
+        self.init(profile: ServiceProfile(uuid: uuid, name: "Unknown"), isPrimary: isPrimary)
+    }
+
+    public convenience init(uuid: CBUUID, isPrimary: Bool = true) {
+        self.init(uuid: uuid.fullUUIDString, isPrimary: isPrimary)
+    }
+
+    /// The name of its profile, or "Unknown".
+    public var name: String { profile.name }
+
+    /// Its characteristics, in the order in which centrals find them.
+    ///
+    /// A characteristic belongs to one service.
+    public var characteristics: [MutableCharacteristic] {
+        get { core.withLock { $0.characteristics } }
+        set {
+            let old = core.withLock { core in
+                defer { core.characteristics = newValue }
+                return core.characteristics
+            }
+            for characteristic in old { characteristic.left(self) }
+            for characteristic in newValue { characteristic.joined(self) }
+        }
+    }
+
+    /// Makes the characteristics that its profile knows, in the profile's order, in the place of those that it has.
+    public func characteristicsFromProfiles() {
+        characteristics = MutableCharacteristic.withProfiles(profile.characteristics)
+    }
+
+    /// The first characteristic with this UUID.
+    public func characteristic(_ uuid: CBUUID) -> MutableCharacteristic? { characteristics.first { $0.uuid == uuid } }
+
+    /// Whether centrals can find it: from the success of `add` until it is removed. It stays so while the adapter is off or
+    /// `bluetoothd` away, since it comes back with them.
+    public var isAdded: Bool { core.withLock { $0.isAdded } }
+
+    // MARK: Belonging; any thread
+
+    enum Claim { case granted, repeated, refused }
+
+    func claim(_ session: PeripheralManagerSession) -> Claim {
+        core.withLock { core in
+            guard let owner = core.owner else {
+                core.owner = session
+                return .granted
+            }
+            return owner === session ? .repeated : .refused
+        }
+    }
+
+    /// It is in nobody's way any more. Answers its owner, so that nothing is let go of under the lock.
+    @discardableResult
+    func release(_ session: PeripheralManagerSession) -> PeripheralManagerSession? {
+        core.withLock { core in
+            guard core.owner === session else { return nil }
+            defer { core.owner = nil }
+            core.isAdded = false
+            return core.owner
+        }
+    }
+
+    func becameRemoved() { core.withLock { $0.isAdded = false } }
+
+    func becameAdded() { core.withLock { $0.isAdded = $0.owner != nil } }
+}
+
+extension MutableService: Hashable, CustomStringConvertible {
+    public static func == (left: MutableService, right: MutableService) -> Bool { left === right }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    public var description: String { "MutableService(\(name), \(uuid))" }
+}

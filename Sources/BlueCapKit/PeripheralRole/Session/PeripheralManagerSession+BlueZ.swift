@@ -1,0 +1,59 @@
+import BlueZ
+import DBus
+import GATT
+
+/// Where BlueZ's changes come in. Everything here runs on the loop.
+extension PeripheralManagerSession: BlueZObserver {
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
+        if availability == .ready { client.withTree { adaptersChanged(in: $0) } }
+        decide { core in
+            core.explanation = Explanation.of(availability) ?? core.explanation
+            return core.state.event(.reached(.init(availability)))
+        }
+    }
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterRemoved:
+            // An adapter that goes with its daemon has not been pulled out.
+            if client.availability == .ready { adaptersChanged(in: tree) }
+        case .adapterAdded:
+            adaptersChanged(in: tree)
+        case .adapterChanged(_, let fields):
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
+        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
+            break
+        }
+    }
+
+    func batchEnded() {}
+
+    private func adaptersChanged(in tree: borrowing ObjectTree) {
+        let keys = AdapterChoice.candidates(in: tree)
+        let powers = keys.mapValues { tree[adapter: $0]?.isPowered }
+        decide { core in
+            let choice = core.choice.choose(from: Array(keys.keys))
+            let adapter = choice.flatMap { keys[$0] }
+            // What is registered on an adapter that is gone waits there for its return; the same one, as often as not.
+            let hasMoved = adapter != nil && core.place != nil && adapter != core.place
+            if let adapter { core.place = adapter }
+            core.adapter = adapter
+            let isPowered = choice.flatMap { powers[$0] } ?? nil
+            core.explanation = Explanation.of(
+                choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
+            return (hasMoved ? core.state.placeChanged() : []) + core.state.event(.adapterPower(isPowered))
+        }
+    }
+
+    /// The central that BlueZ speaks of.
+    func central(_ peer: ServerPeer?) -> Central {
+        var type: BluetoothAddress.AddressType?
+        if let device = peer?.device {
+            client.withTree { tree in
+                guard let handle = tree.handle(of: device) else { return }
+                tree.read(handle) { type = $0.addressType }
+            }
+        }
+        return Central(address: peer?.address, type: type, mtu: peer?.mtu)
+    }
+}

@@ -1,0 +1,164 @@
+import BlueZ
+import Dispatch
+import Foundation
+import Futures
+import GATT
+import Reactor
+
+/// What stands behind a `PeripheralManager`: one lock around `PeripheralManagerState`, and the hands that do what it decides.
+///
+/// As with `CentralSession`: whoever asks for something, on any thread, has it decided under the lock; what follows is done
+/// on the loop, in that order. The lock is a leaf. Values and their updates are behind the locks of their characteristics,
+/// which are leaves as well: no two locks are ever held.
+final class PeripheralManagerSession: Sendable {
+    struct Core {
+        var state = PeripheralManagerState()
+        var effects = EffectQueue<PeripheralManagerState.Effect>()
+        // How this manager hangs on to BlueZ; changed on the loop alone.
+        var observation: Observation?
+        var choice: AdapterChoice
+        /// The adapter in use, while there is one.
+        var adapter: ObjectKey?
+        /// The adapter that what we have in BlueZ is meant for, also while that is gone.
+        var place: ObjectKey?
+        var timers: [PeripheralManagerState.Timer: TimerID] = [:]
+        var served: [ServiceRegistry.Number: Served] = [:]
+        var adding: [ServiceRegistry.Number: [Promise<Void>]] = [:]
+        var aired: [AdvertisingRegistry.Number: Aired] = [:]
+        /// What BlueZ advertises for us, until it has confirmed the end.
+        var onAir: [AdvertisingRegistry.Number: Advertising] = [:]
+        var stopping: [AdvertisingRegistry.Stop: Promise<Void>] = [:]
+        /// The manager has ended: nothing more is begun.
+        var isClosed = false
+        /// One sentence for people on how things stand.
+        var explanation = "Nobody has answered yet."
+        private var lastNumber: UInt64 = 0
+
+        init(choice: AdapterChoice) { self.choice = choice }
+
+        mutating func makeNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
+    }
+
+    let options: PeripheralManagerOptions
+    let client: BlueZClient
+    let core: Locked<Core>
+    /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
+    /// concurrent and would deliver in any order.
+    private let queue: DispatchQueue?
+    private let statePromise = StreamPromise<ManagerState>(capacity: 1)
+
+    init(queue: DispatchQueue?, options: PeripheralManagerOptions) {
+        self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
+        self.options = options
+        client = BlueZClient.shared(at: options.busAddress)
+        core = Locked(Core(choice: AdapterChoice(wanted: options.adapter)))
+    }
+
+    var loop: any EventLoop { client.loop }
+    var stateStream: FutureStream<ManagerState> { statePromise.stream }
+    var managerState: ManagerState { core.withLock { $0.state.managerState } }
+    var stateExplanation: String { options.problem?.description ?? core.withLock { $0.explanation } }
+
+    // MARK: Beginning and end; any thread
+
+    func open() {
+        let observation = client.observe(self)
+        core.withLock { $0.observation = observation }
+    }
+
+    /// Takes everything back, and leaves the client last, when that is under way.
+    func close() {
+        decide { core in
+            core.isClosed = true
+            return core.state.endAll()
+        }
+        loop.post {
+            self.drain()
+            let observation = self.core.withLock { core in
+                defer { core.observation = nil }
+                return core.observation
+            }
+            self.complete { self.statePromise.finish() }
+            observation?.cancel()
+        }
+    }
+
+    func reset() {
+        decide { $0.state.reset() }
+        loop.post {
+            self.drain()
+            self.core.withLock { core in
+                defer { core.observation = nil }
+                (core.adapter, core.place) = (nil, nil)
+                return core.observation
+            }?.cancel()
+            self.open()
+        }
+    }
+
+    // MARK: Deciding
+
+    /// Has `decision` made under the lock, and what follows from it done on the loop.
+    func decide(_ decision: (inout Core) -> [PeripheralManagerState.Effect]) {
+        let mustWake = core.withLock { core in
+            core.effects.append(decision(&core))
+            return core.effects.mustWake()
+        }
+        if mustWake { loop.post { self.drain() } }
+    }
+
+    /// The same for what must not begin any more once the manager has ended. Answers whether it was decided.
+    func decideIfOpen(_ decision: (inout Core) -> [PeripheralManagerState.Effect]) -> Bool {
+        var isOpen = false
+        decide { core in
+            isOpen = !core.isClosed
+            return isOpen ? decision(&core) : []
+        }
+        return isOpen
+    }
+
+    /// On the loop: does what is pending, and what comes to be pending meanwhile.
+    func drain() {
+        var effects: [PeripheralManagerState.Effect] = []
+        while true {
+            effects.removeAll(keepingCapacity: true)
+            core.withLock { $0.effects.take(into: &effects) }
+            guard !effects.isEmpty else { return }
+            for effect in effects { perform(effect) }
+        }
+    }
+
+    // MARK: Doing; on the loop
+
+    private func perform(_ effect: PeripheralManagerState.Effect) {
+        switch effect {
+        case .announce(let state): complete { self.statePromise.success(state) }
+        case .startTimer(let timer, let seconds): start(timer, after: seconds)
+        case .cancelTimer(let timer): cancel(timer)
+        case .service(let effect): perform(effect)
+        case .advertising(let effect): perform(effect)
+        case .restored: break
+        }
+    }
+
+    /// Completes promises where this manager's user wants it.
+    func complete(_ work: @escaping @Sendable () -> Void) {
+        if let queue { queue.async(execute: work) } else { work() }
+    }
+
+    private func start(_ timer: PeripheralManagerState.Timer, after seconds: TimeInterval) {
+        let id = loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            core.withLock { $0.timers[timer] = nil }
+            decide { $0.state.fired(timer) }
+        }
+        if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
+    }
+
+    private func cancel(_ timer: PeripheralManagerState.Timer) {
+        if let id = core.withLock({ $0.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
+    }
+}
