@@ -74,6 +74,10 @@ struct Simulation: Sendable {
             for question in air.takeQuestions() { effects.append(.ask(question)) }
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
+                if case .die = effect {
+                    killDaemon()
+                    continue
+                }
                 guard case .order(let order) = effect else {
                     effects.append(effect)
                     continue

@@ -4,10 +4,19 @@ public import Foundation
 extension Simulator {
     // MARK: Looking
 
-    /// The links that are up, in the order of their addresses.
+    /// The links that are up, in the order of their addresses, at the central's end; those of ``VirtualCentral``s, which
+    /// have none, are left out.
     public var links: [LinkState] {
         stage.look { simulation in
-            simulation.air.peers.values.compactMap { peer in
+            let betweenAdapters = simulation.air.hostLinks.filter(\.value.isUp).map { key, link in
+                let database = simulation.daemon.databases[link.server.adapter]
+                return LinkState(
+                    adapter: key.adapter, address: key.address, requests: link.requestCount,
+                    subscriptions: link.subscriptions.keys.sorted().compactMap {
+                        database?.characteristic($0 + 1)?.uuid
+                    })
+            }
+            let toPeripherals: [LinkState] = simulation.air.peers.values.compactMap { peer in
                 guard case .linked(let link) = peer.state else { return nil }
                 let subscriptions = link.subscriptions.keys.sorted().compactMap { handle in
                     peer.table.targets[handle + 1]?.characteristic.uuid
@@ -16,7 +25,7 @@ extension Simulator {
                     adapter: link.key.adapter, address: link.key.address, requests: link.requestCount,
                     subscriptions: subscriptions)
             }
-            .sorted { $0.address < $1.address }
+            return (betweenAdapters + toPeripherals).sorted { $0.address < $1.address }
         }
     }
 

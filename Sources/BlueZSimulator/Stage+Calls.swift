@@ -16,7 +16,7 @@ extension Stage {
         ) { writer in
             for argument in call.arguments { writer.argument(argument) }
         }
-        guard call.form != .none else { return connection.send(message) }
+        guard call.form != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
             // A daemon that was killed meanwhile asks nothing any more.
             guard let self, let connection, wire.withLock({ $0.connection === connection }) else { return }
@@ -25,6 +25,7 @@ extension Stage {
     }
 
     private func settle(_ call: ClientCall, _ reply: ClientReply) {
+        guard call.form != .ignored else { return }
         let now = seconds
         decide { $0.daemon.clientAnswered(call.id, reply, now: now) }
     }
@@ -43,7 +44,7 @@ extension Stage {
                 reader.skip()
                 return reader.isAtEnd ? .done : .malformed
             case .socket: return socket(&reader)
-            case .none: return .done
+            case .ignored, .none: return .done
             }
         }
     }

@@ -184,7 +184,7 @@ final class Stage: Sendable {
             subscription?.cancel()
         case .call(let call): callClient(call)
         case .central(let key, let news): tell(key, news)
-        case .order: break
+        case .order, .die: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()
         }

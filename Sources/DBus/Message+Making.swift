@@ -69,7 +69,7 @@ extension Message {
     }
 
     /// The same call, telling the peer not to answer.
-    func withoutReply() -> Message {
+    package func withoutReply() -> Message {
         let copy = copied()
         cdbus_message_set_no_reply(copy.pointer, true)
         return copy

@@ -85,6 +85,7 @@ final class AdvertisingTests: XCTestCase {
                 ], parse
             ),
             ("too long together", [("ManufacturerData", company(27)), ("ServiceUUIDs", .strings(["180d"]))], register),
+            ("a look that the kernel is to know", [("Includes", .strings(["appearance"]))], register),
             (
                 "no room for the strength", [("ManufacturerData", company(26)), ("Includes", .strings(["tx-power"]))],
                 register
@@ -116,7 +117,7 @@ final class AdvertisingTests: XCTestCase {
         let (_, program) = scene([("Type", .string("peripheral"))])
         _ = program.client.takeLog()
         XCTAssertNil(program.advertise())
-        XCTAssertEqual(program.takeCalls(), ["advert GetManagedObjects", "advert GetAll"])
+        XCTAssertEqual(program.takeCalls(), ["advert GetManagedObjects", "advert GetAll", "advert Set TxPower 0"])
         XCTAssertEqual(program.client.takeLog(), ["hci0 SupportedInstances=2 ActiveInstances=1"])
         XCTAssertEqual(program.advertise()?.name, "org.bluez.Error.AlreadyExists")
         XCTAssertNil(program.stopAdvertising())

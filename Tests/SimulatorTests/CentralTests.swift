@@ -150,7 +150,21 @@ final class CentralTests: XCTestCase {
         simulator.advance(by: 4.9)
         XCTAssertNil(read.result)
         simulator.advance(by: 0.2)
-        XCTAssertEqual(read.failure, .attribute(0x92))
+        XCTAssertEqual(read.failure, .attribute(0x0E))
+    }
+
+    func testALinkThatEndsBeforeTheAnswerIsTheDeathOf566() {
+        let (simulator, program, link) = scene()
+        simulator.simulateDeathByAbandonedAnswers()
+        program.answer("ReadValue") { _ in nil }
+        link.read("2A38")
+        simulator.advance(by: 1)
+        link.disconnect()
+        simulator.advance(by: 3)
+        XCTAssertEqual(simulator.applications.count, 1)
+        simulator.advance(by: 2)
+        XCTAssertEqual(simulator.applications, [])
+        XCTAssertEqual(program.client.takeLog().last, "gone")
     }
 
     func testWhatTheFlagsDoNotAllowIsNotAsked() {

@@ -26,7 +26,7 @@ struct DaemonBench {
             case .reply(_, let answer): .success(answer)
             case .fail(_, let error): .failure(error)
             case .emit, .order, .ask, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
-                .listen, .unlisten, .call, .central:
+                .listen, .unlisten, .call, .central, .die:
                 nil
             }
         }.first
@@ -46,7 +46,7 @@ struct DaemonBench {
         return effects.filter { effect in
             switch effect {
             case .watch, .unwatch, .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call,
-                .central:
+                .central, .die:
                 false
             case .reply, .fail, .emit, .joinBus, .leaveBus: true
             }
@@ -95,7 +95,7 @@ extension [Effect] {
             case .reply: "reply"
             case .fail(_, let error): error.name
             case .emit(let emission): emission.outline
-            case .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call, .central: "order"
+            case .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call, .central, .die: "order"
             case .watch(let client): "watch \(client)"
             case .unwatch(let client): "unwatch \(client)"
             case .joinBus: "join"

@@ -71,6 +71,11 @@ extension Daemon {
         guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
             return giveUp(key, call, .failed("Failed to parse advertisement."))
         }
+        // The kernel says how strongly it will send, and BlueZ passes it on; most programs have no such property.
+        callClient(
+            record.owner, record.path, Self.propertiesInterface, "Set",
+            [.string(Self.advertisementInterface), .string("TxPower"), .variant(.int16(Int16(Self.txPower)))],
+            form: .ignored, for: nil)
         let isRefused = !advertisementFailures.isEmpty
         let error = isRefused ? advertisementFailures.removeFirst() : .failed("Failed to register advertisement")
         // The kernel takes new ones only while it is on.

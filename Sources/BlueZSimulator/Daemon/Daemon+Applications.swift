@@ -60,7 +60,8 @@ extension Daemon {
         for given in builder.handles {
             callClient(
                 builder.application.owner, given.path, Self.propertiesInterface, "Set",
-                [.string(given.interface), .string("Handle"), .variant(.uint16(given.handle))], form: .none, for: nil)
+                [.string(given.interface), .string("Handle"), .variant(.uint16(given.handle))], form: .ignored,
+                for: nil)
         }
     }
 

@@ -45,7 +45,7 @@ extension Daemon {
         disconnecting.remove(key)
         for (packet, pending) in packets where pending.link == key {
             packets[packet] = nil
-            alarms.remove(.packetTimeout(packet))
+            if !diesOfAbandonedAnswers { alarms.remove(.packetTimeout(packet)) }
         }
         for (handle, value) in link.configurations.sorted(by: { $0.key < $1.key }) where value != 0 {
             unsubscribe(handle, on: key.adapter)
@@ -257,14 +257,18 @@ extension Daemon {
         continueExchange(pending.link, result)
     }
 
-    /// After that long `bt_gatt_server` has the error number of a time-out for a program's answer, as one byte.
+    /// A program has not answered in time, or the link has ended and nobody waits for its answer any more.
     mutating func packetTimedOut(_ id: PacketID) {
-        packetAnswered(id, .error(Self.timedOut))
+        guard packets[id] != nil else {
+            // 5.66 then looks at a link that is no more.
+            if diesOfAbandonedAnswers { effects.append(.die) }
+            return
+        }
+        packetAnswered(id, .error(ATTError.unlikely))
     }
 
-    /// `ATTRIBUTE_TIMEOUT` of `src/shared/gatt-db.c`, and what `-ETIMEDOUT` is as an error code.
+    /// `ATTRIBUTE_TIMEOUT` of `src/shared/gatt-db.c`.
     static let packetTimeout: TimeInterval = 5
-    static let timedOut: UInt8 = 0x92
 
     /// Calls a program's object for a packet that waits for it.
     mutating func ask(

@@ -62,6 +62,8 @@ struct Daemon: Sendable {
     /// What the next registrations fail with.
     var registrationFailures: [DaemonError] = []
     var advertisementFailures: [DaemonError] = []
+    /// A fault of 5.66: who leaves while a program has a question of its open takes the daemon along.
+    var diesOfAbandonedAnswers = false
     /// Centrals that confirm no indication.
     var unconfirming: Set<VirtualAddress> = []
 

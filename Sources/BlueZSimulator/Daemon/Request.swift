@@ -82,6 +82,8 @@ enum Effect: Hashable, Sendable {
     case call(ClientCall)
     /// A central of the simulator's own hears something.
     case central(DeviceKey, CentralNews)
+    /// The daemon falls over a fault of its own.
+    case die
     /// The process starts or ends.
     case joinBus
     case leaveBus

@@ -220,7 +220,8 @@ extension AdvertisementRecord {
         // With a second channel an advertisement that takes connections has no scan response.
         let hasScanResponse = !(isPeripheral && secondaryChannel != nil)
         if !hasScanResponse { data.name = name }
-        guard let own = data.generated() else { return nil }
+        // The kernel refuses from BlueZ what it was asked to send itself (`tlv_data_is_valid`).
+        guard let own = data.generated(), !includes.contains(.appearance) else { return nil }
 
         let kernelFlags = isPeripheral && adapterIsDiscoverable && data.flags == nil
         var room = AdvertisingData.longest

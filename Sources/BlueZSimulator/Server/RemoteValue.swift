@@ -65,7 +65,9 @@ struct ClientCall: Hashable, Sendable {
     /// What the answer must be to be of use.
     enum Form: Hashable, Sendable {
         case objects, properties, bytes, nothing, socket
-        /// Nobody waits for an answer.
+        /// Whatever it is, nobody looks at it.
+        case ignored
+        /// None is wanted, and the call says so.
         case none
     }
 

@@ -1,0 +1,153 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// Two adapters of one room: a program serves on `hci1`, another looks and talks from `hci0`.
+final class TwoAdapterTests: XCTestCase {
+    private let device: ObjectPath = "/org/bluez/hci0/dev_00_AA_01_01_00_01"
+    private let central = "dev_00_AA_01_01_00_00"
+
+    private func scene() -> (Simulator, ServingProgram, BusClient) {
+        let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
+        XCTAssertNil(program.register(on: "/org/bluez/hci1"))
+        XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
+        let client = BusClient(simulator)
+        client.startScanning()
+        _ = program.client.takeLog()
+        _ = client.takeLog()
+        simulator.advance(by: 2)
+        return (simulator, program, client)
+    }
+
+    private func connected() -> (Simulator, ServingProgram, BusClient) {
+        let (simulator, program, client) = scene()
+        XCTAssertNil(client.error(of: "StopDiscovery"))
+        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: device))
+        simulator.advance(by: 1)
+        _ = client.takeLog()
+        _ = program.takeCalls()
+        return (simulator, program, client)
+    }
+
+    private func path(_ tail: String) -> ObjectPath { ObjectPath(validating: device.rawValue + "/" + tail)! }
+
+    private func read(_ client: BusClient, _ tail: String) -> [UInt8]? {
+        let result = client.call("ReadValue", on: "org.bluez.GattCharacteristic1", at: path(tail)) { $0.options() }
+        guard case .success(let reply)? = result else { return nil }
+        var reader = reply.reader
+        return reader.bytes()
+    }
+
+    func testWhatOneAdapterAdvertisesTheOtherHears() {
+        let (simulator, program, client) = scene()
+        XCTAssertEqual(simulator.devices, [device.rawValue])
+        XCTAssertEqual(client.property("Name", of: "org.bluez.Device1", at: device), "Strap")
+        XCTAssertEqual(client.property("UUIDs", of: "org.bluez.Device1", at: device), ServiceUUID.long("180d"))
+        XCTAssertEqual(simulator.peripherals, [])
+        XCTAssertNil(program.stopAdvertising(on: "/org/bluez/hci1"))
+        simulator.advance(by: 32)
+        XCTAssertEqual(simulator.devices, [])
+    }
+
+    func testBothSidesHaveADeviceOnceTheyAreConnected() {
+        let (simulator, program, client) = connected()
+        XCTAssertEqual(client.property("ServicesResolved", of: "org.bluez.Device1", at: device), "true")
+        let other = ObjectPath(validating: "/org/bluez/hci1/" + central)!
+        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: other), "true")
+        XCTAssertEqual(
+            client.objects().filter { $0.hasPrefix(device.rawValue + "/") }.map { $0.dropFirst(device.rawValue.count) },
+            [
+                "/service0008", "/service0008/char0009", "/service0008/char0009/desc000b", "/service0008/char000c",
+                "/service0008/char000e", "/service0008/char0010", "/service0012", "/service0012/char0013",
+                "/service0015", "/service0015/char0016", "/service0015/char0016/desc0018", "/service0015/char0019",
+                "/service0015/char001b", "/service0015/char001b/desc001d", "/service0015/char001b/desc001e",
+                "/service0015/char001f",
+            ])
+        XCTAssertNil(client.error(of: "Disconnect", on: "org.bluez.Device1", at: device))
+        simulator.run()
+        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: other), "false")
+        _ = program
+    }
+
+    func testReadsAndWritesGoToTheProgram() {
+        let (_, program, client) = connected()
+        program.answer("ReadValue") { message in .reply(to: message) { $0.bytes([1, 2, 3] as [UInt8]) } }
+        XCTAssertEqual(read(client, "service0015/char0019"), [1, 2, 3])
+        XCTAssertNil(
+            client.error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: path("service0015/char001b")) {
+                $0.bytes([7] as [UInt8])
+                $0.dictionary(key: "s", value: "v") { $0.entry("type", variant: "s") { $0.string("request") } }
+            })
+        XCTAssertEqual(
+            program.takeCalls(), ["c1 ReadValue {link=LE mtu=517}", "c2 WriteValue 07 {link=LE mtu=517}"])
+        program.answer("ReadValue") { .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "0x85")) }
+        XCTAssertEqual(
+            client.error(of: "ReadValue", on: "org.bluez.GattCharacteristic1", at: path("service0015/char0019")) {
+                $0.options()
+            },
+            DBusError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x85"))
+    }
+
+    func testALongValueComesInSeveralReads() {
+        let (_, program, client) = connected()
+        let value = [UInt8](repeating: 9, count: 512)
+        program.answer("ReadValue") { message in .reply(to: message) { $0.bytes(value) } }
+        XCTAssertEqual(read(client, "service0015/char0019"), value)
+        XCTAssertEqual(program.takeCalls(), ["c1 ReadValue {link=LE mtu=517}"])
+    }
+
+    func testSubscriptionsCarryTheProgramsValues() {
+        let (simulator, program, client) = connected()
+        let characteristic = path("service0015/char0016")
+        XCTAssertNil(client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: characteristic))
+        XCTAssertEqual(program.takeCalls(), ["c0 StartNotify"])
+        XCTAssertEqual(simulator.links.map(\.subscriptions), [[ServiceUUID.long("2a37") ?? ""]])
+        _ = client.takeLog()
+        program.notify("/app/s0/c0", [1])
+        program.notify("/app/s0/c0", [1])
+        XCTAssertEqual(client.takeLog(), ["char0016 Value=01", "char0016 Value=01"])
+        XCTAssertNil(client.error(of: "StopNotify", on: "org.bluez.GattCharacteristic1", at: characteristic))
+        simulator.advance(by: 1)
+        XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
+    }
+
+    func testServicesThatComeAndGoAreFoundOverTheLink() {
+        let (simulator, program, client) = connected()
+        XCTAssertNil(program.unregister(on: "/org/bluez/hci1"))
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.objects().filter { $0.contains("service0015") }, [])
+        XCTAssertNil(program.register(on: "/org/bluez/hci1"))
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.objects().filter { $0.hasSuffix("/service0021") }.count, 1)
+    }
+
+    func testALinkEndsWithTheProgramsAdapter() {
+        let (simulator, _, client) = connected()
+        simulator.simulatePowerOff(adapter: 1)
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: device), "false")
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testWhoDoesNotAdvertiseIsTriedFor() {
+        let (simulator, program, client) = scene()
+        XCTAssertNil(program.stopAdvertising(on: "/org/bluez/hci1"))
+        let connect = client.begin("Connect", on: "org.bluez.Device1", at: device)
+        simulator.advance(by: 20)
+        XCTAssertNil(connect.succeeded)
+        XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
+        simulator.advance(by: 1)
+        XCTAssertEqual(connect.succeeded, true)
+    }
+
+    func testThePeripheralEndsALinkAsItEndsEveryOther() {
+        let (simulator, program, client) = connected()
+        let other = ObjectPath(validating: "/org/bluez/hci1/" + central)!
+        XCTAssertNil(program.client.error(of: "Disconnect", on: "org.bluez.Device1", at: other))
+        simulator.run()
+        XCTAssertEqual(client.takeLog().suffix(1), ["dev_00_AA_01_01_00_01 ServicesResolved=false Connected=false"])
+    }
+}
