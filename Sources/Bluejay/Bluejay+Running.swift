@@ -54,13 +54,14 @@ extension BluejaySession {
             let refusal = core.machine.taskRequested(by: caller)
             if refusal == nil {
                 core.task += 1
-                gate.begin()
+                gate.announce()
             }
             return (refusal, core.task)
         }
         if let refusal { return call { completion(.failure(refusal)) } }
         let handed = Handed(completion)
         taskQueue.async { [self] in
+            gate.begin()
             let result: RunResult<R>
             do {
                 result = .success(try task(SynchronizedPeripheral(session: self, task: number)))
@@ -70,8 +71,9 @@ extension BluejaySession {
             let outcome = Handed(result)
             work { core in
                 // The completion first: who hears of a disconnection next may rely on the task being over.
-                [.call { self.call { handed.value(outcome.value) } }]
-                    + core.machine.taskEnded().map { .effect($0) }
+                let isPresent = core.task == number
+                return [.call { self.call { handed.value(outcome.value) } }]
+                    + (isPresent ? core.machine.taskEnded().map { .effect($0) } : [])
             }
             gate.end()
         }

@@ -160,9 +160,15 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         session.begin(listen, by: .task) { isSet.put($0) }
         do {
             _ = try isSet.take().get()
-            try body(values)
         } catch {
             session.abandon(listen)
+            throw error
+        }
+        do {
+            try body(values)
+        } catch {
+            // Where nothing can be asked for any more it is ended without a turn.
+            do { try endListen(to: identifier) } catch { session.abandon(listen) }
             throw error
         }
         try endListen(to: identifier)

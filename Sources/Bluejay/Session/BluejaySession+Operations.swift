@@ -62,8 +62,8 @@ extension BluejaySession {
                 session.subscribe(listen, id)
             } stop: { session, _ in
                 session.abandon(listen)
-            } settle: { _, outcome in
-                if case .failure(let error) = outcome { listen.receive(.failure(error)) }
+            } settle: { session, outcome in
+                if case .failure(let error) = outcome { session.end(listen, with: error) }
                 isSet(outcome)
             })
     }
@@ -120,14 +120,14 @@ extension BluejaySession {
         }
     }
 
-    /// No value goes to it any more, after this one word.
+    /// No value goes to it any more, after this one word. Whoever comes first has it.
     private func end(_ listen: Listen, with error: (any Error)?) {
-        let stream = core.withLock { _ in
-            defer { listen.stream = nil }
-            return listen.stream
+        let (wasEnded, stream) = core.withLock { _ in
+            defer { (listen.isEnded, listen.stream) = (true, nil) }
+            return (listen.isEnded, listen.stream)
         }
         stream?.cancel(listen.token)
-        if let error { listen.receive(.failure(error)) }
+        if !wasEnded, let error { listen.receive(.failure(error)) }
     }
 
     /// Ends it without asking for a turn, for those who cannot have one any more.

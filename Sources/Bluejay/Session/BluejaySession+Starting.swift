@@ -31,6 +31,8 @@ extension BluejaySession {
         var number = 0
         var token = CancelToken()
         decide { core in
+            // Somebody else may have been faster.
+            guard !core.machine.isStarted else { return [] }
             core.start += 1
             core.manager = manager
             core.restorer = restorer
@@ -38,6 +40,7 @@ extension BluejaySession {
             (number, token) = (core.start, core.stateToken)
             return core.machine.started()
         }
+        guard number > 0 else { return }
         manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
             [weak self, number] state in
             self?.stateChanged(state, of: number)

@@ -29,6 +29,8 @@ final class Listen {
     /// Called with each value, and with the failure that ends it.
     let receive: (Result<Data, any Error>) -> Void
     let token = CancelToken()
+    /// It has had its last word.
+    var isEnded = false
     /// What it is subscribed to, once that is known.
     var characteristic: Characteristic?
     var stream: FutureStream<(characteristic: Characteristic, data: Data?)>?

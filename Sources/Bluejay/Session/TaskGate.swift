@@ -7,18 +7,24 @@ import Foundation
 final class TaskGate: @unchecked Swift.Sendable {
     fileprivate let condition = NSCondition()
     fileprivate var failure: (any Error)?
-    /// Whether the task does something, and does not wait here.
-    fileprivate var isWorking = false
+    /// How many tasks have been taken on and have not ended: more than one only after Bluejay was stopped in the midst of
+    /// one, and started again.
+    private var tasks = 0
+    /// What the task waits for.
     fileprivate var awaited: ObjectIdentifier?
 
-    /// A task is about to begin.
-    func begin() {
-        condition.withLock { (failure, isWorking) = (nil, true) }
-    }
+    /// Whether the task does something, and does not wait here. Under the lock.
+    private var isWorking: Bool { tasks > 0 && awaited == nil }
+
+    /// A task is going to begin.
+    func announce() { condition.withLock { tasks += 1 } }
+
+    /// It begins: on its thread, where the one before has ended.
+    func begin() { condition.withLock { failure = nil } }
 
     func end() {
         condition.withLock {
-            isWorking = false
+            tasks -= 1
             condition.broadcast()
         }
     }
@@ -27,7 +33,7 @@ final class TaskGate: @unchecked Swift.Sendable {
     func fail(_ error: any Error) {
         condition.withLock {
             failure = error
-            if awaited != nil { isWorking = true }
+            awaited = nil
             condition.broadcast()
         }
     }
@@ -55,7 +61,8 @@ final class Mailbox<Element>: @unchecked Swift.Sendable {
     func put(_ element: Element) {
         gate.condition.withLock {
             arrived.append(element)
-            if gate.awaited == ObjectIdentifier(self) { gate.isWorking = true }
+            // From this moment on the task has something to do, even if its thread has not woken yet.
+            if gate.awaited == ObjectIdentifier(self) { gate.awaited = nil }
             gate.condition.broadcast()
         }
     }
@@ -63,11 +70,10 @@ final class Mailbox<Element>: @unchecked Swift.Sendable {
     /// Waits for the next. Throws when none can come any more.
     func take() throws -> Element {
         try gate.condition.withLock {
-            gate.awaited = ObjectIdentifier(self)
-            defer { (gate.awaited, gate.isWorking) = (nil, true) }
+            defer { gate.awaited = nil }
             while arrived.isEmpty {
                 if let failure = gate.failure { throw failure }
-                gate.isWorking = false
+                gate.awaited = ObjectIdentifier(self)
                 gate.condition.broadcast()
                 gate.condition.wait()
             }

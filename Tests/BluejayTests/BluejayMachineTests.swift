@@ -1,0 +1,315 @@
+import Foundation
+import XCTest
+
+@testable import Bluejay
+
+/// The tables of what Bluejay does next, without time, threads or Bluetooth.
+final class BluejayMachineTests: XCTestCase {
+    private typealias ID = BluejayMachine.RequestID
+    private typealias Effect = BluejayMachine.Effect
+
+    /// A machine with a few verbs, and effects as words.
+    private struct Player {
+        var machine = BluejayMachine()
+
+        mutating func ready() -> Player {
+            _ = machine.started()
+            _ = machine.availabilityChanged(true)
+            return self
+        }
+
+        mutating func connected() -> Player {
+            _ = ready()
+            _ = ask(90, .connect)
+            _ = machine.linkWentUp()
+            return self
+        }
+
+        mutating func ask(
+            _ id: UInt64, _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller = .application
+        ) -> String {
+            words(machine.requested(ID(rawValue: id), kind, by: caller))
+        }
+
+        mutating func finish(_ id: UInt64, _ error: BluejayError? = nil) -> String {
+            words(machine.finished(ID(rawValue: id), error.map { .failure($0) } ?? .success(Data())))
+        }
+
+        mutating func play(_ event: (inout BluejayMachine) -> [Effect]) -> String { words(event(&machine)) }
+    }
+
+    private var player = Player()
+
+    func testWhatIsAskedForBeforeBluetoothsFirstWordWaitsForIt() {
+        XCTAssertEqual(player.play { $0.started() }, "")
+        XCTAssertEqual(player.ask(1, .scan), "")
+        XCTAssertEqual(player.ask(2, .connect), "settle 1 ok")
+        XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true, begin 2")
+        XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "")
+    }
+
+    func testItFailsWhenTheFirstWordIsNo() {
+        _ = player.play { $0.started() }
+        _ = player.ask(1, .scan)
+        XCTAssertEqual(
+            player.play { $0.availabilityChanged(false) }, "available false, settle 1 bluetoothUnavailable")
+        XCTAssertEqual(player.ask(2, .connect), "settle 2 bluetoothUnavailable")
+        XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true")
+        XCTAssertEqual(player.ask(3, .connect), "begin 3")
+    }
+
+    func testNothingIsDoneBeforeTheStart() {
+        XCTAssertEqual(player.ask(1, .scan), "settle 1 stopped")
+        XCTAssertEqual(player.machine.taskRequested(by: .application), .stopped)
+        XCTAssertEqual(player.play { $0.stopped() }, "")
+        XCTAssertEqual(player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }, "")
+    }
+
+    func testOneThingAtATimeInTheOrderOfAsking() {
+        _ = player.connected()
+        XCTAssertEqual(player.ask(1, .operation), "begin 1")
+        XCTAssertEqual(player.ask(2, .operation), "")
+        XCTAssertEqual(player.ask(3, .scan), "")
+        XCTAssertEqual(player.finish(1), "settle 1 ok, begin 2")
+        XCTAssertEqual(player.finish(1), "")
+        XCTAssertEqual(player.finish(2, .listenTimedOut), "settle 2 listenTimedOut, begin 3")
+        XCTAssertTrue(player.machine.isScanning)
+    }
+
+    func testOperationsTakeAConnection() {
+        _ = player.ready()
+        XCTAssertEqual(player.ask(1, .operation), "settle 1 notConnected")
+        XCTAssertEqual(player.ask(2, .connect), "begin 2")
+        XCTAssertEqual(player.ask(3, .operation), "settle 3 notConnected")
+        XCTAssertTrue(player.machine.isConnecting)
+        XCTAssertEqual(player.play { $0.linkWentUp() }, "settle 2 ok, connected")
+        XCTAssertEqual(player.ask(4, .operation), "begin 4")
+    }
+
+    func testThereIsOneScan() {
+        _ = player.ready()
+        XCTAssertEqual(player.ask(1, .scan), "begin 1")
+        XCTAssertEqual(player.ask(2, .scan), "settle 2 multipleScanNotSupported")
+        XCTAssertEqual(player.play { $0.scanEnded() }, "settle 1 ok, stop 1")
+        XCTAssertEqual(player.ask(3, .scan), "")
+        XCTAssertEqual(player.finish(1), "begin 3")
+        XCTAssertEqual(player.ask(4, .connect), "settle 3 ok, stop 3")
+        XCTAssertEqual(player.finish(3), "begin 4")
+    }
+
+    func testThereIsOneConnection() {
+        _ = player.ready()
+        XCTAssertEqual(player.ask(1, .connect), "begin 1")
+        XCTAssertEqual(player.ask(2, .connect), "settle 2 multipleConnectNotSupported")
+        _ = player.play { $0.linkWentUp() }
+        XCTAssertEqual(player.ask(3, .connect), "settle 3 multipleConnectNotSupported")
+        XCTAssertEqual(player.ask(4, .disconnect(isImmediate: false)), "end link")
+        XCTAssertEqual(player.ask(5, .disconnect(isImmediate: false)), "settle 5 multipleDisconnectNotSupported")
+        XCTAssertEqual(player.ask(6, .connect), "")
+        XCTAssertEqual(player.ask(7, .connect), "settle 7 multipleConnectNotSupported")
+        XCTAssertEqual(player.ask(8, .disconnect(isImmediate: false)), "")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, settle 4 ok, disconnected nil false, begin 6")
+    }
+
+    func testAConnectionThatFailsLetsTheNextTry() {
+        _ = player.ready()
+        _ = player.ask(1, .connect)
+        XCTAssertEqual(player.play { $0.linkFailed(BluejayError.connectionTimedOut) }, "settle 1 connectionTimedOut")
+        XCTAssertFalse(player.machine.isConnecting)
+        XCTAssertEqual(player.ask(2, .connect), "begin 2")
+    }
+
+    func testALossFailsWhatTakesTheConnectionAndLeavesTheRest() {
+        _ = player.connected()
+        _ = player.ask(1, .operation)
+        _ = player.ask(2, .operation)
+        _ = player.ask(3, .scan)
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: false) },
+            "settle 1 notConnected, stop 1, settle 2 notConnected, end listens notConnected, "
+                + "disconnected notConnected true")
+        XCTAssertEqual(player.finish(1), "begin 3")
+        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "reconnect")
+        XCTAssertTrue(player.machine.isConnecting)
+        XCTAssertEqual(player.play { $0.linkFailed(BluejayError.connectionTimedOut) }, "try again")
+        XCTAssertEqual(player.play { $0.linkWentUp() }, "connected")
+    }
+
+    func testTheHandlerDecidesWhatFollows() {
+        _ = player.connected()
+        _ = player.play { $0.linkWentDown(isWished: false) }
+        XCTAssertEqual(player.play { $0.handlerAnswered(.change(shouldAutoReconnect: false)) }, "")
+        XCTAssertFalse(player.machine.shouldAutoReconnect)
+        _ = player.ask(1, .connect)
+        _ = player.play { $0.linkWentUp() }
+        XCTAssertTrue(player.machine.shouldAutoReconnect)
+        _ = player.ask(2, .disconnect(isImmediate: false))
+        _ = player.play { $0.linkWentDown(isWished: true) }
+        XCTAssertFalse(player.machine.shouldAutoReconnect)
+        XCTAssertEqual(player.play { $0.handlerAnswered(.change(shouldAutoReconnect: true)) }, "reconnect")
+    }
+
+    func testWhoConnectsHimselfNeedNoReconnection() {
+        _ = player.connected()
+        _ = player.play { $0.linkWentDown(isWished: false) }
+        XCTAssertEqual(player.ask(1, .connect), "begin 1")
+        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "")
+    }
+
+    func testADisconnectionThatWaitsHasWhatItWantsWhenTheLinkIsLost() {
+        _ = player.connected()
+        _ = player.ask(1, .operation)
+        _ = player.ask(2, .disconnect(isImmediate: false))
+        XCTAssertEqual(player.ask(3, .operation), "settle 3 disconnectQueued")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: false) },
+            "settle 1 notConnected, stop 1, end listens notConnected, settle 2 ok, disconnected notConnected false")
+        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "")
+    }
+
+    func testAnAttemptToReconnectIsEndedInItsTurn() {
+        _ = player.connected()
+        _ = player.play { $0.linkWentDown(isWished: false) }
+        _ = player.play { $0.handlerAnswered(.noChange) }
+        XCTAssertEqual(player.ask(1, .disconnect(isImmediate: false)), "end link")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "settle 1 ok")
+        XCTAssertFalse(player.machine.shouldAutoReconnect)
+        XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "settle 2 notConnected")
+    }
+
+    func testCancellingEverythingInEachState() {
+        _ = player.ready()
+        let cancel: (Bool) -> (inout BluejayMachine) -> [Effect] = { shouldDisconnect in
+            { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: shouldDisconnect) }
+        }
+        XCTAssertEqual(player.play(cancel(true)), "")
+        _ = player.ask(1, .scan)
+        XCTAssertEqual(player.play(cancel(true)), "settle 1 cancelled, stop 1")
+        _ = player.finish(1)
+        _ = player.ask(2, .connect)
+        XCTAssertEqual(player.play(cancel(false)), "settle 2 cancelled, end link")
+        XCTAssertEqual(player.ask(3, .connect), "", "The next attempt waits for the end of the last.")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "begin 3")
+        XCTAssertTrue(player.machine.shouldAutoReconnect)
+        _ = player.play { $0.linkWentUp() }
+        _ = player.ask(4, .operation)
+        _ = player.ask(5, .operation)
+        XCTAssertEqual(player.play(cancel(false)), "settle 4 cancelled, stop 4, settle 5 cancelled")
+        XCTAssertEqual(player.finish(4), "")
+        XCTAssertEqual(player.machine.connection, .connected)
+        XCTAssertEqual(player.play(cancel(true)), "end link")
+        XCTAssertEqual(player.play(cancel(true)), "")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, disconnected nil false")
+        XCTAssertFalse(player.machine.shouldAutoReconnect)
+    }
+
+    func testAnImmediateDisconnectionWaitsForTheLinksEndAlone() {
+        _ = player.connected()
+        _ = player.ask(1, .operation)
+        _ = player.ask(2, .operation)
+        XCTAssertEqual(
+            player.ask(3, .disconnect(isImmediate: true)),
+            "settle 1 explicitDisconnect, stop 1, settle 2 explicitDisconnect, end link")
+        XCTAssertEqual(player.finish(1), "")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, settle 3 ok, disconnected nil false")
+    }
+
+    func testAnImmediateDisconnectionEndsAnAttemptToConnect() {
+        _ = player.ready()
+        _ = player.ask(1, .connect)
+        XCTAssertEqual(player.ask(2, .disconnect(isImmediate: true)), "settle 1 explicitDisconnect, end link")
+        XCTAssertTrue(player.machine.isDisconnecting)
+        XCTAssertEqual(player.play { $0.linkWentUp() }, "")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "settle 2 ok")
+        XCTAssertFalse(player.machine.shouldAutoReconnect)
+    }
+
+    func testADisconnectionBehindAnAttemptWaitsForIt() {
+        _ = player.ready()
+        _ = player.ask(1, .connect)
+        XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "")
+        XCTAssertEqual(player.play { $0.linkWentUp() }, "settle 1 ok, connected, end link")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, settle 2 ok, disconnected nil false")
+    }
+
+    func testWhileATaskRunsNothingElseIsTaken() {
+        _ = player.connected()
+        XCTAssertNil(player.machine.taskRequested(by: .application))
+        XCTAssertEqual(player.machine.taskRequested(by: .application), .multipleBackgroundTaskNotSupported)
+        XCTAssertEqual(player.machine.taskRequested(by: .insideTask), .calledInsideBackgroundTask)
+        XCTAssertEqual(player.ask(1, .operation), "settle 1 backgroundTaskRunning")
+        XCTAssertEqual(player.ask(2, .operation, by: .insideTask), "settle 2 calledInsideBackgroundTask")
+        XCTAssertEqual(player.ask(3, .disconnect(isImmediate: true)), "settle 3 backgroundTaskRunning")
+        XCTAssertEqual(player.ask(4, .operation, by: .task), "begin 4")
+        XCTAssertEqual(player.finish(4), "settle 4 ok")
+        XCTAssertEqual(player.play { $0.taskEnded() }, "")
+        XCTAssertEqual(player.ask(5, .operation, by: .task), "settle 5 notInBackgroundTask")
+    }
+
+    func testATaskHearsOfALossBeforeAnybodyElse() {
+        _ = player.connected()
+        _ = player.machine.taskRequested(by: .application)
+        _ = player.ask(1, .operation, by: .task)
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: false) },
+            "settle 1 notConnected, stop 1, end listens notConnected, fail task notConnected")
+        XCTAssertEqual(player.finish(1), "")
+        XCTAssertEqual(player.ask(2, .operation, by: .task), "settle 2 notConnected")
+        XCTAssertEqual(player.play { $0.taskEnded() }, "disconnected notConnected true")
+    }
+
+    func testStoppingSettlesEverything() {
+        _ = player.connected()
+        _ = player.machine.taskRequested(by: .application)
+        _ = player.ask(1, .operation, by: .task)
+        XCTAssertEqual(
+            player.play { $0.stopped() }, "settle 1 stopped, stop 1, end listens stopped, fail task stopped")
+        XCTAssertEqual(player.play { $0.stopped() }, "")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "")
+        XCTAssertEqual(player.ask(2, .connect), "settle 2 stopped")
+        XCTAssertEqual(player.play { $0.taskEnded() }, "")
+    }
+
+    func testBluetoothsEndFailsEverything() {
+        _ = player.connected()
+        _ = player.ask(1, .operation)
+        _ = player.ask(2, .scan)
+        XCTAssertEqual(
+            player.play { $0.availabilityChanged(false) },
+            "available false, settle 1 bluetoothUnavailable, stop 1, settle 2 bluetoothUnavailable")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: false) },
+            "end listens notConnected, disconnected notConnected true")
+        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "reconnect")
+    }
+}
+
+private func words(_ effects: [BluejayMachine.Effect]) -> String {
+    effects.map(word).joined(separator: ", ")
+}
+
+private func word(_ effect: BluejayMachine.Effect) -> String {
+    switch effect {
+    case .begin(let id): "begin \(id.rawValue)"
+    case .stop(let id): "stop \(id.rawValue)"
+    case .settle(let id, .success): "settle \(id.rawValue) ok"
+    case .settle(let id, .failure(let error)): "settle \(id.rawValue) \(error is BluejayError ? short(error) : "?")"
+    case .endLink: "end link"
+    case .reconnect: "reconnect"
+    case .tryAgain: "try again"
+    case .endListens(let error): "end listens \(short(error))"
+    case .failTask(let error): "fail task \(short(error))"
+    case .tellAvailability(let isAvailable): "available \(isAvailable)"
+    case .tellConnected: "connected"
+    case .tellDisconnected(let error, let willReconnect):
+        "disconnected \(error.map(short) ?? "nil") \(willReconnect)"
+    }
+}

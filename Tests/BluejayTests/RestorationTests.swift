@@ -1,0 +1,146 @@
+import Bluejay
+import BlueZSimulator
+import XCTest
+
+/// What comes back after a program has ended in the middle of things.
+///
+/// A manager that keeps its links when it is let go leaves behind what a killed process does.
+final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
+    private var folder = ""
+
+    override func setUp() {
+        super.setUp()
+        folder = NSTemporaryDirectory() + "bluejay-tests-" + UUID().uuidString
+    }
+
+    override func tearDown() {
+        super.tearDown()
+        waitForTheDisk()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func start(_ mode: BackgroundRestoreMode, _ observer: (any ConnectionObserver)? = nil) {
+        var options = managerOptions
+        options[CentralManagerOptionStateDirectoryKey] = folder
+        options[CentralManagerOptionKeepsLinksKey] = true
+        bluejay.start(
+            mode: .new(
+                StartOptions(enableBluetoothAlert: true, backgroundRestore: mode, managerOptions: options)),
+            connectionObserver: observer)
+        waitForTheDisk()
+        eventually("Bluetooth") { bluejay.isBluetoothAvailable }
+    }
+
+    /// A program that was connected and listened to two characteristics, and is gone.
+    private func leaveSomethingBehind() {
+        start(.enable("us.gnos.bluejay"))
+        connect()
+        for identifier in [Self.measurement, Self.answers] {
+            bluejay.listen(to: identifier) { (_: ReadResult<Data>) in }
+        }
+        eventually("the listens") { simulator.links.first?.subscriptions.count == 2 }
+        pass(1)
+        waitForTheDisk()
+        bluejay = nil
+        settle()
+        waitForTheDisk()
+        settle()
+        XCTAssertEqual(simulator.links.count, 1, "The link outlives the program.")
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [])
+        bluejay = Bluejay(callbackQueue: callbacks)
+    }
+
+    func testTheConnectionComesBackAndTheRestorerIsAskedFirst() {
+        leaveSomethingBehind()
+        let restorer = Restorer(seen, bluejay, [Self.measurement])
+        let observer = Observer(seen)
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer), observer)
+        expect("connected Strap 1")
+        eventually("the listen") { !simulator.subscriptions(to: .uuid("2A37"), at: Self.address).isEmpty }
+        pass(0.5)
+        notify([0, 61])
+        XCTAssertEqual(
+            Set(seen.texts.prefix(3)), ["available true", "restore \(Self.measurement)", "restore \(Self.answers)"])
+        XCTAssertEqual(Array(seen.texts.dropFirst(3)), ["connected Strap 1", "listen 2 bytes"])
+        XCTAssertEqual(try bluejay.isListening(to: Self.measurement), true)
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A3A"), at: Self.address), [])
+        XCTAssertEqual(try bluejay.isListening(to: Self.answers), false)
+    }
+
+    func testWithoutARestorerListensAreEnded() {
+        leaveSomethingBehind()
+        start(.enable("us.gnos.bluejay"))
+        eventually("the connection") { bluejay.isConnected }
+        pass(5)
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [])
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A3A"), at: Self.address), [])
+    }
+
+    func testAConnectionThatWasLostMeanwhileIsTakenUpAgainWithItsListens() {
+        leaveSomethingBehind()
+        simulator.simulateLinkLoss(of: Self.address)
+        pass(1)
+        let restorer = Restorer(seen, bluejay, [Self.measurement, Self.answers])
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
+        eventually("the connection") { bluejay.isConnected }
+        eventually("the listens") { simulator.links.first?.subscriptions.count == 2 }
+        pass(0.5)
+        notify([1], from: "2A3A")
+        XCTAssertEqual(seen.texts.last, "listen 1 bytes")
+    }
+
+    func testTheFirstStartHasNothingToRestore() {
+        let restorer = Restorer(seen, bluejay, [])
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
+        pass(6)
+        XCTAssertEqual(seen.texts, [])
+        XCTAssertFalse(bluejay.isConnecting)
+    }
+
+    func testWhatWasDisconnectedStaysSo() {
+        start(.enable("us.gnos.bluejay"))
+        connect()
+        pass(1)
+        bluejay.disconnect { [seen] in seen.note("disconnect", $0) }
+        expect("disconnect Strap 1")
+        pass(1)
+        waitForTheDisk()
+        bluejay = nil
+        settle()
+        waitForTheDisk()
+        bluejay = Bluejay(callbackQueue: callbacks)
+        start(.enable("us.gnos.bluejay"))
+        pass(6)
+        XCTAssertFalse(bluejay.isConnecting || bluejay.isConnected)
+    }
+
+    func testARestoredListenIsSettledWhenBluejayStops() {
+        leaveSomethingBehind()
+        simulator.simulateLinkLoss(of: Self.address)
+        pass(1)
+        strap.ignoresConnections = true
+        let restorer = Restorer(seen, bluejay, [Self.measurement])
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
+        expect("restore \(Self.measurement)")
+        _ = bluejay.stopAndExtractBluetoothState()
+        expect("listen stopped")
+    }
+}
+
+// Unchecked: called on the callback queue alone.
+private final class Restorer: ListenRestorer, @unchecked Swift.Sendable {
+    let seen: Notes
+    weak let bluejay: Bluejay?
+    let wanted: Set<CharacteristicIdentifier>
+
+    init(_ seen: Notes, _ bluejay: Bluejay, _ wanted: Set<CharacteristicIdentifier>) {
+        (self.seen, self.bluejay, self.wanted) = (seen, bluejay, wanted)
+    }
+
+    func willRestoreListen(on characteristic: CharacteristicIdentifier) -> Bool {
+        seen.note("restore \(characteristic)")
+        guard wanted.contains(characteristic) else { return false }
+        bluejay?.restoreListen(to: characteristic) { [seen] (result: ReadResult<Data>) in seen.note("listen", result) }
+        return true
+    }
+}
