@@ -80,7 +80,7 @@ extension Daemon {
         packetNumber += 1
         let packet = id ?? PacketID(number: packetNumber)
         let isAsked = applications[object.application]?.characteristics[object.path]?.waitingForSocket.isEmpty == false
-        change(object) { $0.waitingForSocket.append(WaitingWrite(packet: packet, bytes: bytes)) }
+        change(object) { $0.waitingForSocket.append(WaitingWrite(packet: packet, link: key, bytes: bytes)) }
         if id != nil {
             if packets[packet] == nil { packets[packet] = PendingPacket(link: key, object: object) }
             alarms.set(.packetTimeout(packet), to: now + Self.packetTimeout)
@@ -121,7 +121,11 @@ extension Daemon {
     private mutating func writeWithoutSocket(_ object: ObjectID, _ waiting: [WaitingWrite]) {
         change(object) { $0.waitingForSocket = [] }
         for write in waiting {
-            guard let key = packets[write.packet]?.link else { continue }
+            let key = write.link
+            guard packets[write.packet] != nil else {
+                if serverLinks[key] != nil { callWithoutAnswer(object, write.bytes, 0, key) }
+                continue
+            }
             ask(
                 object, "WriteValue", [.bytes(write.bytes), .options(options(key, offset: 0))], .nothing,
                 .write(write.packet), write.packet, key)

@@ -39,6 +39,8 @@ struct ServedDescriptorObject: Hashable, Sendable {
 /// A write that goes into a socket as soon as there is one.
 struct WaitingWrite: Hashable, Sendable {
     var packet: PacketID
+    /// Whose it is.
+    var link: DeviceKey
     var bytes: [UInt8]
 }
 
