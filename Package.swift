@@ -70,6 +70,9 @@ let package = Package(
             name: "ScriptExample", dependencies: ["BlueCapKit"], path: "Examples/Script", swiftSettings: strict),
         .executableTarget(
             name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
+        .executableTarget(
+            name: "ServeBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ServeBattery",
+            swiftSettings: strict),
 
         .target(
             name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
@@ -99,8 +102,9 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "BlueCapKit", "BlueZSimulator",
-                "TestSupport",
+                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "ServeBatteryExample",
+                "BlueCapKit", "BlueZSimulator", "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(

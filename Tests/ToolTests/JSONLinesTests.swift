@@ -19,14 +19,14 @@ final class JSONLinesTests: XCTestCase {
                 #"{"event":"discovered","identifier":"00000000-0000-5000-8000-000000000001","#
                     + #""address":"C0:5A:17:00:18:01","addressType":"public","name":"Pulse Strap 7F","rssi":-56,"#
                     + #""txPower":4,"services":["180D","180F"],"manufacturerData":{"107":"7208","76":"0215"},"#
-                    + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true}"#
+                    + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#
             ])
     }
 
     func testWhatIsNotKnownIsNullOrEmpty() throws {
         let line = try XCTUnwrap(news.lines(for: .discovered(Samples.nameless)).first)
         XCTAssertTrue(line.contains(#""name":null,"rssi":null,"txPower":null,"services":[],"manufacturerData":{}"#))
-        XCTAssertTrue(line.hasSuffix(#""serviceData":{},"connectable":null}"#))
+        XCTAssertTrue(line.hasSuffix(#""serviceData":{},"connectable":null,"beacons":[]}"#))
     }
 
     func testReadingsAreLeftOutUnlessDuplicatesAreAskedFor() {

@@ -8,7 +8,7 @@ final class ReadmeTests: XCTestCase {
 
     func testTheReadmeShowsTheExamplesAsTheyAre() throws {
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        for example in ["Scan", "ReadBattery", "Script"] {
+        for example in ["Scan", "ReadBattery", "ServeBattery", "Script"] {
             let path = "Examples/\(example)/main.swift"
             let program = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
             XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and \(path) differ.")

@@ -15,12 +15,13 @@ struct BlueCapTool: AsyncParsableCommand {
               bluecap explore "Pulse Strap 7F"      its services, characteristics and values
               bluecap read C0:5A:17:00:18:0D 2A19  one value
               bluecap notify "Pulse Strap 7F" 2A37  the values that it sends
+              bluecap serve heart-rate             be a peripheral
               bluecap simulate -- bluetoothctl     any BLE program in that room
             """,
         version: BlueCapTool.versionText,
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            SimulateCommand.self,
+            ServeCommand.self, AdvertiseCommand.self, BeaconCommand.self, SimulateCommand.self,
         ])
 
     static func main() async {

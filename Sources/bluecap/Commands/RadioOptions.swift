@@ -25,13 +25,18 @@ struct RadioOptions: ParsableArguments {
 
     /// Does the work in a task that the first signal cancels, and that a second does not wait for.
     ///
-    /// - Parameter work: Is given the address of the simulated bus, `nil` for the system's.
+    /// - Parameters:
+    ///   - isVisited: whether a virtual central comes by in a simulated room.
+    ///   - work: is given the address of the simulated bus, `nil` for the system's.
     /// - Throws: `ExitCode`, after the failure was told on standard error.
-    func run(_ work: @escaping @Sendable (_ busAddress: String?) async throws -> Void) async throws {
+    func run(
+        isVisited: Bool = false, _ work: @escaping @Sendable (_ busAddress: String?) async throws -> Void
+    ) async throws {
         Output.ignoreBrokenPipes()
         do {
             let room = try room()
             defer { room?.end() }
+            if isVisited { room?.sendVisitor() }
             let task = Task { try await work(room?.address) }
             let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
             SignalWatcher.watch(SignalWatcher.endings) { signal, count in

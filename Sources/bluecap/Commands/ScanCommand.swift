@@ -15,8 +15,8 @@ struct ScanCommand: AsyncParsableCommand {
 
             With --json each line is an object. Its "event" is "discovered", once for each peripheral, later "updated" \
             or "expired", with the members identifier, address, addressType, name, rssi, txPower, services, \
-            manufacturerData (hexadecimal, by company identifier), serviceData (by service), connectable; what is not \
-            known is null. The last line is {"event":"finished","peripherals":8,"seconds":3.002}.
+            manufacturerData (hexadecimal, by company identifier), serviceData (by service), connectable, beacons (what \
+            sort of beacon it is: kind and its numbers); what is not known is null. The last line is {"event":"finished","peripherals":8,"seconds":3.002}.
 
             Examples:
               bluecap scan

@@ -17,22 +17,41 @@ struct SimulateCommand: AsyncParsableCommand {
             Examples:
               bluecap simulate -- bluetoothctl list
               bluecap simulate -- python3 my_bleak_scanner.py
+              bluecap simulate --central -- python3 my_gatt_server.py
               bluecap simulate --peripherals crowd:1000
+              bluecap simulate --adapters 2 -- sh -c 'bluecap serve uart --adapter hci1 & \
+            bluecap scan --adapter hci0 --duration 3; kill $!'
             """)
 
     @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
     var peripherals: Room?
+
+    @Option(
+        help: ArgumentHelp(
+            "How many adapters there are, hci0 and so on: what one of them sends the others hear.",
+            valueName: "number"))
+    var adapters = 1
+
+    @Flag(help: "Have a virtual central come by: it connects, reads, subscribes and writes.")
+    var central = false
 
     @OptionGroup var common: CommonOptions
 
     @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
     var command: [String] = []
 
+    func validate() throws {
+        if !(1...16).contains(adapters) {
+            throw ValidationError("--adapters takes a number from 1 to 16; it was \(adapters).")
+        }
+    }
+
     func run() async throws {
         Output.ignoreBrokenPipes()
         do {
-            let room = try SimulatedRoom(peripherals)
+            let room = try SimulatedRoom(peripherals, adapters: adapters)
             defer { room.end() }
+            if central { room.sendVisitor() }
             if command.isEmpty {
                 try await stay(room)
             } else {

@@ -4,12 +4,17 @@ import BlueZSimulator
 /// A simulator on a bus of its own, for the length of one command.
 struct SimulatedRoom: Sendable {
     private let simulator: Simulator
+    private let adapterCount: Int
 
-    /// - Parameter room: who is in it; `nil` for the furnished room.
+    /// - Parameters:
+    ///   - room: who is in it; `nil` for the furnished room.
+    ///   - adapters: how many adapters there are.
     /// - Throws: ``ToolFailure`` where no bus can be started.
-    init(_ room: Room?) throws {
+    init(_ room: Room?, adapters: Int = 1) throws {
+        adapterCount = adapters
         do {
-            simulator = try Simulator.onPrivateBus(room: room ?? .furnished)
+            simulator = try Simulator.onPrivateBus(
+                room: room ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
         } catch {
             throw ToolFailure(error.description)
         }
@@ -17,6 +22,11 @@ struct SimulatedRoom: Sendable {
 
     /// The bus's address.
     var address: String { simulator.address }
+
+    /// Has a virtual central come by, at each adapter.
+    func sendVisitor() {
+        for number in 0..<adapterCount { Visitor.send(to: number, of: simulator) }
+    }
 
     /// Ends the simulator and its bus.
     func end() { simulator.end() }

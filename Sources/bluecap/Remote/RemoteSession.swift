@@ -9,8 +9,6 @@ import Logging
 /// Everything waits in tasks: cancelling the one that runs it ends the search, the attempt or the work, and then lets go
 /// as after success.
 struct RemoteSession: Sendable {
-    /// How long a daemon may take to say how things stand, in seconds: one that starts, on a slow machine.
-    private static let patience = 10.0
     /// How long it may take to end a link; BlueZ 5.66 takes two seconds.
     private static let farewell = 6.0
 
@@ -45,7 +43,9 @@ struct RemoteSession: Sendable {
     ) async throws -> R {
         let start = DispatchTime.now()
         await progress.stage("Waiting for Bluetooth …")
-        try await waitForRadio(manager)
+        try await RadioWait.untilUsable(manager.whenStateChanges(), isSimulated: request.busAddress != nil) {
+            manager.stateExplanation
+        }
         let peripheral = try await find(with: manager)
         // Somebody else's link is theirs to end.
         let wasConnected = manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
@@ -64,39 +64,6 @@ struct RemoteSession: Sendable {
         }
         if !wasConnected { await letGo(of: peripheral, events) }
         return try result.get()
-    }
-
-    // MARK: The radio
-
-    private func waitForRadio(_ manager: CentralManager) async throws {
-        let explanation: @Sendable () -> String = { manager.stateExplanation }
-        let failure: ToolFailure? = await withTaskGroup(of: ToolFailure?.self) { group in
-            group.addTask {
-                for await outcome in manager.whenStateChanges().outcomes {
-                    guard case .success(let state) = outcome else { continue }
-                    switch state {
-                    case .poweredOn: return nil
-                    case .unsupported, .unauthorized, .poweredOff: return noAdapter(explanation())
-                    case .unknown, .resetting: continue
-                    }
-                }
-                return nil
-            }
-            group.addTask {
-                try? await Task.sleep(for: .seconds(Self.patience))
-                return Task.isCancelled ? nil : noAdapter(explanation())
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
-        try Task.checkCancellation()
-        if let failure { throw failure }
-    }
-
-    private func noAdapter(_ why: String) -> ToolFailure {
-        var failure = ToolFailure(why, request.busAddress == nil ? "Without a radio, try --simulated." : "")
-        failure.status = ToolFailure.noAdapter
-        return failure
     }
 
     // MARK: The peripheral

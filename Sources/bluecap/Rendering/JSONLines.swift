@@ -29,6 +29,7 @@ struct JSONLines: ScanReporter {
         line.add("manufacturerData", object(sighting.makers.map { (String($0.company), $0.data) }))
         line.add("serviceData", object(sighting.serviceData.sorted { $0.key < $1.key }))
         line.add("connectable", sighting.isConnectable)
+        line.add("beacons", sighting.beacons.map(BeaconWording.object))
         return line.closed
     }
 

@@ -14,9 +14,8 @@ struct PlainLines: ScanReporter {
 
     /// "8 peripherals in 3.0 s".
     static func line(_ summary: ScanSummary) -> String {
-        let tenths = Int((summary.seconds * 10).rounded())
         let count = summary.peripherals == 1 ? "1 peripheral" : "\(summary.peripherals) peripherals"
-        return "\(count) in \(tenths / 10).\(tenths % 10) s"
+        return "\(count) in \(EventTime.tenths(summary.seconds))"
     }
 
     private static func line(_ event: String, _ sighting: Sighting) -> String {
@@ -28,6 +27,7 @@ struct PlainLines: ScanReporter {
         let services = Wording.services(of: sighting)
         if !services.isEmpty { parts.append("[\(DisplayText.safe(services))]") }
         if !sighting.makers.isEmpty { parts.append("(" + Wording.makers(of: sighting) + ")") }
+        parts += sighting.beacons.map(BeaconWording.text)
         return parts.joined(separator: "  ")
     }
 }

@@ -18,12 +18,12 @@ struct ValueReporter: Sendable {
 
     let style: Style
     let characteristic: AttributeTree.Characteristic
-    let timeZone: TimeZone
+    let time: EventTime
 
     init(_ style: Style, of characteristic: AttributeTree.Characteristic, timeZone: TimeZone = .current) {
         self.style = style
         self.characteristic = characteristic
-        self.timeZone = timeZone
+        time = EventTime(timeZone: timeZone)
     }
 
     /// A value that was read once: the value alone, or an object that says whose it is.
@@ -44,7 +44,7 @@ struct ValueReporter: Sendable {
     func line(for event: Event) -> String? {
         switch (style, event) {
         case (.plain(let form), .value(let value, let date)):
-            return "\(clock(date))  \(text(value, form))"
+            return "\(time.clock(date))  \(text(value, form))"
         case (.plain, .gap), (.plain, .finished):
             return nil
         case (.json, .value(let value, let date)):
@@ -69,8 +69,7 @@ struct ValueReporter: Sendable {
         case .gap: return "The subscription was interrupted and is back; values may be missing here."
         case .finished(let values, let seconds):
             guard style != .json else { return nil }
-            let tenths = Int((seconds * 10).rounded())
-            return "\(values) value\(values == 1 ? "" : "s") in \(tenths / 10).\(tenths % 10) s"
+            return "\(values) value\(values == 1 ? "" : "s") in \(EventTime.tenths(seconds))"
         }
     }
 
@@ -82,18 +81,7 @@ struct ValueReporter: Sendable {
     private func line(_ event: String, _ date: Date) -> JSONObject {
         var line = JSONObject()
         line.add("event", event)
-        line.add("time", timestamp(date))
+        line.add("time", time.timestamp(date))
         return line
-    }
-
-    private func timestamp(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
-
-    /// The time of day, to the millisecond.
-    private func clock(_ date: Date) -> String {
-        let style = Date.ISO8601FormatStyle(
-            timeSeparator: .colon, includingFractionalSeconds: true, timeZone: timeZone)
-        return date.formatted(style.time(includingFractionalSeconds: true))
     }
 }

@@ -1,3 +1,4 @@
+import BlueCapKit
 import Foundation
 
 /// How services, makers and spans of time are put for people.
@@ -20,8 +21,16 @@ enum Wording {
 
     /// "Apple, Inc."; "company 0x1234" where there is no name.
     static func makers(of sighting: Sighting) -> String {
-        sighting.makers.map { $0.name ?? "company 0x" + paddedHexadecimal($0.company) }.joined(separator: ", ")
+        sighting.makers.map { $0.name ?? company($0.company) }.joined(separator: ", ")
     }
+
+    /// "Apple, Inc."; "company 0x1234" where there is no name.
+    static func company(_ identifier: UInt16) -> String {
+        AssignedNumbers.companyName(identifier) ?? "company 0x" + paddedHexadecimal(identifier)
+    }
+
+    /// "Battery"; the UUID where there is no name.
+    static func service(_ uuid: CBUUID) -> String { AssignedNumbers.serviceName(uuid) ?? uuid.uuidString }
 
     /// "now", "4 s", "3 min", "2 h".
     static func age(_ seconds: Double) -> String {

@@ -1,3 +1,4 @@
+import BlueCapKit
 import Foundation
 
 /// What is known of a peripheral at the moment it was heard, as a value: all that the outputs print.
@@ -33,6 +34,14 @@ struct Sighting: Equatable, Sendable {
     var serviceData: [String: Data] = [:]
     /// `nil` where it is not known.
     var isConnectable: Bool?
+
+    /// What sort of beacon it is, by what it sends.
+    var beacons: [Beacon] {
+        let manufacturerData = Dictionary(makers.map { ($0.company, $0.data) }) { first, _ in first }
+        let services = serviceData.compactMap { text, data in CBUUID(validating: text).map { ($0, data) } }
+        return Beacon.all(
+            manufacturerData: manufacturerData, serviceData: Dictionary(services) { first, _ in first })
+    }
 
     /// Whether this tells who the peripheral is better, or other, than `earlier` did: its name, services, makers.
     ///

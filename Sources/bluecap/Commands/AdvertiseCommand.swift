@@ -1,0 +1,111 @@
+import ArgumentParser
+import BlueCapKit
+import Foundation
+
+/// `bluecap advertise`.
+struct AdvertiseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "advertise",
+        abstract: "Advertise whatever BlueZ can.",
+        discussion: """
+            An advertisement has 31 bytes, and the name 29 of its own beside it; what does not fit is said before BlueZ \
+            is asked. It goes on until --duration is over or Ctrl-C, and comes back by itself after bluetoothd or the adapter \
+            was away. Several at once are several commands: an adapter takes about three to sixteen.
+
+            BlueZ before 5.77 chooses interval and power itself, unless it is experimental; then standard error says so.
+
+            With --json the first line is {"event":"serving","time":…,"name":…,"services":[],"advertisements":[…]}, and the \
+            last one {"event":"finished",…}, as of `bluecap serve`.
+
+            Examples:
+              bluecap advertise --name Desk --service Battery --service 181A
+              bluecap advertise --name Tag --manufacturer 0xFFFF=0102 --appearance Tag
+              bluecap advertise --service-data 181A=5908 --broadcast --interval 100-200
+
+            \(ServingOptions.statuses)
+            """)
+
+    @Option(help: ArgumentHelp("The name that others see.", valueName: "name"))
+    var name: String?
+
+    @Option(
+        name: .customLong("service"),
+        help: ArgumentHelp("A service, by UUID or by name; may be given several times.", valueName: "uuid"))
+    var services: [ServiceArgument] = []
+
+    @Option(
+        name: .customLong("solicit"),
+        help: ArgumentHelp("A service that it looks for in a central; several times.", valueName: "uuid"))
+    var solicited: [ServiceArgument] = []
+
+    @Option(
+        name: .customLong("manufacturer"),
+        help: ArgumentHelp("A company's data, such as 0xFFFF=0102; several times.", valueName: "company=bytes"))
+    var manufacturers: [ManufacturerArgument] = []
+
+    @Option(
+        name: .customLong("service-data"),
+        help: ArgumentHelp("A service's data, such as 181A=5908; several times.", valueName: "uuid=bytes"))
+    var serviceData: [ServiceDataArgument] = []
+
+    @Option(help: ArgumentHelp("What it is: a number, such as 0x00C0, or Watch.", valueName: "appearance"))
+    var appearance: AppearanceArgument?
+
+    @Option(help: ArgumentHelp("The time between two, such as 100 or 100-200.", valueName: "milliseconds"))
+    var interval: IntervalArgument?
+
+    // Unconditional: a power may begin with a dash, and is no option.
+    @Option(
+        name: .customLong("tx-power"), parsing: .unconditional,
+        help: ArgumentHelp("The power to send at, from -127 to 20, and to tell.", valueName: "dbm"))
+    var txPower: Int?
+
+    @Flag(name: .customLong("tell-power"), help: "Tell at which power it is sent.")
+    var tellsPower = false
+
+    @Flag(help: "Let nobody connect.")
+    var broadcast = false
+
+    @Flag(inversion: .prefixedNo, help: "Say that it may be discovered: three of the bytes.")
+    var discoverable = true
+
+    @OptionGroup var options: ServingOptions
+
+    /// What is to be advertised.
+    var data: AdvertisingData {
+        var data = AdvertisingData(localName: name, serviceUUIDs: services.map(\.uuid))
+        data.kind = broadcast ? .broadcast : .connectable
+        data.solicitedServiceUUIDs = solicited.map(\.uuid)
+        data.manufacturerData = Dictionary(manufacturers.map { ($0.company, $0.data) }) { $1 }
+        data.serviceData = Dictionary(serviceData.map { ($0.service, $0.data) }) { $1 }
+        data.appearance = appearance?.value
+        data.interval = interval?.range
+        data.txPower = txPower
+        data.includesTxPower = tellsPower || txPower != nil
+        data.isDiscoverable = discoverable && !broadcast
+        return data
+    }
+
+    func validate() throws {
+        let isEmpty =
+            name == nil && services.isEmpty && solicited.isEmpty && manufacturers.isEmpty && serviceData.isEmpty
+            && appearance == nil
+        if isEmpty {
+            throw ValidationError("Say what to advertise: --name, --service, --manufacturer, --service-data, …")
+        }
+        for (twice, option) in [
+            (Self.repeated(manufacturers.map { "\($0.company)" }), "--manufacturer"),
+            (Self.repeated(serviceData.map(\.service.uuidString)), "--service-data"),
+        ] {
+            if let twice { throw ValidationError("\(option) is there twice for \(twice).") }
+        }
+        try ServingOptions.check(data)
+    }
+
+    private static func repeated(_ names: [String]) -> String? {
+        var seen: Set<String> = []
+        return names.first { !seen.insert($0).inserted }
+    }
+
+    func run() async throws { try await options.run(advertising: [AdvertisingPlan(data)]) }
+}

@@ -1,0 +1,124 @@
+import ArgumentParser
+import BlueCapKit
+import Foundation
+
+/// `bluecap beacon`.
+struct BeaconCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "beacon",
+        abstract: "Be a beacon: iBeacon, AltBeacon or Eddystone.",
+        discussion: """
+            Which one follows from the options: --uuid, --major and --minor make an iBeacon; --uuid and --number an \
+            AltBeacon; --namespace and --instance Eddystone's UID, --url its URL, --telemetry its TLM. Telemetry goes beside \
+            another beacon or alone; its time is that of the command. Nobody can connect to a beacon.
+
+            It is sent until --duration is over or Ctrl-C. --json prints the same lines as `bluecap advertise`.
+
+            Examples:
+              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --major 1 --minor 7
+              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --number 65543
+              bluecap beacon --url https://example.com/ --telemetry --battery 2950
+              bluecap beacon --namespace 00112233445566778899 --instance 000000000001
+
+            \(ServingOptions.statuses)
+            """)
+
+    @Option(help: ArgumentHelp("Of an iBeacon or AltBeacon: its owner's UUID.", valueName: "uuid"))
+    var uuid: UUIDArgument?
+
+    @Option(help: ArgumentHelp("Of an iBeacon: its group, from 0 to 65535; 0 unless it is given.", valueName: "number"))
+    var major: UInt16?
+
+    @Option(help: ArgumentHelp("Of an iBeacon: its number in the group; 0 unless it is given.", valueName: "number"))
+    var minor: UInt16?
+
+    @Option(help: ArgumentHelp("Of an AltBeacon: its number, from 0 to 4294967295.", valueName: "number"))
+    var number: UInt32?
+
+    @Option(help: ArgumentHelp("Of Eddystone's UID: ten bytes of its owner's.", valueName: "bytes"))
+    var namespace: BytesArgument?
+
+    @Option(help: ArgumentHelp("Of Eddystone's UID: six bytes of its own.", valueName: "bytes"))
+    var instance: BytesArgument?
+
+    @Option(help: ArgumentHelp("Eddystone's URL: a short link.", valueName: "link"))
+    var url: String?
+
+    @Flag(help: "Eddystone's TLM: how the beacon is.")
+    var telemetry = false
+
+    @Option(help: ArgumentHelp("The battery's voltage, for --telemetry.", valueName: "millivolts"))
+    var battery: UInt16?
+
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("The temperature in °C, for --telemetry.", valueName: "degrees"))
+    var temperature: Double?
+
+    @Option(
+        name: .customLong("measured-power"), parsing: .unconditional,
+        help: ArgumentHelp("The strength at a distance of one metre; -59 unless it is given.", valueName: "dbm"))
+    var measuredPower: Int8?
+
+    @OptionGroup var options: ServingOptions
+
+    func validate() throws {
+        let plans = try plans()
+        guard !plans.isEmpty else {
+            throw ValidationError("Say which beacon: --uuid, --namespace and --instance, --url, or --telemetry.")
+        }
+        for plan in plans { try ServingOptions.check(plan.data) }
+    }
+
+    func run() async throws { try await options.run(advertising: try plans()) }
+
+    /// What the options describe.
+    ///
+    /// - Throws: `ValidationError` where they do not belong together.
+    func plans() throws -> [AdvertisingPlan] {
+        var plans = [try identity()].compactMap { $0 }.map { AdvertisingPlan($0) }
+        if telemetry {
+            plans.append(.telemetry(batteryMillivolts: battery, temperature: temperature))
+        } else if battery != nil || temperature != nil {
+            throw ValidationError("--battery and --temperature are telemetry: add --telemetry.")
+        }
+        return plans
+    }
+
+    private func identity() throws -> AdvertisingData? {
+        if [uuid != nil, namespace != nil || instance != nil, url != nil].filter({ $0 }).count > 1 {
+            throw ValidationError("A beacon is one of --uuid, --namespace and --instance, --url: give one of them.")
+        }
+        guard uuid != nil || (major == nil && minor == nil && number == nil) else {
+            throw ValidationError("--major, --minor and --number are those of an owner: add --uuid.")
+        }
+        let power = measuredPower ?? -59
+        // Eddystone tells the strength at no distance, 41 dB more (Eddystone Protocol Specification, "Tx Power").
+        let powerAtZeroMetres = Int8(clamping: Int(power) + 41)
+        if let uuid = uuid?.uuid {
+            if let number {
+                guard major == nil, minor == nil else {
+                    throw ValidationError("--number makes an AltBeacon, --major and --minor an iBeacon: give one kind.")
+                }
+                return AdvertisingData(AltBeacon(organization: uuid, number: number, measuredPower: power))
+            }
+            return AdvertisingData(
+                IBeacon(uuid: uuid, major: major ?? 0, minor: minor ?? 0, measuredPower: power))
+        }
+        if let url {
+            guard let frame = Eddystone.URL(url, powerAtZeroMetres: powerAtZeroMetres) else {
+                throw ValidationError(
+                    "\"\(url)\" is no link for a beacon: it begins with http:// or https://, has no spaces or letters beyond "
+                        + "ASCII, and at most 17 bytes behind that, of which .com/ and the like take one.")
+            }
+            return AdvertisingData(frame)
+        }
+        guard namespace != nil || instance != nil else { return nil }
+        guard let namespace, let instance,
+            let frame = Eddystone.UID(
+                namespace: namespace.data, instance: instance.data, powerAtZeroMetres: powerAtZeroMetres)
+        else {
+            throw ValidationError("Eddystone's UID takes both: --namespace of ten bytes, and --instance of six.")
+        }
+        return AdvertisingData(frame)
+    }
+}

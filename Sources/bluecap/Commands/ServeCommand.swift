@@ -1,0 +1,95 @@
+import ArgumentParser
+import BlueCapKit
+import Foundation
+
+/// `bluecap serve`.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Be a peripheral: offer services, and print what centrals do.",
+        discussion: """
+            It registers the services of the profiles, advertises them, and prints a line whenever a central reads, \
+            writes, subscribes or unsubscribes, with the central's address where BlueZ tells it, until --duration is over \
+            or Ctrl-C. Services and advertisement come back by themselves after bluetoothd or the adapter was away.
+
+            Profiles:
+            \(PeripheralModel.builtin.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
+              FILE.json: {"name":"Greeter","services":[{"uuid":"AA00","characteristics":[{"uuid":"AA01",\
+            "flags":["read","write"],"text":"hello"}]}]}
+
+            The services of a file are written as those of a simulated room (Documentation/Simulator.md): value or text, \
+            descriptors, notifications that cycle or count, echo.
+
+            With --json each line is an object. Its "event" is "serving" first, then "subscribed", "unsubscribed", "read", \
+            "write" and, with --updates, "update"; with the members time, central (or null), service, characteristic, name, \
+            value (hexadecimal), fields (the value by its profile); of a write error, where it was refused. The last line \
+            is {"event":"finished","subscriptions":1,"reads":2,"writes":0,"updates":30,"seconds":31.2}.
+
+            Examples:
+              bluecap serve heart-rate
+              bluecap serve battery uart --name Desk --json
+              bluecap serve sensortag --simulated --duration 20
+              bluecap simulate --adapters 2 -- sh -c 'bluecap serve battery --adapter hci1 & \
+            bluecap explore "BlueCap Battery" --adapter hci0; kill $!'
+
+            \(ServingOptions.statuses)
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            PeripheralModel.builtin.map(\.name).joined(separator: ", ") + ", or a JSON file; several at once.",
+            valueName: "profile"),
+        transform: ProfileArgument.model)
+    var profiles: [PeripheralModel]
+
+    @Option(help: ArgumentHelp("The name that it advertises.", valueName: "name"))
+    var name: String?
+
+    @Flag(inversion: .prefixedNo, help: "Advertise the services.")
+    var advertise = true
+
+    @Flag(help: "Print the values that are sent, too.")
+    var updates = false
+
+    @OptionGroup var options: ServingOptions
+
+    func validate() throws {
+        if name?.isEmpty == true { throw ValidationError("--name takes a name; it was empty.") }
+        if name != nil, !advertise { throw ValidationError("--name is what is advertised: leave out --no-advertise.") }
+        if let plan { try ServingOptions.check(plan.plan.data) }
+    }
+
+    private var peripheral: (services: [PeripheralModel.Service], name: String?, appearance: UInt16?) {
+        PeripheralModel.joined(profiles)
+    }
+
+    private var plan: (plan: AdvertisingPlan, left: [CBUUID])? {
+        guard advertise else { return nil }
+        let peripheral = peripheral
+        return AdvertisingPlan.announcing(
+            peripheral.services.filter(\.isPrimary).map(\.uuid), name: name ?? peripheral.name ?? "BlueCap",
+            appearance: peripheral.appearance)
+    }
+
+    func run() async throws {
+        let plan = plan
+        if let left = plan?.left, !left.isEmpty, !options.json {
+            let names = peripheral.services.filter { left.contains($0.uuid) }.map(\.label).joined(separator: ", ")
+            Output.error.write("bluecap: The advertisement has room for some services only; not in it: \(names).\n")
+        }
+        try await options.run(
+            services: peripheral.services, advertising: (plan?.plan).map { [$0] } ?? [], showsUpdates: updates)
+    }
+}
+
+enum ProfileArgument {
+    /// The built-in profile of that name, or the peripheral of the file.
+    @Sendable static func model(_ name: String) throws -> PeripheralModel {
+        if let builtin = PeripheralModel.builtin.first(where: { $0.name == name.lowercased() }) { return builtin.model }
+        do {
+            return try PeripheralModel.contents(ofFile: name)
+        } catch let failure as ToolFailure {
+            throw ValidationError(failure.description)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import BlueCapKit
+import Foundation
+
+/// An advertisement, and how it changes.
+struct AdvertisingPlan: Sendable {
+    /// What it is at the beginning.
+    var data: AdvertisingData
+    /// `nil` for one that stays as it is.
+    var change: Change?
+
+    /// Every so many seconds it becomes what `to` gives for the seconds since the beginning.
+    struct Change: Sendable {
+        var every: Double
+        var to: @Sendable (Double) -> AdvertisingData
+    }
+
+    init(_ data: AdvertisingData) { self.data = data }
+
+    /// The name, the look, and as many of the services as there is room for: short UUIDs before long ones, otherwise in
+    /// their order.
+    static func announcing(
+        _ services: [CBUUID], name: String?, appearance: UInt16?
+    ) -> (plan: AdvertisingPlan, left: [CBUUID]) {
+        var data = AdvertisingData(localName: name)
+        var left: [CBUUID] = []
+        for service in services.filter({ $0.data.count == 2 }) + services.filter({ $0.data.count > 2 }) {
+            data.serviceUUIDs.append(service)
+            guard data.byteCount > room else { continue }
+            data.serviceUUIDs.removeLast()
+            left.append(service)
+        }
+        data.appearance = appearance
+        if data.byteCount > room { data.appearance = nil }
+        return (AdvertisingPlan(data), left)
+    }
+
+    /// Bytes of an advertisement (Core Specification, Vol 6, Part B, 2.3.1).
+    private static let room = 31
+
+    /// A beacon's telemetry, which grows while it runs.
+    ///
+    /// BlueZ tells nobody how many advertisements it has sent: their number is reckoned from its usual interval.
+    static func telemetry(batteryMillivolts: UInt16?, temperature: Double?) -> AdvertisingPlan {
+        let frame: @Sendable (Double) -> AdvertisingData = { seconds in
+            AdvertisingData(
+                Eddystone.TLM(
+                    batteryMillivolts: batteryMillivolts, temperature: temperature,
+                    advertisementCount: UInt32(seconds / usualInterval), tenthsOfUptime: UInt32(seconds * 10)))
+        }
+        var plan = AdvertisingPlan(frame(0))
+        plan.change = Change(every: 10, to: frame)
+        return plan
+    }
+
+    /// In seconds; BlueZ 5.66's, where it was not told any.
+    private static let usualInterval = 1.28
+}

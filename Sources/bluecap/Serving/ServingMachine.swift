@@ -1,0 +1,162 @@
+import BlueCapKit
+import Foundation
+
+/// Decides what a served peripheral does by itself, and what writing does to it: a value without clock and radio.
+struct ServingMachine: Sendable {
+    /// A characteristic by its place in the model.
+    struct Key: Hashable, Sendable {
+        var service: Int
+        var characteristic: Int
+    }
+
+    enum Effect: Equatable, Sendable {
+        /// It has this value from now on, and sends it to whoever has subscribed.
+        case value(Key, Data)
+        /// Tell the machine (``due(_:round:at:)``) when so many seconds have passed.
+        case wake(Key, round: Int, after: Double)
+    }
+
+    /// What a heart rate's control point answers to a command that it does not know (Heart Rate Service 1.0, 3.3).
+    private static let controlPointNotSupported = CBATTError.Code(rawValue: 0x80) ?? .unlikelyError
+    /// What a SensorTag's period counts in, in seconds.
+    private static let periodUnit = 0.01
+    /// Seconds between two values, at least: a period of 0 hundredths is a wish for "fast".
+    private static let shortestPeriod = 0.1
+
+    private struct Entry: Sendable {
+        var characteristic: PeripheralModel.Characteristic
+        var value: Data
+        /// Counts the wake-ups that were ordered; one that is not the newest means nothing any more.
+        var round = 0
+    }
+
+    let services: [PeripheralModel.Service]
+    private var entries: [Key: Entry] = [:]
+
+    init(_ services: [PeripheralModel.Service]) {
+        self.services = services
+        for (service, model) in services.enumerated() {
+            for (index, characteristic) in model.characteristics.enumerated() {
+                entries[Key(service: service, characteristic: index)] = Entry(
+                    characteristic: characteristic, value: characteristic.value)
+            }
+        }
+        for key in keys { settle(key) }
+    }
+
+    /// All characteristics, in their order.
+    var keys: [Key] {
+        services.enumerated().flatMap { service, model in
+            model.characteristics.indices.map { Key(service: service, characteristic: $0) }
+        }
+    }
+
+    func characteristic(_ key: Key) -> PeripheralModel.Characteristic {
+        services[key.service].characteristics[key.characteristic]
+    }
+
+    /// The value now.
+    func value(_ key: Key) -> Data { entries[key]?.value ?? Data() }
+
+    // MARK: Events
+
+    /// Time begins.
+    mutating func begin() -> [Effect] { keys.compactMap { wake($0) } }
+
+    /// The time that was asked for has passed; `seconds` since the beginning.
+    mutating func due(_ key: Key, round: Int, at seconds: Double) -> [Effect] {
+        guard let entry = entries[key], entry.round == round else { return [] }
+        let data: Data
+        switch entry.characteristic.behaviour {
+        case .keeps, .echoes, .resets: return []
+        case .changes(let source, _), .measures(let source, _, _, _): data = source.value(at: seconds)
+        }
+        entries[key]?.value = data
+        return [.value(key, data)] + [wake(key)].compactMap { $0 }
+    }
+
+    /// A central has written: what it is answered, and what follows.
+    mutating func written(_ data: Data, to key: Key, at seconds: Double) -> (CBATTError.Code, [Effect]) {
+        guard let entry = entries[key] else { return (.attributeNotFound, []) }
+        let characteristic = entry.characteristic
+        switch characteristic.behaviour {
+        case .echoes(let uuid):
+            entries[key]?.value = data
+            guard let target = sibling(of: key, uuid) else { return (.success, []) }
+            entries[target]?.value = data
+            return (.success, [.value(target, data)])
+        case .resets(let uuid):
+            guard understands(data, characteristic.profile) else { return (Self.controlPointNotSupported, []) }
+            if let target = sibling(of: key, uuid) { reset(target, at: seconds) }
+            return (.success, [])
+        case .keeps, .changes, .measures:
+            guard understands(data, characteristic.profile) else { return (.invalidAttributeValueLength, []) }
+            entries[key]?.value = data
+            return (.success, [.value(key, data)] + followers(of: key).flatMap { restart($0) })
+        }
+    }
+
+    // MARK: Parts
+
+    private func understands(_ data: Data, _ profile: CharacteristicProfile?) -> Bool {
+        guard let profile, profile.understandsValues else { return true }
+        return profile.stringValue(data) != nil
+    }
+
+    private func sibling(of key: Key, _ uuid: CBUUID) -> Key? {
+        services[key.service].characteristics.firstIndex { $0.uuid == uuid }
+            .map { Key(service: key.service, characteristic: $0) }
+    }
+
+    /// The sensors that this is a switch or a period of.
+    private func followers(of key: Key) -> [Key] {
+        let uuid = characteristic(key).uuid
+        return keys.filter { candidate in
+            guard candidate.service == key.service,
+                case .measures(_, let enabled, let period, _) = characteristic(candidate).behaviour
+            else { return false }
+            return enabled == uuid || period == uuid
+        }
+    }
+
+    private func isOn(_ key: Key, by enabled: CBUUID) -> Bool {
+        guard let target = sibling(of: key, enabled), let first = value(target).first else { return false }
+        return first != 0
+    }
+
+    /// A sensor that is off has zeros.
+    private mutating func settle(_ key: Key) {
+        guard case .measures(let source, let enabled, _, _) = characteristic(key).behaviour,
+            !isOn(key, by: enabled)
+        else { return }
+        entries[key]?.value = Data(count: source.value(at: 0).count)
+    }
+
+    private mutating func restart(_ key: Key) -> [Effect] {
+        settle(key)
+        guard let wake = wake(key) else { return [.value(key, value(key))] }
+        return [wake]
+    }
+
+    private mutating func reset(_ key: Key, at seconds: Double) {
+        guard case .changes(var source, let pace) = entries[key]?.characteristic.behaviour else { return }
+        source.reset(at: seconds)
+        entries[key]?.characteristic.behaviour = .changes(source, every: pace)
+    }
+
+    /// Orders the next wake-up, in the place of any other; `nil` for what does nothing by itself now.
+    private mutating func wake(_ key: Key) -> Effect? {
+        entries[key]?.round += 1
+        guard let entry = entries[key] else { return nil }
+        let pause: Double
+        switch entry.characteristic.behaviour {
+        case .keeps, .echoes, .resets: return nil
+        case .changes(_, let every): pause = every
+        case .measures(_, let enabled, let period, let every):
+            guard isOn(key, by: enabled) else { return nil }
+            let hundredths = period.flatMap { sibling(of: key, $0) }.flatMap { value($0).first }
+            pause = hundredths.map { max(Self.shortestPeriod, Double($0) * Self.periodUnit) } ?? every
+        }
+        return .wake(key, round: entry.round, after: pause)
+    }
+}

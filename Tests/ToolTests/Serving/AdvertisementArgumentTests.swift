@@ -1,0 +1,136 @@
+import ArgumentParser
+import BlueCapKit
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+final class AdvertisementArgumentTests: XCTestCase {
+    func testManufacturerDataAndServiceData() {
+        XCTAssertEqual(ManufacturerArgument(argument: "0x004C=0215")?.company, 0x4C)
+        XCTAssertEqual(ManufacturerArgument(argument: "76=02 15")?.data, Data([2, 0x15]))
+        XCTAssertEqual(ManufacturerArgument(argument: "0xFFFF=")?.data, Data())
+        for wrong in ["", "=", "76", "x=01", "65536=01", "0x=01", "76=0", "+76=01"] {
+            XCTAssertNil(ManufacturerArgument(argument: wrong), wrong)
+        }
+        XCTAssertEqual(ServiceDataArgument(argument: "180F=64")?.service, CBUUID(string: "180F"))
+        XCTAssertEqual(ServiceDataArgument(argument: "battery=64")?.data, Data([0x64]))
+        XCTAssertNil(ServiceDataArgument(argument: "nothing=64"))
+    }
+
+    func testAppearancesByNumberAndByName() {
+        XCTAssertEqual(AppearanceArgument(argument: "0x00C0")?.value, 0xC0)
+        XCTAssertEqual(AppearanceArgument(argument: "833")?.value, 833)
+        XCTAssertEqual(AppearanceArgument(argument: "watch")?.value, 0xC0)
+        XCTAssertEqual(AppearanceArgument(argument: "Mouse")?.value, 0x3C2)
+        XCTAssertNil(AppearanceArgument(argument: "spoon"))
+    }
+
+    func testIntervals() {
+        XCTAssertEqual(IntervalArgument(argument: "100")?.range, 0.1...0.1)
+        XCTAssertEqual(IntervalArgument(argument: "100-200")?.range, 0.1...0.2)
+        for wrong in ["", "-", "0", "200-100", "1-2-3", "-100", "x", "nan", "inf"] {
+            XCTAssertNil(IntervalArgument(argument: wrong), wrong)
+        }
+    }
+
+    // MARK: What goes into an advertisement
+
+    func testAsManyServicesAreAnnouncedAsFit() throws {
+        let services = PeripheralModel.builtin.flatMap(\.model.services).map(\.uuid)
+        let (plan, left) = AdvertisingPlan.announcing(services, name: "All", appearance: 0x0341)
+        XCTAssertNoThrow(try plan.data.check())
+        XCTAssertEqual(plan.data.serviceUUIDs.filter { $0.data.count == 2 }.count, 3)
+        XCTAssertEqual(plan.data.serviceUUIDs.count + left.count, services.count)
+        XCTAssertNil(plan.data.appearance, "a long UUID tells more than a look")
+        let (small, none) = AdvertisingPlan.announcing([CBUUID(string: "180D")], name: "One", appearance: 0x0341)
+        XCTAssertEqual(small.data.appearance, 0x0341)
+        XCTAssertEqual(none, [])
+    }
+
+    func testTelemetryGrows() throws {
+        let plan = AdvertisingPlan.telemetry(batteryMillivolts: 2950, temperature: 21.5)
+        let change = try XCTUnwrap(plan.change)
+        let frame = try XCTUnwrap(Eddystone.TLM(data: try XCTUnwrap(change.to(60).serviceData[Eddystone.service])))
+        XCTAssertEqual(frame.uptime, 60)
+        XCTAssertEqual(frame.batteryMillivolts, 2950)
+        XCTAssertEqual(frame.temperature, 21.5)
+        XCTAssertEqual(plan.data.kind, .broadcast)
+    }
+
+    // MARK: Commands
+
+    private func beacons(_ arguments: String...) throws -> [Beacon] {
+        let command = try XCTUnwrap(try BlueCapTool.parseAsRoot(["beacon"] + arguments) as? BeaconCommand)
+        return try command.plans().flatMap {
+            Beacon.all(manufacturerData: $0.data.manufacturerData, serviceData: $0.data.serviceData)
+        }
+    }
+
+    private let owner = "B9407F30-F5F8-466E-AFF9-25556B57FE6D"
+
+    func testTheOptionsSayWhichBeaconItIs() throws {
+        let uuid = try XCTUnwrap(UUID(uuidString: owner))
+        XCTAssertEqual(
+            try beacons("--uuid", owner, "--major", "1", "--minor", "7", "--measured-power", "-62"),
+            [.iBeacon(IBeacon(uuid: uuid, major: 1, minor: 7, measuredPower: -62))])
+        XCTAssertEqual(
+            try beacons("--uuid", owner, "--number", "65543"),
+            [.altBeacon(AltBeacon(organization: uuid, number: 65_543))])
+        XCTAssertEqual(
+            try beacons("--url", "https://example.com/", "--telemetry").map(\.kind), [.eddystoneURL, .eddystoneTLM])
+        XCTAssertEqual(
+            try beacons("--namespace", "00112233445566778899", "--instance", "000000000001").first?.measuredPower, -59)
+    }
+
+    func testBeaconsThatAreNoneAreSaid() {
+        for (arguments, part) in [
+            ([], "Say which beacon"), (["--major", "1"], "add --uuid"), (["--uuid", "x"], "--uuid"),
+            (["--uuid", owner, "--url", "https://a.b/"], "give one"),
+            (["--uuid", owner, "--number", "1", "--minor", "2"], "one kind"),
+            (["--url", "ftp://a.b/"], "no link"),
+            (["--url", "https://a-very-long-name-of-a-host.example/x"], "no link"),
+            (["--namespace", "00"], "takes both"), (["--battery", "3000", "--uuid", owner], "add --telemetry"),
+            (["--uuid", owner, "--major", "65536"], "--major"),
+        ] {
+            XCTAssertThrowsError(try BlueCapTool.parseAsRoot(["beacon"] + arguments), "\(arguments)") { error in
+                let text = BlueCapTool.fullMessage(for: error)
+                XCTAssertTrue(text.contains(part), text)
+                XCTAssertEqual(BlueCapTool.exitCode(for: error).rawValue, 64)
+            }
+        }
+    }
+
+    func testAnAdvertisementIsWhatTheOptionsSay() throws {
+        let arguments = [
+            "advertise", "--name", "Tag", "--service", "180F", "--manufacturer", "0xFFFF=0102", "--appearance", "Tag",
+            "--interval", "100-200", "--tx-power", "-4", "--service-data", "181A=5908",
+        ]
+        let data = try XCTUnwrap(try BlueCapTool.parseAsRoot(arguments) as? AdvertiseCommand).data
+        XCTAssertEqual(data.localName, "Tag")
+        XCTAssertEqual(data.serviceUUIDs, [CBUUID(string: "180F")])
+        XCTAssertEqual(data.manufacturerData, [0xFFFF: Data([1, 2])])
+        XCTAssertEqual(data.serviceData, [CBUUID(string: "181A"): Data([0x59, 8])])
+        XCTAssertEqual(data.appearance, 0x200)
+        XCTAssertEqual(data.interval, 0.1...0.2)
+        XCTAssertEqual(data.txPower, -4)
+        XCTAssertTrue(data.includesTxPower && data.isDiscoverable)
+        XCTAssertEqual(data.kind, .connectable)
+    }
+
+    func testAnAdvertisementThatDoesNotFitSaysWhatIsTooLong() {
+        let long = String(repeating: "0", count: 60)
+        for (arguments, part) in [
+            (["--name", long], "name is 31 bytes too long"), (["--manufacturer", "1=" + long], "manufacturer data"),
+            (["--service", owner, "--service", "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"], "fewer services"),
+            ([], "Say what to advertise"), (["--service-data", "180F=01", "--service-data", "180F=02"], "twice"),
+            (["--name", "x", "--tx-power", "21"], "-127 to 20"), (["--name", "x", "--interval", "5"], "0.02"),
+        ] {
+            XCTAssertThrowsError(try BlueCapTool.parseAsRoot(["advertise"] + arguments), "\(arguments)") { error in
+                let text = BlueCapTool.fullMessage(for: error)
+                XCTAssertTrue(text.contains(part), text)
+                XCTAssertEqual(BlueCapTool.exitCode(for: error).rawValue, 64)
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import BlueCapKit
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+final class PeripheralModelTests: XCTestCase {
+    func testEachBuiltinProfileHasItsServices() throws {
+        let services = PeripheralModel.builtin.map { $0.model.services.map(\.uuid.uuidString) }
+        XCTAssertEqual(services[0], ["180D"])
+        XCTAssertEqual(services[1], ["180F"])
+        XCTAssertEqual(services[2].count, 8)
+        XCTAssertEqual(services[3], ["6E400001-B5A3-F393-E0A9-E50E24DCCA9E"])
+        for (name, _, model) in PeripheralModel.builtin {
+            for characteristic in model.services.flatMap(\.characteristics) {
+                XCTAssertNotNil(characteristic.name, name)
+            }
+        }
+    }
+
+    func testWhatIsThereTwiceIsServedOnce() throws {
+        let battery = try XCTUnwrap(PeripheralModel.builtin.first { $0.name == "battery" }).model
+        let heart = try XCTUnwrap(PeripheralModel.builtin.first { $0.name == "heart-rate" }).model
+        let joined = PeripheralModel.joined([heart, battery, battery])
+        XCTAssertEqual(joined.services.map(\.uuid.uuidString), ["180D", "180F"])
+        XCTAssertNil(joined.name)
+        XCTAssertEqual(joined.appearance, 0x0341)
+        XCTAssertEqual(PeripheralModel.joined([battery]).name, "BlueCap Battery")
+    }
+
+    // MARK: Files
+
+    private func model(_ json: String) throws -> PeripheralModel {
+        try PeripheralModel.decoded(from: Data(json.utf8), source: "desk.json")
+    }
+
+    func testAFileDescribesAPeripheral() throws {
+        let model = try model(
+            """
+            { "name": "Desk", "appearance": 833, "services": [
+                { "uuid": "AA00", "characteristics": [
+                    { "uuid": "AA01", "flags": ["read", "write"], "text": "hello", "echo": "AA02",
+                      "descriptors": [ { "uuid": "2901", "text": "Greeting" } ] },
+                    { "uuid": "AA02", "flags": ["notify"], "notifications": { "cycle": ["01", "02"], "every": 2 } },
+                    { "uuid": "AA03", "flags": ["indicate"], "notifications": { "counter": 2, "every": 0.5 } } ] },
+                { "uuid": "180F", "characteristics": [ { "uuid": "2A19", "flags": ["read"], "value": "32" } ] } ] }
+            """)
+        XCTAssertEqual(model.name, "Desk")
+        XCTAssertEqual(model.appearance, 833)
+        XCTAssertEqual(model.services.map(\.label), ["AA00", "Battery"])
+        let greeting = model.services[0].characteristics[0]
+        XCTAssertEqual(greeting.value, Data("hello".utf8))
+        XCTAssertEqual(greeting.properties, [.read, .write])
+        XCTAssertEqual(greeting.permissions, [.readable, .writeable])
+        XCTAssertEqual(
+            greeting.descriptors, [.init(uuid: CBUUID(string: "2901"), value: Data("Greeting".utf8))])
+        guard case .echoes(let target) = greeting.behaviour else { return XCTFail("\(greeting.behaviour)") }
+        XCTAssertEqual(target, CBUUID(string: "AA02"))
+        guard case .changes(let cycle, 2) = model.services[0].characteristics[1].behaviour else {
+            return XCTFail("no cycle")
+        }
+        XCTAssertEqual(cycle.value(at: 2), Data([2]))
+        XCTAssertEqual(model.services[1].characteristics[0].label, "Battery Level")
+    }
+
+    func testWhatIsWrongInAFileIsSaidWithItsPlace() {
+        for (json, part) in [
+            ("{", "desk.json does not describe a peripheral"),
+            (#"{"name": "x"}"#, #"lacks "services""#),
+            (#"{"services": []}"#, "without any service"),
+            (#"{"services": [], "nmae": "x"}"#, #"unknown key "nmae""#),
+            (#"{"services": [{"uuid": "18OD"}]}"#, "services[0].uuid"),
+            (#"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "flags": ["raed"]}]}]}"#, "flags"),
+            (#"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "echo": "AA09"}]}]}"#, "AA09"),
+            (
+                #"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "notifications": "#
+                    + #"{"counter": 2, "every": 0}}]}]}"#, "every 0.0 s"
+            ),
+            (
+                #"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "notifications": "#
+                    + #"{"counter": 900, "every": 1}}]}]}"#, "900 bytes"
+            ),
+        ] {
+            XCTAssertThrowsError(try model(json), json) { error in
+                let text = "\(error)"
+                XCTAssertTrue(text.contains(part) && text.hasSuffix("."), text)
+            }
+        }
+    }
+
+    func testAFileThatIsNotThereNamesTheProfiles() {
+        XCTAssertThrowsError(try PeripheralModel.contents(ofFile: "/no/such/file")) { error in
+            XCTAssertTrue("\(error)".contains("heart-rate, battery, sensortag, uart"), "\(error)")
+        }
+    }
+}

@@ -1,0 +1,275 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+/// An empty room with adapters in it, on a bus of its own, for processes that are peripherals there.
+final class ServingBench {
+    let simulator: Simulator
+
+    init(adapters: Int = 1) throws {
+        simulator = try Simulator.onPrivateBus(
+            room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
+    }
+
+    deinit { simulator.end() }
+
+    func start(_ arguments: String...) throws -> ToolRun {
+        try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+    }
+
+    func wait(
+        _ what: String, file: StaticString = #filePath, line: UInt = #line, until condition: () -> Bool
+    ) {
+        XCTAssertTrue(simulator.wait(until: condition, limit: 20), what, file: file, line: line)
+    }
+
+    /// A central that has connected.
+    func central(file: StaticString = #filePath, line: UInt = #line) -> CentralLink {
+        let link = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone"))
+        wait("no link", file: file, line: line) { link.state == .connected }
+        return link
+    }
+
+    func result(
+        _ request: CentralRequest, file: StaticString = #filePath, line: UInt = #line
+    ) -> Result<[UInt8], CentralFailure>? {
+        wait("no answer", file: file, line: line) { request.result != nil }
+        return request.result
+    }
+
+    func assertNothingIsLeft(file: StaticString = #filePath, line: UInt = #line) {
+        wait("an application was left behind", file: file, line: line) { simulator.applications.isEmpty }
+        wait("an advertisement was left behind", file: file, line: line) { simulator.advertisements.isEmpty }
+    }
+}
+
+final class ServeProcessTests: XCTestCase {
+    private func objects(_ result: ToolRun.Result) throws -> [[String: Any]] {
+        try result.lines.map { line in
+            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
+        }
+    }
+
+    func testWhatACentralDoesIsPrintedAndNothingIsLeft() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery", "uart", "--json")
+        _ = try run.line { $0.contains(#""event":"serving""#) }
+        let phone = bench.central()
+        XCTAssertEqual(try bench.result(phone.read("2A19"))?.get(), [100])
+        XCTAssertEqual(
+            try bench.result(phone.subscribe(to: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E"))?.get(), [])
+        XCTAssertEqual(
+            try bench.result(phone.write(Array("hello".utf8), to: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E"))?.get(), [])
+        bench.wait("no echo") { phone.values.map(\.bytes) == [Array("hello".utf8)] }
+        phone.disconnect()
+        _ = try run.line { $0.contains(#""event":"unsubscribed""#) }
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.errors, [])
+        let objects = try objects(result)
+        XCTAssertEqual(
+            objects.map { $0["event"] as? String },
+            ["serving", "read", "subscribed", "write", "unsubscribed", "finished"])
+        XCTAssertEqual(objects[1]["central"] as? String, "C0:FF:EE:00:CE:01")
+        XCTAssertEqual(objects[1]["value"] as? String, "64")
+        XCTAssertEqual(objects[3]["fields"] as? [String: String], ["UART RX": "hello"])
+        XCTAssertEqual(objects[5]["updates"] as? Int, 1)
+        bench.assertNothingIsLeft()
+    }
+
+    func testForPeopleThereAreLinesAndASummary() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "heart-rate", "--name", "Strap", "--updates")
+        let phone = bench.central()
+        XCTAssertNoThrow(try bench.result(phone.subscribe(to: "2A37"))?.get())
+        _ = try run.line { $0.hasSuffix("C0:FF:EE:00:CE:01  subscribed to Heart Rate Measurement") }
+        _ = try run.line { $0.contains("were sent Heart Rate Measurement: Contact: Yes") }
+        guard case .failure(.attribute(0x80))? = bench.result(phone.write([7], to: "2A39")) else {
+            return XCTFail("an unknown command was taken")
+        }
+        _ = try run.line { $0.hasSuffix("wrote Heart Rate Control Point: 07; refused: application error 0x80") }
+        run.signal(SIGTERM)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors.first, #"bluecap: Serving Heart Rate as "Strap". Ctrl-C ends it."#)
+        XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: 1 subscription, 0 reads, 1 write, ") == true)
+        bench.assertNothingIsLeft()
+    }
+
+    func testAFileIsServed() throws {
+        let file = NSTemporaryDirectory() + "bluecap-tests-\(UUID().uuidString).json"
+        try #"{"name":"Greeter","services":[{"uuid":"AA00","characteristics":[{"uuid":"AA01","flags":["read","write"],"#
+            .appending(#""text":"hello","descriptors":[{"uuid":"2901","text":"Greeting"}]}]}]}"#)
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let bench = try ServingBench()
+        let run = try bench.start("serve", file)
+        let phone = bench.central()
+        XCTAssertEqual(try bench.result(phone.read("AA01"))?.get(), Array("hello".utf8))
+        XCTAssertEqual(try bench.result(phone.read("AA01", descriptor: "2901"))?.get(), Array("Greeting".utf8))
+        XCTAssertEqual(try bench.result(phone.write([1, 2], to: "AA01"))?.get(), [])
+        XCTAssertEqual(try bench.result(phone.read("AA01"))?.get(), [1, 2])
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().lines.count, 3)
+    }
+
+    func testADurationEndsIt() throws {
+        let bench = try ServingBench()
+        let result = try bench.start("serve", "battery", "--duration", "0.3", "--no-advertise", "--json").finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.lines.count, 2)
+        XCTAssertTrue(result.lines[0].contains(#""advertisements":[]"#))
+        bench.assertNothingIsLeft()
+    }
+
+    func testEverythingIsBackAfterTheDaemonDied() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery")
+        bench.wait("not served") { bench.simulator.advertisements.count == 1 }
+        bench.simulator.simulateDaemonDeath()
+        try run.errorLine { $0.contains("goes on when Bluetooth is back") }
+        bench.simulator.simulateDaemonReturn()
+        try run.errorLine { $0 == "bluecap: Bluetooth is back." }
+        let phone = bench.central()
+        XCTAssertEqual(try bench.result(phone.read("2A19"))?.get(), [100])
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+
+    func testAReaderThatLeavesEndsItQuietly() throws {
+        let bench = try ServingBench()
+        let result = try ToolRun(
+            script: """
+                set -o pipefail
+                export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                "$BLUECAP" serve battery --json | head -n 1
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.errors, [])
+        bench.assertNothingIsLeft()
+    }
+
+    func testARefusalIsOneLine() throws {
+        let bench = try ServingBench()
+        bench.simulator.simulateRegistrationFailures(100)
+        assertOneLine(try bench.start("serve", "battery").finish(), "refused")
+        bench.simulator.simulateRegistrationFailures(0)
+        bench.simulator.simulateAdvertisementFailures(100)
+        assertOneLine(try bench.start("serve", "battery").finish(), "refused")
+        bench.assertNothingIsLeft()
+    }
+
+    func testWithoutAnAdapterTheStatusSaysSo() throws {
+        let bench = try ServingBench()
+        bench.simulator.simulatePowerOff()
+        assertOneLine(try bench.start("serve", "battery").finish(), "is off", status: 3)
+        let result = try ToolRun(
+            "advertise", "--name", "x", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/such/socket"]
+        ).finish()
+        assertOneLine(result, "--simulated", status: 3)
+    }
+
+    func testBadArgumentsShowTheUsage() throws {
+        for mistake in [
+            ["serve"], ["serve", "tea"], ["serve", "battery", "--name", ""], ["serve", "battery", "--duration", "0"],
+            ["serve", "battery", "--no-advertise", "--name", "x"], ["serve", "battery", "--peripherals", "room"],
+            ["serve", "battery", "--name", String(repeating: "x", count: 30)], ["advertise"], ["beacon"],
+            ["simulate", "--adapters", "0"],
+        ] {
+            let result = try ToolRun(mistake).finish()
+            XCTAssertEqual(result.status, 64, "\(mistake)")
+            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
+        }
+    }
+
+    func testInASimulatedRoomACentralComesBy() throws {
+        let run = try ToolRun("serve", "battery", "--simulated", "--json")
+        _ = try run.line { $0.contains(#""event":"read""#) && $0.contains("C0:FF:EE:00:CE:01") }
+        _ = try run.line { $0.contains(#""event":"subscribed""#) }
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+}
+
+final class AdvertiseProcessTests: XCTestCase {
+    func testAnAdvertisementIsOnTheAirByteForByte() throws {
+        let bench = try ServingBench()
+        let run = try bench.start(
+            "advertise", "--name", "Tag", "--service", "180F", "--manufacturer", "0xFFFF=0102", "--json")
+        _ = try run.line { $0.contains(#""event":"serving""#) }
+        let sent = try XCTUnwrap(bench.simulator.advertisements.first)
+        XCTAssertEqual(sent.data, [3, 0x03, 0x0F, 0x18, 5, 0xFF, 0xFF, 0xFF, 1, 2, 2, 0x01, 0x06])
+        XCTAssertEqual(sent.scanResponse, [4, 0x09] + Array("Tag".utf8))
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+        bench.assertNothingIsLeft()
+    }
+
+    func testABeaconAndItsTelemetryAreTwoAdvertisements() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("beacon", "--url", "https://example.com/", "--telemetry")
+        try run.errorLine { $0.contains("Advertising Eddystone https://example.com/; Eddystone telemetry") }
+        XCTAssertEqual(bench.simulator.advertisements.count, 2)
+        XCTAssertFalse(bench.simulator.advertisements.contains { $0.isConnectable })
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: Advertised for ") == true, "\(result.errors)")
+        bench.assertNothingIsLeft()
+    }
+
+    func testWhatBlueZIgnoresIsSaid() throws {
+        let bench = try ServingBench()
+        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(result.errors.contains { $0.contains("ignores the interval") }, "\(result.errors)")
+    }
+}
+
+final class TwoToolsProcessTests: XCTestCase {
+    func testOneToolExploresAnotherInOneRoom() throws {
+        let result = try ToolRun(
+            script: """
+                export PATH="$(dirname "$BLUECAP"):$PATH"
+                bluecap simulate --peripherals empty --adapters 2 -- bash -c '
+                    bluecap serve battery --adapter hci1 --name Desk > /dev/null 2>&1 &
+                    bluecap read Desk "Battery Level" --adapter hci0
+                    kill $!
+                    wait'
+                """
+        ).finish()
+        XCTAssertEqual(result.lines, ["100 %"], "\(result.errors)")
+    }
+
+    func testAScanSaysWhatSortOfBeaconItHears() throws {
+        let result = try ToolRun(
+            script: """
+                export PATH="$(dirname "$BLUECAP"):$PATH"
+                bluecap simulate --peripherals empty --adapters 2 -- bash -c '
+                    bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --minor 7 --adapter hci1 2> /dev/null &
+                    bluecap scan --adapter hci0 --rssi -127 --json | head -n 1
+                    kill $!
+                    wait'
+                """
+        ).finish()
+        XCTAssertTrue(
+            result.lines.first?.contains(
+                #""beacons":[{"kind":"iBeacon","uuid":"B9407F30-F5F8-466E-AFF9-25556B57FE6D","major":0,"minor":7,"#)
+                == true, "\(result)")
+    }
+
+    func testAProgramThatServesIsVisited() throws {
+        let run = try ToolRun(
+            script: """
+                export PATH="$(dirname "$BLUECAP"):$PATH"
+                exec bluecap simulate --central -- bluecap serve battery
+                """)
+        _ = try run.line { $0.hasSuffix("subscribed to Battery Level") }
+        run.signal(SIGTERM)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+}
