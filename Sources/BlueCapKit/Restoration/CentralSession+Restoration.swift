@@ -45,7 +45,7 @@ extension CentralSession {
         switch opening {
         case .failed(let error):
             core.withLock { $0.isKeeping = true }
-            complete { self.restoredPromise.failure(error) }
+            complete { self.restoredPromise.failure(CentralManagerError(error)) }
         case .kept(let state):
             let now = loop.now
             let date = loop.date
@@ -137,5 +137,15 @@ extension ScanRequest {
             options[CentralManagerScanOptionWatchdogKey] = NSNumber(value: watchdog ?? 0)
         }
         return options
+    }
+}
+
+extension CentralManagerError {
+    init(_ failure: RestorationFailure) {
+        self =
+            switch failure {
+            case .restoreFailed: .restoreFailed
+            case .restoreIdentifierInUse(let path): .restoreIdentifierInUse(path)
+            }
     }
 }

@@ -2,25 +2,25 @@ import Dispatch
 import Foundation
 import Futures
 
+/// One for the process: what a manager leaves is on the disk before the next one with its identifier looks there.
+private let restorationQueue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
+
 /// Carries the state of one manager to the disk and back, on a queue of its own: the disk may take seconds, and neither
 /// the loop nor anybody under the manager's lock waits for it.
-final class RestorationKeeper: Sendable {
+final class StateKeeper<State: KeptState>: Sendable {
     /// What became of the kept state.
     enum Opening: Equatable, Sendable {
-        case kept(RestorationState)
-        case failed(CentralManagerError)
+        case kept(State)
+        case failed(RestorationFailure)
     }
 
     private struct Record {
-        var store: RestorationStore?
+        var store: StateStore<State>?
         /// What the file holds; `nil` where that is not known.
-        var written: RestorationState?
+        var written: State?
         /// Why nothing is being kept; `nil` while all is well.
         var problem: String?
     }
-
-    /// One for the process: what a manager leaves is on the disk before the next one with its identifier looks there.
-    private static let queue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
 
     private let identifier: String
     private let place: RestorationPlace
@@ -31,7 +31,7 @@ final class RestorationKeeper: Sendable {
         let root =
             folder
             ?? RestorationPlace.root(environment: ProcessInfo.processInfo.environment, home: NSHomeDirectory())
-        place = RestorationPlace(identifier: identifier, root: root)
+        place = RestorationPlace(identifier: identifier, root: root, kind: State.folder)
     }
 
     /// Why nothing is being kept, in one sentence; `nil` while all is well.
@@ -39,21 +39,21 @@ final class RestorationKeeper: Sendable {
 
     /// Takes the state into possession and tells what was kept, on the disk's queue.
     func open(_ completion: @escaping @Sendable (Opening) -> Void) {
-        Self.queue.async { completion(self.open()) }
+        restorationQueue.async { completion(self.open()) }
     }
 
     private func open() -> Opening {
         do {
-            let store = try RestorationStore(place, identifier: identifier)
+            let store = try StateStore<State>(place, identifier: identifier)
             switch try store.read() {
             case .fresh:
-                record.withLock { ($0.store, $0.written) = (store, RestorationState()) }
-                return .kept(RestorationState())
+                record.withLock { ($0.store, $0.written) = (store, State()) }
+                return .kept(State())
             case .kept(let state):
                 record.withLock { ($0.store, $0.written) = (store, state) }
                 return .kept(state)
             case .damaged:
-                record.withLock { ($0.store, $0.written) = (store, RestorationState()) }
+                record.withLock { ($0.store, $0.written) = (store, State()) }
                 return .failed(.restoreFailed)
             }
         } catch let problem {
@@ -65,13 +65,13 @@ final class RestorationKeeper: Sendable {
 
     /// Has a state written, unless it is what the file holds. A failure is told by ``problem``, and `failed` is called so
     /// that it can be tried again.
-    func keep(_ state: RestorationState, failed: @escaping @Sendable () -> Void) {
-        Self.queue.async { if !self.write(state) { failed() } }
+    func keep(_ state: State, failed: @escaping @Sendable () -> Void) {
+        restorationQueue.async { if !self.write(state) { failed() } }
     }
 
     /// Has the last state written, where there is one, and lets go of the file.
-    func finish(_ state: RestorationState?) {
-        Self.queue.async {
+    func finish(_ state: State?) {
+        restorationQueue.async {
             if let state { _ = self.write(state) }
             let store = self.record.withLock { record in
                 defer { record.store = nil }
@@ -81,7 +81,7 @@ final class RestorationKeeper: Sendable {
         }
     }
 
-    private func write(_ state: RestorationState) -> Bool {
+    private func write(_ state: State) -> Bool {
         let (store, written) = record.withLock { ($0.store, $0.written) }
         guard let store, written != state else { return true }
         do {
@@ -98,5 +98,7 @@ final class RestorationKeeper: Sendable {
     func wait() { Self.waitForAll() }
 
     /// Returns when all that any manager of this process asked for so far has been done.
-    static func waitForAll() { queue.sync {} }
+    static func waitForAll() { restorationQueue.sync {} }
 }
+
+typealias RestorationKeeper = StateKeeper<RestorationState>

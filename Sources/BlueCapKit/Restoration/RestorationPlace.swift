@@ -21,8 +21,9 @@ struct RestorationPlace: Equatable, Sendable {
     /// - Parameters:
     ///   - identifier: any text but an empty one.
     ///   - root: the folder that stands for `$XDG_STATE_HOME/bluecap`.
-    init(identifier: String, root: String) {
-        folder = root + "/central"
+    ///   - kind: the folder in that, one for each role.
+    init(identifier: String, root: String, kind: String = RestorationState.folder) {
+        folder = root + "/" + kind
         name = Self.name(of: identifier)
     }
 

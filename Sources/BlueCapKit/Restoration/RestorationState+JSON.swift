@@ -1,17 +1,9 @@
 import Foundation
 import GATT
 
-/// Why a file is no state of ours.
-enum RestorationDamage: Error, Equatable {
-    /// No JSON, or not as we write it.
-    case unreadable(String)
-    /// Another program's, or that of another identifier.
-    case foreign
-    /// Of a later version of this library, which alone knows what it means.
-    case newer(version: Int)
-}
+extension RestorationState: KeptState {
+    static var folder: String { "central" }
 
-extension RestorationState {
     /// The layout of the file that this version writes. A change that older versions would misread raises it.
     static let version = 1
 
@@ -23,7 +15,7 @@ extension RestorationState {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(
             File(
-                head: .init(format: Self.format, version: Self.version, identifier: identifier),
+                head: KeptHead(format: Self.format, version: Self.version, identifier: identifier),
                 connections: connections.map(File.Connection.init), scan: scan.map(File.Scan.init)))
     }
 
@@ -32,9 +24,8 @@ extension RestorationState {
         let decoder = JSONDecoder()
         do {
             // The head alone first: of the rest of a later version nothing is known.
-            let head = try decoder.decode(File.Head.self, from: data)
-            guard head.format == Self.format, head.identifier == identifier else { throw RestorationDamage.foreign }
-            guard head.version <= Self.version else { throw RestorationDamage.newer(version: head.version) }
+            let head = try decoder.decode(KeptHead.self, from: data)
+            try head.check(Self.format, upTo: Self.version, identifier)
             let file = try decoder.decode(File.self, from: data)
             self.init(
                 connections: try file.connections.map { try $0.connection },
@@ -49,12 +40,6 @@ extension RestorationState {
 
 /// The file, in its own words: what has no limit is left out, since JSON has no number for it.
 private struct File: Codable {
-    struct Head: Codable {
-        var format: String
-        var version: Int
-        var identifier: String
-    }
-
     struct Subscription: Codable {
         var service: CBUUID
         var characteristic: CBUUID
@@ -133,20 +118,20 @@ private struct File: Codable {
         }
     }
 
-    var head: Head
+    var head: KeptHead
     var connections: [Connection]
     var scan: Scan?
 
     private enum CodingKeys: String, CodingKey { case connections, scan }
 
-    init(head: Head, connections: [Connection], scan: Scan?) {
+    init(head: KeptHead, connections: [Connection], scan: Scan?) {
         self.head = head
         self.connections = connections
         self.scan = scan
     }
 
     init(from decoder: any Decoder) throws {
-        head = try Head(from: decoder)
+        head = try KeptHead(from: decoder)
         let members = try decoder.container(keyedBy: CodingKeys.self)
         connections = try members.decode([Connection].self, forKey: .connections)
         scan = try members.decodeIfPresent(Scan.self, forKey: .scan)

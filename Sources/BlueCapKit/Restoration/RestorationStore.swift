@@ -5,12 +5,12 @@ import Foundation
 /// Every call may wait for the disk: use it where that holds up nobody. A state is written in full beside the old one
 /// and then takes its place at once, so that whoever is killed meanwhile, or runs out of disk, finds the old one or the
 /// new one and never a half.
-final class RestorationStore: Sendable {
+final class StateStore<State: KeptState>: Sendable {
     /// What was found.
     enum Opening: Equatable, Sendable {
         /// Nothing was kept under this identifier.
         case fresh
-        case kept(RestorationState)
+        case kept(State)
         /// What was kept is no state of ours; the file is set aside under this path.
         case damaged(RestorationDamage, setAside: String)
     }
@@ -36,7 +36,7 @@ final class RestorationStore: Sendable {
     typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int) -> Int
 
     /// More than thousands of peripherals need; a larger file is not ours, and is not read into memory.
-    private static let largestFile = 16 << 20
+    private static var largestFile: Int { 16 << 20 }
 
     private let place: RestorationPlace
     private let identifier: String
@@ -76,7 +76,7 @@ final class RestorationStore: Sendable {
     func read() throws(Problem) -> Opening {
         do {
             guard let data = try contents() else { return .fresh }
-            return .kept(try RestorationState(decoding: data, for: identifier))
+            return .kept(try State(decoding: data, for: identifier))
         } catch let damage as RestorationDamage {
             return .damaged(damage, setAside: try setAside())
         } catch {
@@ -136,7 +136,7 @@ final class RestorationStore: Sendable {
     // MARK: Writing
 
     /// Puts this state into the place of the former.
-    func keep(_ state: RestorationState) throws(Problem) {
+    func keep(_ state: State) throws(Problem) {
         let data: Data
         do { data = try state.encoded(for: identifier) } catch {
             throw .system(step: "encode the state for", path: place.file, code: EINVAL)
@@ -203,3 +203,5 @@ final class RestorationStore: Sendable {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system(step: "create", path: path, code: errno) }
     }
 }
+
+typealias RestorationStore = StateStore<RestorationState>

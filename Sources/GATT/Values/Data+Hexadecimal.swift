@@ -1,8 +1,8 @@
-import Foundation
+package import Foundation
 
 extension Data {
     /// The bytes as pairs of lower case hexadecimal digits, without anything between them.
-    var hexadecimal: String {
+    package var hexadecimal: String {
         String(unsafeUninitializedCapacity: count * 2) { text in
             let digits: StaticString = "0123456789abcdef"
             var position = 0
@@ -16,7 +16,7 @@ extension Data {
     }
 
     /// Bytes from pairs of hexadecimal digits of either case, or `nil` when the text is anything else.
-    init?(hexadecimal text: String) {
+    package init?(hexadecimal text: String) {
         var text = text
         let bytes: [UInt8]? = text.withUTF8 { text in
             guard text.count.isMultiple(of: 2) else { return nil }

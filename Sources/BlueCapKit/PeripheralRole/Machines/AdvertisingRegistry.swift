@@ -60,6 +60,8 @@ struct AdvertisingRegistry {
     private struct Entry {
         let number: Number
         let isMain: Bool
+        /// Whether it waits without end.
+        let isPatient: Bool
         var stage: Stage
         var lacksSupport = false
     }
@@ -82,11 +84,15 @@ struct AdvertisingRegistry {
 
     // MARK: Wishes
 
-    /// - Parameter isMain: Whether there may be one such at a time: see ``hasMain``.
-    mutating func begin(_ number: Number, isMain: Bool) -> [Effect] {
+    /// - Parameters:
+    ///   - isMain: Whether there may be one such at a time: see ``hasMain``.
+    ///   - isPatient: Whether it waits without end for a manager that is not powered on.
+    mutating func begin(_ number: Number, isMain: Bool, isPatient: Bool = false) -> [Effect] {
         let isOn = state == .poweredOn
-        entries.append(Entry(number: number, isMain: isMain, stage: isOn ? .asking : .waiting))
-        return isOn ? [.askLimits(number)] : [.startTimer(number, Self.patience)]
+        entries.append(
+            Entry(number: number, isMain: isMain, isPatient: isPatient, stage: isOn ? .asking : .waiting))
+        if isOn { return [.askLimits(number)] }
+        return isPatient ? [] : [.startTimer(number, Self.patience)]
     }
 
     /// Ends these; `nil` for all. The stop is settled when BlueZ has confirmed it, of those that were being ended already
@@ -105,6 +111,9 @@ struct AdvertisingRegistry {
         }
         return (stop, effects)
     }
+
+    /// Another one takes its place.
+    mutating func replace(_ number: Number?) -> [Effect] { number.map { takeOut($0, .stopped, .stopped) } ?? [] }
 
     /// The manager ends, or starts over.
     mutating func endAll(_ failure: Failure, _ end: AdvertisingEnd) -> [Effect] {
@@ -146,9 +155,9 @@ struct AdvertisingRegistry {
                 return [.cancelTimer(number), .askLimits(number)]
             case .asking where new != .poweredOn:
                 entries[index].stage = .waiting
-                return [.startTimer(number, Self.patience)]
+                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
             case .starting where new != .poweredOn:
-                return [.startTimer(number, Self.patience)]
+                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
             case .starting:
                 return entries[index].lacksSupport ? [] : [.cancelTimer(number)]
             case .waiting, .asking, .onAir, .returning:

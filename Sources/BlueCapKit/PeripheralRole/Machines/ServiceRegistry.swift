@@ -41,11 +41,20 @@ struct ServiceRegistry {
     /// How long a service waits for a manager that is not powered on, in seconds.
     static let patience: TimeInterval = 10
 
+    private struct Entry {
+        let number: Number
+        /// Whether it waits without end.
+        let isPatient: Bool
+        var status: Status
+    }
+
     /// In the order in which they were wished, which becomes that of their handles.
-    private var entries: [(number: Number, status: Status)] = []
+    private var entries: [Entry] = []
     private var state = ManagerState.unknown
 
-    /// Those that BlueZ has taken, in their order.
+    /// All that are wished, in their order.
+    var numbers: [Number] { entries.map(\.number) }
+    /// Those that BlueZ has taken.
     var added: [Number] { entries.filter { $0.status == .added }.map(\.number) }
     func contains(_ number: Number) -> Bool { entries.contains { $0.number == number } }
     func isAdded(_ number: Number) -> Bool { entries.contains { $0.number == number && $0.status == .added } }
@@ -53,17 +62,19 @@ struct ServiceRegistry {
     // MARK: Wishes
 
     /// Another service is wished. Once for each.
-    mutating func add(_ number: Number) -> [Effect] {
+    /// - Parameter isPatient: Whether it waits without end for a manager that is not powered on.
+    mutating func add(_ number: Number, isPatient: Bool = false) -> [Effect] {
         guard !contains(number) else { return [] }
-        guard state == .poweredOn else {
-            entries.append((number, .waiting))
-            return [.startTimer(number, Self.patience)]
-        }
-        entries.append((number, .registering))
-        return [.register(number)]
+        let isOn = state == .poweredOn
+        entries.append(Entry(number: number, isPatient: isPatient, status: isOn ? .registering : .waiting))
+        if isOn { return [.register(number)] }
+        return isPatient ? [] : [.startTimer(number, Self.patience)]
     }
 
     mutating func remove(_ number: Number) -> [Effect] { takeOut(number, .removed) }
+
+    /// Another one takes its place.
+    mutating func replace(_ number: Number?) -> [Effect] { number.map { takeOut($0, .removed) } ?? [] }
 
     mutating func removeAll(_ failure: Failure = .removed) -> [Effect] {
         entries.map(\.number).flatMap { takeOut($0, failure) }
@@ -94,7 +105,7 @@ struct ServiceRegistry {
             case (.registering, true):
                 return [.cancelTimer(number)]
             case (.registering, false):
-                return [.startTimer(number, Self.patience)]
+                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
             case (.waiting, false), (.added, _):
                 return []
             }

@@ -46,6 +46,7 @@ public final class PeripheralManager: Sendable {
     private init(on queue: DispatchQueue?, options: [String: Any]?) {
         session = PeripheralManagerSession(queue: queue, options: PeripheralManagerOptions(options))
         session.open()
+        session.beginRestoration()
     }
 
     deinit { session.close() }

@@ -2,6 +2,7 @@ import BlueZ
 import Foundation
 public import Futures
 public import GATT
+import Reactor
 
 extension MutableCharacteristic {
     /// The centrals that have subscribed, as far as BlueZ tells.
@@ -17,13 +18,24 @@ extension MutableCharacteristic {
     /// The subscribers, each time that what BlueZ tells of them changes: when the first one comes, when the last one goes,
     /// when `bluetoothd` ends, and with those that it names.
     ///
-    /// Every call answers the same stream, which keeps the newest list alone. It ends when the service is removed.
+    /// It begins with those who are there already. Every call answers the same stream, which keeps the newest list alone. It
+    /// ends when the service is removed.
     public func whenSubscribersChange() -> FutureStream<[any CBCentralInjectable]> {
-        core.withLock { core in
-            let promise = core.subscriberPromise ?? StreamPromise(capacity: 1)
+        let made = StreamPromise<[any CBCentralInjectable]>(capacity: 1)
+        let (promise, session) = core.withLock { core in
+            let promise = core.subscriberPromise ?? made
             core.subscriberPromise = promise
-            return promise.stream
+            return (promise, core.session)
         }
+        if promise === made, let session { session.loop.post { self.tellSubscribers(promise, session) } }
+        return promise.stream
+    }
+
+    private func tellSubscribers(
+        _ promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
+    ) {
+        let subscribers = core.withLock { $0.subscribers }
+        if !subscribers.isEmpty { session.complete { promise.success(subscribers) } }
     }
 
     // MARK: What happens; on the loop

@@ -9,7 +9,12 @@ extension PeripheralManagerSession {
     /// An advertisement while it is wished.
     struct Aired {
         let handle: RunningAdvertisement
+        /// As the handle has it.
+        var data: AdvertisingData
         let promise: Promise<RunningAdvertisement>
+        let isMain: Bool
+        /// It is there because an earlier run had it, and nobody has started it yet.
+        var isRestored = false
         /// Counts what BlueZ was asked for: what is told of something earlier means nothing.
         var turn = 0
     }
@@ -34,14 +39,18 @@ extension PeripheralManagerSession {
         }
         var refusal: PeripheralManagerError?
         let isOpen = decideIfOpen { core in
-            guard !isMain || !core.state.advertising.hasMain else {
+            let former = core.aired.first { number, aired in
+                aired.isRestored && aired.isMain == isMain && (isMain || aired.data == data)
+                    && core.state.advertising.stage(of: number) != nil
+            }
+            guard !isMain || !core.state.advertising.hasMain || former != nil else {
                 refusal = .isAdvertising
                 return []
             }
             let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
             let handle = RunningAdvertisement(session: self, number: number, data: data)
-            core.aired[number] = Aired(handle: handle, promise: promise)
-            return core.state.advertise { $0.begin(number, isMain: isMain) }
+            core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
+            return core.state.advertise { $0.replace(former?.key) + $0.begin(number, isMain: isMain) }
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future
@@ -81,7 +90,11 @@ extension PeripheralManagerSession {
 
     /// Advertises something else in its place.
     func changed(_ number: AdvertisingRegistry.Number, to data: AdvertisingData) {
-        loop.post { self.core.withLock { $0.onAir[number] }?.change(to: AdvertisementData(data)) }
+        core.withLock { $0.aired[number]?.data = data }
+        loop.post {
+            self.core.withLock { $0.onAir[number] }?.change(to: AdvertisementData(data))
+            self.keepSoon()
+        }
     }
 
     func isOnAir(_ number: AdvertisingRegistry.Number) -> Bool {

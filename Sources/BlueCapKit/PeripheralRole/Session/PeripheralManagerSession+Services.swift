@@ -11,6 +11,10 @@ extension PeripheralManagerSession {
         let characteristics: [MutableCharacteristic]
         let definition: ServerService
         let delegate: ServiceDelegate
+        /// What of it outlives the process.
+        let kept: PeripheralRestorationState.Service
+        /// It is there because an earlier run had it, and nobody has added it yet.
+        let isRestored: Bool
         /// Its registration, once that was begun.
         var application: ServerApplication?
         /// Counts the registrations: what is told of an earlier one means nothing.
@@ -20,7 +24,12 @@ extension PeripheralManagerSession {
     // MARK: Wishes; any thread
 
     var services: [MutableService] {
-        core.withLock { core in core.state.services.added.compactMap { core.served[$0]?.service } }
+        core.withLock { core in
+            core.state.services.numbers.compactMap { number in
+                guard let served = core.served[number] else { return nil }
+                return served.isRestored || core.state.services.isAdded(number) ? served.service : nil
+            }
+        }
     }
 
     func add(_ service: MutableService) -> Future<Void> {
@@ -38,9 +47,10 @@ extension PeripheralManagerSession {
                 return []
             }
             let number = ServiceRegistry.Number(rawValue: core.makeNumber())
+            let former = core.served.first { $0.value.isRestored && $0.value.service.uuid == service.uuid }?.key
             core.served[number] = served
             core.adding[number] = [promise]
-            return core.state.service { $0.add(number) }
+            return core.state.service { $0.replace(former) + $0.add(number) }
         }
         if !isOpen {
             service.release(self)
@@ -70,14 +80,14 @@ extension PeripheralManagerSession {
         return nil
     }
 
-    private func makeServed(_ service: MutableService) -> Served {
+    func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {
         let characteristics = service.characteristics
         let definition = ServerService(
             id: service.number.attribute, uuid: service.uuid, isPrimary: service.isPrimary,
             characteristics: characteristics.map(\.definition))
         return Served(
             service: service, characteristics: characteristics, definition: definition,
-            delegate: ServiceDelegate(self, characteristics))
+            delegate: ServiceDelegate(self, characteristics), kept: .init(service), isRestored: isRestored)
     }
 
     func remove(_ service: MutableService) {
@@ -118,7 +128,7 @@ extension PeripheralManagerSession {
         let application = client.serve(on: adapter, delegate: served.delegate)
         let isAdded = core.withLock { core in
             core.served[number]?.application = application
-            return core.state.services.isAdded(number)
+            return served.isRestored || core.state.services.isAdded(number)
         }
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
         application.update([served.definition]) { [weak self] result in

@@ -28,6 +28,10 @@ final class PeripheralManagerSession: Sendable {
         /// What BlueZ advertises for us, until it has confirmed the end.
         var onAir: [AdvertisingRegistry.Number: Advertising] = [:]
         var stopping: [AdvertisingRegistry.Stop: Promise<Void>] = [:]
+        /// What an earlier run advertised.
+        var restored: AdvertisingData?
+        /// What was kept has been read: from now on it may be written.
+        var isKeeping = false
         /// The manager has ended: nothing more is begun.
         var isClosed = false
         /// One sentence for people on how things stand.
@@ -49,10 +53,14 @@ final class PeripheralManagerSession: Sendable {
     /// concurrent and would deliver in any order.
     private let queue: DispatchQueue?
     private let statePromise = StreamPromise<ManagerState>(capacity: 1)
+    /// Where the state is kept; `nil` where it is not.
+    let keeper: StateKeeper<PeripheralRestorationState>?
+    let restoredPromise = Promise<PeripheralAdvertisements>()
 
     init(queue: DispatchQueue?, options: PeripheralManagerOptions) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
         self.options = options
+        keeper = options.restoreIdentifier.map { StateKeeper(identifier: $0, folder: options.stateFolder) }
         client = BlueZClient.shared(at: options.busAddress)
         core = Locked(Core(choice: AdapterChoice(wanted: options.adapter)))
     }
@@ -71,10 +79,13 @@ final class PeripheralManagerSession: Sendable {
 
     /// Takes everything back, and leaves the client last, when that is under way.
     func close() {
+        var hasTakenOver = false
         decide { core in
             core.isClosed = true
+            hasTakenOver = core.isKeeping
             return core.state.endAll()
         }
+        endRestoration(hasTakenOver)
         loop.post {
             self.drain()
             let observation = self.core.withLock { core in
@@ -140,7 +151,12 @@ final class PeripheralManagerSession: Sendable {
         case .cancelTimer(let timer): cancel(timer)
         case .service(let effect): perform(effect)
         case .advertising(let effect): perform(effect)
-        case .restored: break
+        case .restored: tellRestored()
+        }
+        // Whatever is kept changes with one of these, though not with each.
+        switch effect {
+        case .service, .advertising: keepSoon()
+        case .announce, .startTimer, .cancelTimer, .restored: break
         }
     }
 
@@ -149,10 +165,11 @@ final class PeripheralManagerSession: Sendable {
         if let queue { queue.async(execute: work) } else { work() }
     }
 
-    private func start(_ timer: PeripheralManagerState.Timer, after seconds: TimeInterval) {
+    func start(_ timer: PeripheralManagerState.Timer, after seconds: TimeInterval) {
         let id = loop.schedule(after: seconds) { [weak self] in
             guard let self else { return }
             core.withLock { $0.timers[timer] = nil }
+            if timer == .keeping { return keepNow() }
             decide { $0.state.fired(timer) }
         }
         if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }

@@ -1,0 +1,39 @@
+public import Futures
+
+/// Coming back after a crash, a kill or a power cut.
+///
+/// BlueZ forgets what a program offered and advertised when the program is gone. A manager with
+/// `CBPeripheralManagerOptionRestoreIdentifierKey` among its options keeps that in a file:
+/// `$XDG_STATE_HOME/bluecap/peripheral/IDENTIFIER.json`, where that variable is not set `~/.local/state/bluecap/…`, or in the
+/// folder of ``PeripheralManagerOptionStateDirectoryKey``. It is written a quarter of a second after a change, never in part,
+/// and for the user alone. The next manager with the same identifier offers and advertises the same again, by itself, as soon
+/// as the adapter is there and on:
+///
+/// - the services are in ``PeripheralManager/services``, with their characteristics as they were when they were added, values
+///   too. Ask those for requests, and update them.
+/// - the advertisements are in ``PeripheralManager/advertisements``, but for their time-outs, which begin anew.
+///
+/// A program that does what it did the first time is not in its own way: a restored service gives its place to one with the
+/// same UUID that is added, and a restored advertisement to what `startAdvertising` is called with.
+///
+/// What is kept is what is under way. A manager that is deallocated takes everything back, so it keeps nothing. A program
+/// that merely exits, or is ended by a signal, keeps all.
+extension PeripheralManager {
+    /// What an earlier manager with this identifier advertised, and is being advertised again.
+    ///
+    /// - Returns: What `startAdvertising` was called with last; empty where nothing was advertised, as on the first run. It
+    ///   succeeds when it is known how Bluetooth stands, five seconds after the beginning at the latest; ``services`` has
+    ///   what was restored then. Every call answers the same. It fails with
+    ///
+    ///   - ``PeripheralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's: it
+    ///     is set aside beside its place with `.unreadable-1` behind its name, and the manager starts afresh; or where
+    ///     the file cannot be read or its folder not be written, see ``stateRestorationProblem``.
+    ///   - ``PeripheralManagerError/restoreIdentifierInUse(_:)`` where another manager, of this process or another one, is
+    ///     using the identifier: this one keeps nothing, and works all the same.
+    ///   - ``PeripheralManagerError/invalidOption(_:)`` where the manager was given no identifier.
+    public func whenStateRestored() -> Future<PeripheralAdvertisements> { session.restoredPromise.future }
+
+    /// Why the state is not being kept at the moment, in one sentence, such as a full disk; `nil` while all is well. What
+    /// could not be written is tried again every half minute.
+    public var stateRestorationProblem: String? { session.keeper?.problem }
+}

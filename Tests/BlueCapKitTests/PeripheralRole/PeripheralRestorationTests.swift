@@ -1,0 +1,177 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+@testable import BlueCapKit
+
+/// What comes back after a program has been killed while it served.
+final class PeripheralRestorationTests: PeripheralStage {
+    private let folder = TemporaryFolder()
+    private let identifier = "us.gnos.BlueCap.peripheral-manager-documentation"
+
+    private var place: RestorationPlace {
+        RestorationPlace(identifier: identifier, root: folder.path, kind: PeripheralRestorationState.folder)
+    }
+
+    private var options: [String: Any] {
+        [
+            CBPeripheralManagerOptionRestoreIdentifierKey: identifier as NSString,
+            PeripheralManagerOptionStateDirectoryKey: folder.path,
+        ]
+    }
+
+    /// Everything that was decided so far is on the disk.
+    private func keep(_ manager: PeripheralManager) {
+        manager.session.keeper?.wait()
+        simulator.advance(by: 1)
+        manager.session.keeper?.wait()
+    }
+
+    /// What a killed program leaves: the file, and nothing in BlueZ.
+    private func kill(_ manager: inout PeripheralManager?) throws {
+        keep(try XCTUnwrap(manager))
+        let file = try Data(contentsOf: URL(fileURLWithPath: place.file))
+        manager = nil
+        simulator.advance(by: 1)
+        RestorationKeeper.waitForAll()
+        XCTAssertFalse(FileManager.default.fileExists(atPath: place.file), "A manager that ends keeps nothing.")
+        XCTAssertEqual(offered(), [])
+        try file.write(to: URL(fileURLWithPath: place.file))
+    }
+
+    private func restored(_ manager: PeripheralManager) throws -> PeripheralAdvertisements {
+        manager.session.keeper?.wait()
+        return try value(of: manager.whenStateRestored())
+    }
+
+    func testServicesAndAdvertisementsComeBack() throws {
+        var first: PeripheralManager? = manager(options)
+        let service = Self.heart()
+        service.characteristics[0].descriptors = [.userDescription("Rate")]
+        try value(of: try XCTUnwrap(first).add(service))
+        try value(of: try XCTUnwrap(first).startAdvertising("Strap", uuids: [service.uuid]))
+        let onAir = simulator.advertisements.map(\.data)
+        try kill(&first)
+
+        let second = unreadyManager(options)
+        let advertisements = try restored(second)
+        XCTAssertEqual(advertisements.localName, "Strap")
+        XCTAssertEqual(advertisements.serviceUUIDs, [service.uuid])
+        XCTAssertEqual(second.services.map(\.uuid), [service.uuid])
+        XCTAssertTrue(second.isAdvertising)
+        let requests = Elements(
+            try XCTUnwrap(second.services.first).characteristics[1].startRespondingToWriteRequests())
+        wait { self.simulator.advertisements.count == 1 && self.offered() == ["180D"] }
+        XCTAssertEqual(simulator.advertisements.map(\.data), onAir)
+        let phone = phone()
+        XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [0, 60])
+        XCTAssertEqual(try result(of: phone.read("2A37", descriptor: "2901"))?.get(), Array("Rate".utf8))
+        phone.write([1], to: "2A39")
+        wait { requests.count == 1 }
+        try second.services[0].characteristics[0].update(withData: Data([0, 99]))
+    }
+
+    func testAProgramThatDoesWhatItDidIsNotInItsOwnWay() throws {
+        var first: PeripheralManager? = manager(options)
+        try serve(Self.heart(), Self.battery(), with: try XCTUnwrap(first))
+        try kill(&first)
+
+        let second = unreadyManager(options)
+        _ = try restored(second)
+        wait { self.offered().count == 2 }
+        let service = Self.heart()
+        try value(of: second.add(service))
+        try value(of: second.startAdvertising("Belt"))
+        XCTAssertEqual(Set(offered()), ["180D", "180F"])
+        XCTAssertEqual(offered().count, 2)
+        XCTAssertTrue(second.services.contains(service))
+        XCTAssertEqual(simulator.advertisements.map(\.scanResponse), [[5, 9] + Array("Belt".utf8)])
+        XCTAssertEqual(managerError(of: second.startAdvertising("Third")), .isAdvertising)
+    }
+
+    func testAServiceOfTheApplicationThatWasQuickerHolds() throws {
+        var first: PeripheralManager? = manager(options)
+        try serve(Self.heart(), with: try XCTUnwrap(first))
+        try kill(&first)
+        let second = unreadyManager(options)
+        let service = Self.heart()
+        let added = second.add(service)
+        _ = try restored(second)
+        try value(of: added)
+        simulator.advance(by: 2)
+        XCTAssertEqual(offered(), ["180D"])
+        XCTAssertEqual(second.services, [service])
+    }
+
+    func testRestoredServicesWaitForPowerWithoutEnd() throws {
+        var first: PeripheralManager? = manager(options)
+        try serve(Self.heart(), with: try XCTUnwrap(first))
+        try kill(&first)
+        simulator.simulatePowerOff()
+        let second = unreadyManager(options)
+        _ = try restored(second)
+        simulator.advance(by: 100)
+        XCTAssertEqual(second.services.count, 1)
+        simulator.simulatePowerOn()
+        wait(30) { self.offered() == ["180D"] && self.simulator.advertisements.count == 1 }
+    }
+
+    func testTheFirstRunRestoresNothing() throws {
+        let manager = unreadyManager(options)
+        let advertisements = try restored(manager)
+        XCTAssertNil(advertisements.localName)
+        XCTAssertEqual(manager.services, [])
+    }
+
+    func testADamagedFileIsSetAside() throws {
+        try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: place.file))
+        let manager = unreadyManager(options)
+        manager.session.keeper?.wait()
+        XCTAssertEqual(managerError(of: manager.whenStateRestored()), .restoreFailed)
+        XCTAssertTrue(FileManager.default.fileExists(atPath: place.aside(1)))
+        try serve(Self.heart(), with: manager)
+        keep(manager)
+        XCTAssertTrue(FileManager.default.fileExists(atPath: place.file))
+    }
+
+    func testAnIdentifierIsOneManagers() throws {
+        let first = unreadyManager(options)
+        _ = try restored(first)
+        let second = unreadyManager(options)
+        second.session.keeper?.wait()
+        XCTAssertEqual(managerError(of: second.whenStateRestored()), .restoreIdentifierInUse(place.file))
+        wait { second.poweredOn }
+        try value(of: second.add(Self.heart()))
+    }
+
+    func testWithoutAnIdentifierNothingIsRestored() {
+        guard case .invalidOption? = managerError(of: unreadyManager().whenStateRestored()) else {
+            return XCTFail("There is nothing to restore.")
+        }
+    }
+
+    func testTheStateIsReadAsItWasWritten() throws {
+        var data = AdvertisingData(localName: "Strap", serviceUUIDs: [CBUUID(string: "180D")])
+        data.manufacturerData = [0x004C: Data([1, 2])]
+        data.serviceData = [CBUUID(string: "180F"): Data([3])]
+        data.interval = 0.1...0.2
+        data.txPower = -4
+        data.appearance = 833
+        data.timeout = 60
+        data.isDiscoverable = false
+        data.kind = .broadcast
+        let state = PeripheralRestorationState(
+            services: [.init(Self.heart([.read, .indicate])), .init(Self.battery())],
+            advertisements: [.init(data: data, isMain: false), .init(data: AdvertisingData(), isMain: true)])
+        let file = try state.encoded(for: identifier)
+        XCTAssertEqual(try PeripheralRestorationState(decoding: file, for: identifier), state)
+        XCTAssertThrowsError(try PeripheralRestorationState(decoding: file, for: "another")) { error in
+            XCTAssertEqual(error as? RestorationDamage, .foreign)
+        }
+        var made = PeripheralRestorationState(services: state.services.map { .init($0.made) })
+        made.advertisements = state.advertisements
+        XCTAssertEqual(made, state)
+    }
+}

@@ -1,0 +1,129 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+@testable import BlueCapKit
+
+/// A room in virtual time in which a manager serves, and centrals come by.
+class PeripheralStage: XCTestCase {
+    var simulator = Simulator.inProcess(room: .empty)
+
+    func manager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
+        let manager = unreadyManager(options, adapter: adapter)
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
+        return manager
+    }
+
+    func unreadyManager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
+        var options = options
+        options[PeripheralManagerOptionBusAddressKey] = simulator.address
+        options[PeripheralManagerOptionAdapterKey] = adapter
+        return PeripheralManager(options: options)
+    }
+
+    static func heart(_ properties: CBCharacteristicProperties = [.read, .notify]) -> MutableService {
+        let service = MutableService(uuid: "180D")
+        service.characteristics = [
+            MutableCharacteristic(
+                uuid: "2A37", properties: properties, permissions: [.readable], value: Data([0, 60])),
+            MutableCharacteristic(uuid: "2A39", properties: [.write], permissions: [.writeable]),
+        ]
+        return service
+    }
+
+    static func battery() -> MutableService {
+        let service = MutableService(uuid: "180F")
+        service.characteristics = [
+            MutableCharacteristic(
+                uuid: "2A19", properties: [.read, .notify], permissions: [.readable], value: Data([80]))
+        ]
+        return service
+    }
+
+    // MARK: Waiting
+
+    /// What a future comes to, in virtual time; `nil` where nothing in that many seconds.
+    func outcome<T>(of future: Future<T>, within limit: TimeInterval = 30) -> Try<T>? {
+        _ = simulator.advance(until: { future.completed }, limit: limit)
+        return future.result
+    }
+
+    @discardableResult
+    func value<T>(
+        of future: Future<T>, within limit: TimeInterval = 30, file: StaticString = #filePath, line: UInt = #line
+    ) throws -> T {
+        try XCTUnwrap(outcome(of: future, within: limit), "Nothing came.", file: file, line: line).get()
+    }
+
+    func failure<T>(of future: Future<T>, within limit: TimeInterval = 30) -> (any Error)? {
+        guard case .failure(let error)? = outcome(of: future, within: limit) else { return nil }
+        return error
+    }
+
+    func managerError<T>(of future: Future<T>, within limit: TimeInterval = 30) -> PeripheralManagerError? {
+        failure(of: future, within: limit) as? PeripheralManagerError
+    }
+
+    func wait(
+        _ limit: TimeInterval = 10, file: StaticString = #filePath, line: UInt = #line, until isReached: () -> Bool
+    ) {
+        XCTAssertTrue(simulator.advance(until: isReached, limit: limit), "It did not come.", file: file, line: line)
+    }
+
+    // MARK: Serving
+
+    /// Adds services and advertises, so that centrals can connect.
+    func serve(
+        _ services: MutableService..., with manager: PeripheralManager, file: StaticString = #filePath,
+        line: UInt = #line
+    ) throws {
+        for service in services { try value(of: manager.add(service), file: file, line: line) }
+        try value(of: manager.startAdvertising("Strap"), file: file, line: line)
+    }
+
+    /// A central that is connected.
+    func phone(
+        _ address: VirtualAddress = "C0:FF:EE:00:CE:01", mtu: Int = 247, confirms: Bool = true, to adapter: Int = 0,
+        file: StaticString = #filePath, line: UInt = #line
+    ) -> CentralLink {
+        let link = simulator.connect(
+            VirtualCentral(address, name: "Phone", mtu: mtu, confirmsIndications: confirms), to: adapter)
+        wait(file: file, line: line) { link.state == .connected }
+        return link
+    }
+
+    /// Asks until it is answered.
+    func result(
+        of request: CentralRequest, within limit: TimeInterval = 40, file: StaticString = #filePath, line: UInt = #line
+    ) -> Result<[UInt8], CentralFailure>? {
+        wait(limit, file: file, line: line) { request.result != nil }
+        return request.result
+    }
+
+    func offered() -> [String] {
+        simulator.applications.flatMap(\.services).sorted { $0.handle < $1.handle }.map {
+            String($0.uuid.prefix(8).suffix(4)).uppercased()
+        }
+    }
+}
+
+/// What a stream has brought, as it came.
+final class Elements<T: Sendable>: Sendable {
+    private let held = Locked<(values: [T], failures: [String], isFinished: Bool)>(([], [], false))
+
+    init(_ stream: FutureStream<T>) {
+        stream.onComplete(context: ImmediateContext()) { [held] element in
+            held.withLock { held in
+                switch element {
+                case .success(let value): held.values.append(value)
+                case .failure(let error): held.failures.append("\(error)")
+                }
+            }
+        }
+    }
+
+    var values: [T] { held.withLock { $0.values } }
+    var failures: [String] { held.withLock { $0.failures } }
+    var count: Int { values.count }
+}

@@ -1,0 +1,268 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+@testable import BlueCapKit
+
+/// Services come and go.
+final class ServingTests: PeripheralStage {
+    func testCentralsFindAndReadWhatWasAdded() throws {
+        let manager = manager()
+        let service = Self.heart()
+        try serve(service, with: manager)
+        XCTAssertEqual(manager.services, [service])
+        XCTAssertTrue(service.isAdded)
+        let phone = phone()
+        XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [0, 60])
+        service.characteristics[0].value = Data([0, 61])
+        XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [0, 61])
+    }
+
+    func testAServiceThatIsAddedBeforePowerComesIsAddedThen() throws {
+        simulator.simulatePowerOff()
+        let manager = unreadyManager()
+        let added = manager.add(Self.heart())
+        simulator.advance(by: 3)
+        XCTAssertEqual(manager.state, .poweredOff)
+        XCTAssertNil(added.result)
+        simulator.simulatePowerOn()
+        try value(of: added)
+        XCTAssertEqual(offered(), ["180D"])
+    }
+
+    func testAServiceWaitsForTenSecondsAndFailsWithTheState() throws {
+        simulator.simulatePowerOff()
+        let manager = unreadyManager()
+        let service = Self.heart()
+        let added = manager.add(service)
+        simulator.advance(by: 9.9)
+        XCTAssertNil(added.result)
+        XCTAssertEqual(managerError(of: added, within: 0.2), .notPoweredOn(.poweredOff))
+        XCTAssertEqual(manager.services, [])
+        XCTAssertFalse(service.isAdded)
+        simulator.simulatePowerOn()
+        try value(of: manager.add(service))
+    }
+
+    func testAServiceThatIsRefusedFailsAloneAndTheOthersStay() throws {
+        let manager = manager()
+        let heart = Self.heart()
+        let generic = MutableService(uuid: "1801")
+        generic.characteristics = [MutableCharacteristic(uuid: "2A05", properties: [.read])]
+        let added = manager.add(heart)
+        let refused = manager.add(generic)
+        let battery = Self.battery()
+        let alsoAdded = manager.add(battery)
+        try value(of: added)
+        try value(of: alsoAdded)
+        guard case .serviceRefused(let failure)? = managerError(of: refused) else {
+            return XCTFail("\(String(describing: refused.result))")
+        }
+        XCTAssertEqual(failure.message, "Failed to create entry in database")
+        XCTAssertEqual(manager.services, [heart, battery])
+        XCTAssertEqual(offered(), ["180D", "180F"])
+    }
+
+    func testServicesComeAndGoWithoutDisturbingOthers() throws {
+        let manager = manager()
+        let heart = Self.heart()
+        try serve(heart, with: manager)
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        let handles = simulator.applications.flatMap(\.services).map(\.handle)
+
+        let battery = Self.battery()
+        try value(of: manager.add(battery))
+        XCTAssertEqual(offered(), ["180D", "180F"])
+        XCTAssertTrue(heart.characteristics[0].hasSubscribers, "Who is subscribed stays so.")
+        XCTAssertEqual(simulator.advertisements.count, 1)
+        manager.remove(battery)
+        simulator.advance(by: 1)
+        XCTAssertEqual(offered(), ["180D"])
+        XCTAssertEqual(simulator.applications.flatMap(\.services).map(\.handle), handles)
+        try heart.characteristics[0].update(withData: Data([0, 70]))
+        wait { phone.values.count == 1 }
+        XCTAssertFalse(battery.isAdded)
+    }
+
+    func testAServiceThatWasRemovedCanBeAddedAtOnce() throws {
+        let manager = manager()
+        let service = Self.heart()
+        try value(of: manager.add(service))
+        manager.removeAllServices()
+        XCTAssertEqual(manager.services, [])
+        let again = manager.add(service)
+        try value(of: again)
+        XCTAssertEqual(manager.services, [service])
+        XCTAssertEqual(offered(), ["180D"])
+        XCTAssertNoThrow(try service.characteristics[0].update(withData: Data([1])))
+    }
+
+    func testAddingAgainSucceedsWithTheFirst() throws {
+        let manager = manager()
+        let service = Self.heart()
+        let first = manager.add(service)
+        let second = manager.add(service)
+        try value(of: first)
+        try value(of: second)
+        try value(of: manager.add(service), within: 0.01)
+        XCTAssertEqual(offered(), ["180D"])
+    }
+
+    func testARemovalFailsAnAddThatIsUnderWay() {
+        let manager = manager()
+        let service = Self.heart()
+        let added = manager.add(service)
+        manager.remove(service)
+        XCTAssertEqual(managerError(of: added), .serviceRemoved)
+        simulator.advance(by: 1)
+        XCTAssertEqual(offered(), [])
+    }
+
+    func testAServiceBelongsToOneManager() throws {
+        let first = manager()
+        let second = manager()
+        let service = Self.heart()
+        try value(of: first.add(service))
+        XCTAssertEqual(managerError(of: second.add(service)), .serviceInUse)
+        first.remove(service)
+        simulator.advance(by: 1)
+        try value(of: second.add(service))
+    }
+
+    func testACharacteristicBelongsToOneService() throws {
+        let manager = manager()
+        let characteristic = MutableCharacteristic(uuid: "2A37")
+        let first = MutableService(uuid: "180D")
+        first.characteristics = [characteristic]
+        let second = MutableService(uuid: "180F")
+        second.characteristics = [characteristic]
+        XCTAssertEqual(managerError(of: manager.add(first)), .serviceInUse)
+        try value(of: manager.add(second))
+        let twice = MutableService(uuid: "180A")
+        let name = MutableCharacteristic(uuid: "2A29")
+        twice.characteristics = [name, name]
+        guard case .invalidService? = managerError(of: manager.add(twice)) else { return XCTFail("It was taken.") }
+    }
+
+    func testServicesAndHandlesOutliveTheDaemon() throws {
+        let manager = manager()
+        let (heart, battery) = (Self.heart(), Self.battery())
+        try serve(heart, battery, with: manager)
+        let handles = simulator.applications.flatMap(\.services).map(\.handle)
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        let subscribers = Elements(heart.characteristics[0].whenSubscribersChange())
+        wait { subscribers.values.last?.count == 1 }
+
+        simulator.simulateDaemonDeath()
+        wait { manager.state == .resetting }
+        wait { subscribers.values.last?.isEmpty == true }
+        try heart.characteristics[0].update(withData: Data([0, 71]))
+        XCTAssertEqual(manager.services, [heart, battery])
+        XCTAssertTrue(manager.isAdvertising)
+        simulator.simulateDaemonReturn()
+        wait(30) { self.offered().count == 2 && self.simulator.advertisements.count == 1 }
+        XCTAssertEqual(simulator.applications.flatMap(\.services).map(\.handle).sorted(), handles.sorted())
+
+        let again = self.phone()
+        _ = result(of: again.subscribe(to: "2A37"))
+        wait { again.values.map(\.bytes) == [[0, 71]] }
+    }
+
+    func testServicesOutliveTheAdaptersPower() throws {
+        let manager = manager()
+        try serve(Self.heart(), with: manager)
+        simulator.simulatePowerOff()
+        simulator.advance(by: 20)
+        XCTAssertEqual(manager.state, .poweredOff)
+        XCTAssertEqual(manager.services.count, 1)
+        simulator.simulatePowerOn()
+        wait { self.simulator.advertisements.count == 1 }
+        XCTAssertEqual(try result(of: phone().read("2A37"))?.get(), [0, 60])
+    }
+
+    func testTheAdapterThatIsNamedServes() throws {
+        simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let manager = manager(adapter: "hci1")
+        try value(of: manager.add(Self.heart()))
+        XCTAssertEqual(simulator.applications.map(\.adapter), [1])
+    }
+
+    func testNothingIsLeftWhenTheManagerGoes() throws {
+        var manager: PeripheralManager? = manager()
+        let service = Self.heart()
+        try serve(service, with: try XCTUnwrap(manager))
+        let states = Elements(try XCTUnwrap(manager).whenStateChanges())
+        manager = nil
+        simulator.advance(by: 1)
+        XCTAssertEqual(offered(), [])
+        XCTAssertEqual(simulator.advertisements, [])
+        XCTAssertFalse(service.isAdded)
+        XCTAssertEqual(states.values.last, .poweredOn)
+        XCTAssertThrowsError(try service.characteristics[0].update(withData: Data([1]))) { error in
+            XCTAssertEqual(error as? MutableCharacteristicError, .unconfigured)
+        }
+        let next = self.manager()
+        try value(of: next.add(service))
+    }
+
+    func testEveryPromiseIsSettledWhenTheManagerGoes() throws {
+        simulator.simulateDaemonDeath()
+        var manager: PeripheralManager? = unreadyManager()
+        let added = try XCTUnwrap(manager).add(Self.heart())
+        let advertising = try XCTUnwrap(manager).startAdvertising("Strap")
+        simulator.advance(by: 1)
+        manager = nil
+        XCTAssertEqual(managerError(of: added, within: 1), .managerEnded)
+        XCTAssertEqual(managerError(of: advertising, within: 1), .managerEnded)
+    }
+
+    func testAResetTakesEverythingBackAndTellsTheStateAnew() throws {
+        let manager = manager()
+        let service = Self.heart()
+        let states = Elements(manager.whenStateChanges())
+        try serve(service, with: manager)
+        manager.reset()
+        wait { states.values == [.poweredOn, .poweredOn] }
+        XCTAssertEqual(manager.services, [])
+        XCTAssertFalse(manager.isAdvertising)
+        simulator.advance(by: 1)
+        XCTAssertEqual(offered(), [])
+        try serve(service, with: manager)
+        XCTAssertEqual(offered(), ["180D"])
+    }
+
+    func testDescriptorsAreReadAndWritten() throws {
+        let manager = manager()
+        let service = Self.battery()
+        let setting = MutableDescriptor(
+            uuid: CBUUID(string: "2908"), value: Data([1, 2]), permissions: [.readable, .writeable])
+        service.characteristics[0].descriptors = [
+            .userDescription("Level"), .presentationFormat(4, unit: 0x27AD), setting,
+        ]
+        try serve(service, with: manager)
+        let phone = phone()
+        XCTAssertEqual(try result(of: phone.read("2A19", descriptor: "2901"))?.get(), Array("Level".utf8))
+        XCTAssertEqual(
+            try result(of: phone.read("2A19", descriptor: "2904"))?.get(), [4, 0, 0xAD, 0x27, 1, 0, 0])
+        let written = Elements(setting.whenWritten())
+        XCTAssertEqual(try result(of: phone.write([3], to: "2A19", descriptor: "2908"))?.get(), [])
+        XCTAssertEqual(setting.value, Data([3]))
+        XCTAssertEqual(written.values, [Data([3])])
+        guard case .failure? = result(of: phone.write([3], to: "2A19", descriptor: "2901")) else {
+            return XCTFail("It may not be written.")
+        }
+    }
+
+    func testWrongOptionsFailWhatIsAskedFor() {
+        let manager = PeripheralManager(options: [PeripheralManagerOptionAdapterKey: 1])
+        guard case .invalidOption(let text)? = managerError(of: manager.add(Self.heart())) else {
+            return XCTFail("It was taken.")
+        }
+        XCTAssertTrue(text.contains("PeripheralManagerOptionAdapterKey"))
+        XCTAssertEqual(manager.stateExplanation, text)
+        XCTAssertEqual(managerError(of: manager.startAdvertising("a")), .invalidOption(text))
+    }
+}

@@ -1,0 +1,200 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+@testable import BlueCapKit
+
+/// Updates reach who has subscribed: in order, none lost.
+final class UpdatingTests: PeripheralStage {
+    private func served(
+        _ properties: CBCharacteristicProperties = [.read, .notify], overSocket: Bool = true
+    ) throws -> (PeripheralManager, MutableCharacteristic) {
+        let manager = manager()
+        let service = Self.heart(properties)
+        service.characteristics[0].sendsUpdatesOverSocket = overSocket
+        try serve(service, with: manager)
+        return (manager, service.characteristics[0])
+    }
+
+    private static func bytes(_ number: Int) -> Data { Data([UInt8(number & 0xFF), UInt8(number >> 8)]) }
+    private func bytes(_ number: Int) -> Data { Self.bytes(number) }
+
+    private func update(_ characteristic: MutableCharacteristic, _ numbers: Range<Int>) throws {
+        for number in numbers { try characteristic.update(withData: bytes(number)) }
+    }
+
+    private func expect(_ phone: CentralLink, _ numbers: Range<Int>, file: StaticString = #filePath, line: UInt = #line)
+    {
+        wait(60, file: file, line: line) { phone.values.count >= numbers.count }
+        XCTAssertEqual(phone.values.map { Data($0.bytes) }, numbers.map(bytes), file: file, line: line)
+    }
+
+    func testAThousandUpdatesArriveInOrderOverASocket() throws {
+        let (manager, characteristic) = try served()
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        try update(characteristic, 0..<1_000)
+        expect(phone, 0..<1_000)
+        try value(of: characteristic.whenUpdatesSent())
+        XCTAssertEqual(characteristic.pendingUpdates, [])
+        XCTAssertEqual(characteristic.value, bytes(999))
+        withExtendedLifetime(manager) {}
+    }
+
+    func testAThousandUpdatesArriveInOrderOverTheBus() throws {
+        let (manager, characteristic) = try served(overSocket: false)
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        try update(characteristic, 0..<1_000)
+        expect(phone, 0..<1_000)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testIndicationsAreConfirmedOneByOne() throws {
+        let (manager, characteristic) = try served([.read, .indicate])
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37", indications: true))
+        try update(characteristic, 0..<20)
+        expect(phone, 0..<20)
+        XCTAssertTrue(phone.values.allSatisfy(\.isIndication))
+        try value(of: characteristic.whenUpdatesSent())
+        withExtendedLifetime(manager) {}
+    }
+
+    func testUpdatesWaitForASubscriber() throws {
+        let (manager, characteristic) = try served()
+        try update(characteristic, 0..<5)
+        XCTAssertFalse(characteristic.isUpdating)
+        XCTAssertEqual(characteristic.pendingUpdates, (0..<5).map(bytes))
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        expect(phone, 0..<5)
+        XCTAssertTrue(characteristic.isUpdating)
+        simulator.advance(by: 1)
+        XCTAssertEqual(characteristic.pendingUpdates, [])
+        withExtendedLifetime(manager) {}
+    }
+
+    func testUpdatesGoOnWithTheNextSubscriber() throws {
+        let (manager, characteristic) = try served()
+        let first = phone()
+        _ = result(of: first.subscribe(to: "2A37"))
+        try update(characteristic, 0..<3)
+        expect(first, 0..<3)
+        first.disconnect()
+        wait { !characteristic.isUpdating }
+        try update(characteristic, 3..<6)
+        let second = phone("C0:FF:EE:00:CE:02")
+        _ = result(of: second.subscribe(to: "2A37"))
+        wait { second.values.count == 3 }
+        XCTAssertEqual(second.values.map { Data($0.bytes) }, (3..<6).map(bytes))
+        withExtendedLifetime(manager) {}
+    }
+
+    func testAnUnconfirmedIndicationGoesOutAgainToTheNextSubscriber() throws {
+        let (manager, characteristic) = try served([.read, .indicate])
+        let silent = phone(confirms: false)
+        _ = result(of: silent.subscribe(to: "2A37", indications: true))
+        try update(characteristic, 0..<2)
+        wait(60) { !characteristic.isUpdating }
+        XCTAssertEqual(characteristic.pendingUpdates, (0..<2).map(bytes))
+        let phone = phone("C0:FF:EE:00:CE:02")
+        _ = result(of: phone.subscribe(to: "2A37", indications: true))
+        expect(phone, 0..<2)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testSubscribersAreKnownAsFarAsBlueZTells() throws {
+        let (manager, characteristic) = try served()
+        let changes = Elements(characteristic.whenSubscribersChange())
+        XCTAssertFalse(characteristic.hasSubscribers)
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        wait { characteristic.hasSubscribers }
+        let central = try XCTUnwrap(characteristic.subscribers.first as? Central)
+        XCTAssertEqual(central.address?.description, "C0:FF:EE:00:CE:01")
+        XCTAssertEqual(central.maximumUpdateValueLength, 244)
+        XCTAssertFalse(central.isAnonymous)
+        _ = result(of: phone.unsubscribe(from: "2A37"))
+        wait { !characteristic.hasSubscribers }
+        XCTAssertEqual(changes.values.map(\.count), [1, 0])
+        withExtendedLifetime(manager) {}
+    }
+
+    func testOverTheBusSubscribersAreAnonymous() throws {
+        let (manager, characteristic) = try served(overSocket: false)
+        _ = result(of: phone().subscribe(to: "2A37"))
+        wait { characteristic.hasSubscribers }
+        let central = try XCTUnwrap(characteristic.subscribers.first as? Central)
+        XCTAssertTrue(central.isAnonymous)
+        XCTAssertEqual(characteristic.subscribers.count, 1)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testWhatCannotBeUpdatedThrows() throws {
+        let (manager, characteristic) = try served()
+        func error(_ body: () throws -> Void) -> MutableCharacteristicError? {
+            do {
+                try body()
+                return nil
+            } catch {
+                return error as? MutableCharacteristicError
+            }
+        }
+        let alone = MutableCharacteristic(uuid: "2A37")
+        XCTAssertEqual(error { try alone.update(withData: Data()) }, .unconfigured)
+        XCTAssertEqual(error { try alone.update(withString: ["Unknown": "00"]) }, .unconfigured)
+        let mute = try XCTUnwrap(manager.services[0].characteristic(CBUUID(string: "2A39")))
+        XCTAssertEqual(error { try mute.update(withData: Data()) }, .notifyNotSupported)
+        XCTAssertEqual(
+            error { try characteristic.update(withData: Data(count: 513)) }, .tooLong(count: 513, maximum: 512))
+        XCTAssertEqual(error { try characteristic.update(withString: ["Other": "01"]) }, .notSerializable)
+        XCTAssertNil(error { try characteristic.update(withString: ["Unknown": "0001"]) })
+        XCTAssertEqual(characteristic.value, Data([0, 1]))
+        XCTAssertNil(error { try characteristic.update(UInt16(513)) })
+        XCTAssertEqual(characteristic.value, Data([1, 2]))
+        XCTAssertFalse(try characteristic.updateValue(UInt8(3)))
+    }
+
+    func testAFullQueueRefusesUnlessItMayDrop() throws {
+        let (manager, characteristic) = try served()
+        characteristic.updateQueueLimit = 3
+        try update(characteristic, 0..<3)
+        XCTAssertThrowsError(try characteristic.update(withData: bytes(3))) { error in
+            XCTAssertEqual(error as? MutableCharacteristicError, .updateQueueFull(limit: 3))
+        }
+        XCTAssertEqual(characteristic.value, bytes(2), "What is not sent is not set either.")
+        characteristic.updateQueuePolicy = .dropOldest
+        try update(characteristic, 3..<5)
+        XCTAssertEqual(characteristic.pendingUpdates, (2..<5).map(bytes))
+        XCTAssertEqual(characteristic.droppedUpdates, 2)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testARemovalGivesUpWhatWaits() throws {
+        let (manager, characteristic) = try served()
+        try update(characteristic, 0..<3)
+        let sent = characteristic.whenUpdatesSent()
+        manager.removeAllServices()
+        XCTAssertEqual(failure(of: sent) as? MutableCharacteristicError, .unconfigured)
+        XCTAssertEqual(characteristic.pendingUpdates, [])
+        XCTAssertEqual(failure(of: characteristic.whenUpdatesSent()) as? MutableCharacteristicError, .unconfigured)
+    }
+
+    func testUpdatesFromManyThreadsAreAllSent() throws {
+        let (manager, characteristic) = try served()
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for number in 0..<100 { try? characteristic.update(withData: Self.bytes(thread * 100 + number)) }
+        }
+        wait(60) { phone.values.count == 800 }
+        XCTAssertEqual(Set(phone.values.map(\.bytes)).count, 800)
+        for thread in 0..<8 {
+            let own = phone.values.map { Int($0.bytes[0]) | Int($0.bytes[1]) << 8 }.filter { $0 / 100 == thread }
+            XCTAssertEqual(own, Array(thread * 100..<thread * 100 + 100))
+        }
+        withExtendedLifetime(manager) {}
+    }
+}
