@@ -44,10 +44,10 @@ struct Simulation: Sendable {
     mutating func killDaemon() {
         guard isAlive else { return }
         isAlive = false
-        let abandoned = daemon.serverLinks.filter { $0.value.end == .virtual }.keys.sorted()
+        let abandoned = daemon.serverLinks.sorted { $0.key < $1.key }.map(\.value.end)
         daemon.forgetClients()
         radio.withdrawAll()
-        for key in abandoned { effects.append(.central(key, .disconnected)) }
+        for case .virtual(let number) in abandoned { effects.append(.central(number, .disconnected)) }
         air.silence()
         effects.append(.leaveBus)
     }

@@ -13,7 +13,7 @@ extension Simulator {
             return simulation.daemon.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
                 simulation.daemon.sent(by: index).map { sent in
                     OnAirAdvertisement(
-                        adapter: index, address: adapter.hardware.address, data: sent.data,
+                        adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
                         scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable,
                         owner: sent.record.owner, path: sent.record.path)
                 }
@@ -41,26 +41,25 @@ extension Simulator {
     /// device's object on the serving side, as every central has.
     ///
     /// - Parameters:
-    ///   - central: who it is; one that is connected to this adapter is not connected a second time.
+    ///   - central: who it is; the link that one with its address has to this adapter ends.
     ///   - index: the adapter's number.
     /// - Returns: the link, not yet up.
     @discardableResult
     public func connect(_ central: VirtualCentral, to index: Int = 0) -> CentralLink {
-        let link = CentralLink(central, adapter: index, stage: stage)
-        let key = DeviceKey(adapter: index, address: central.address)
         let now = seconds
-        let previous = stage.wire.withLock { wire in
-            defer { wire.centrals[key] = link }
-            return wire.centrals[key]
+        let link = stage.wire.withLock { wire in
+            wire.centralNumber += 1
+            let link = CentralLink(central, adapter: index, number: wire.centralNumber, stage: stage)
+            wire.centrals[wire.centralNumber] = link
+            return link
         }
         stage.decide { simulation in
-            if previous?.state != .disconnected, previous != nil { simulation.air.leave(key, now: now) }
             if central.confirmsIndications {
                 simulation.daemon.unconfirming.remove(central.address)
             } else {
                 simulation.daemon.unconfirming.insert(central.address)
             }
-            simulation.air.visit(central, key, now: now)
+            simulation.air.visit(central, number: link.number, link.key, now: now)
         }
         return link
     }
@@ -90,12 +89,9 @@ extension Simulator {
 
 extension Stage {
     /// A central hears something. On the loop.
-    func tell(_ key: DeviceKey, _ news: CentralNews) {
-        guard let link = wire.withLock({ $0.centrals[key] }) else { return }
+    func tell(_ number: UInt64, _ news: CentralNews) {
+        guard let link = wire.withLock({ $0.centrals[number] }) else { return }
         link.take(news, seconds: seconds)
-        guard link.state == .disconnected else { return }
-        wire.withLock { wire in
-            if wire.centrals[key] === link { wire.centrals[key] = nil }
-        }
+        if link.state == .disconnected { wire.withLock { $0.centrals[number] = nil } }
     }
 }

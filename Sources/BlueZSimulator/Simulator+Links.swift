@@ -74,7 +74,8 @@ extension Simulator {
 
     // MARK: Faults of a connection
 
-    /// The link falls, as out of range: all that was asked over it fails.
+    /// The link falls, as out of range: all that was asked over it fails. The address is that of a peripheral, of a
+    /// ``VirtualCentral``, or of an adapter that serves, whose links all fall.
     public func simulateLinkLoss(of address: VirtualAddress) {
         let now = seconds
         stage.decide { $0.air.drop(address, now: now) }

@@ -13,8 +13,9 @@ final class Stage: Sendable {
         var watches: [String: Subscription] = [:]
         /// To what the clients say that serve.
         var listened: [String: Subscription] = [:]
-        /// The simulator's own centrals, by the adapter and their address.
-        var centrals: [DeviceKey: CentralLink] = [:]
+        /// The links of the simulator's own centrals, by their numbers.
+        var centrals: [UInt64: CentralLink] = [:]
+        var centralNumber: UInt64 = 0
         var timer: (id: TimerID, deadline: TimeInterval)?
         var sockets: [SocketID: PeerSocket] = [:]
         /// Told when all sockets have taken what was for them.
@@ -183,7 +184,7 @@ final class Stage: Sendable {
             let subscription = wire.withLock { $0.listened.removeValue(forKey: client) }
             subscription?.cancel()
         case .call(let call): callClient(call)
-        case .central(let key, let news): tell(key, news)
+        case .central(let number, let news): tell(number, news)
         case .order, .die: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()

@@ -74,6 +74,42 @@ final class CentralTests: XCTestCase {
         XCTAssertEqual(link.state, .disconnected)
     }
 
+    func testOneThatVanishesIsMissedLater() {
+        let (simulator, program, link) = scene()
+        link.subscribe(to: "2A37", indications: true)
+        simulator.run()
+        program.answer("ReadValue") { _ in nil }
+        let read = link.read("2A38")
+        link.vanish(noticedAfter: 2)
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .disconnected)
+        XCTAssertEqual(read.failure, .disconnected)
+        program.notify("/app/s0/c0", [1])
+        _ = program.takeCalls()
+        simulator.advance(by: 2)
+        XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
+        XCTAssertEqual(link.values, [])
+    }
+
+    func testACentralThatConnectsAgainEndsItsFirstLink() {
+        let (simulator, program, link) = scene()
+        let again = simulator.connect(phone)
+        simulator.advance(by: 1)
+        XCTAssertEqual(link.state, .disconnected)
+        XCTAssertEqual(again.state, .connected)
+        link.disconnect()
+        simulator.advance(by: 1)
+        XCTAssertEqual(again.state, .connected)
+        withExtendedLifetime(program) {}
+    }
+
+    func testALinkIsLost() {
+        let (simulator, _, link) = scene()
+        simulator.simulateLinkLoss(of: phone.address)
+        simulator.run()
+        XCTAssertEqual(link.state, .disconnected)
+    }
+
     func testPowerOffAndTheDaemonsDeathEndLinks() {
         for fault in [{ $0.simulatePowerOff() }, { $0.simulateDaemonDeath() }] as [(Simulator) -> Void] {
             let (simulator, _, link) = scene()

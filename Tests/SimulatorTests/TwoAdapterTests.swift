@@ -69,7 +69,7 @@ final class TwoAdapterTests: XCTestCase {
         XCTAssertNil(client.error(of: "Disconnect", on: "org.bluez.Device1", at: device))
         simulator.run()
         XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: other), "false")
-        _ = program
+        withExtendedLifetime(program) {}
     }
 
     func testReadsAndWritesGoToTheProgram() {
@@ -130,6 +130,47 @@ final class TwoAdapterTests: XCTestCase {
         simulator.advance(by: 1)
         XCTAssertEqual(client.property("Connected", of: "org.bluez.Device1", at: device), "false")
         XCTAssertEqual(simulator.links, [])
+    }
+
+    func testALinkIsLost() {
+        let (simulator, program, client) = connected()
+        simulator.simulateLinkLoss(of: "00:AA:01:01:00:01")
+        simulator.run()
+        XCTAssertEqual(
+            client.takeLog(),
+            [
+                "\(device.lastElement) ServicesResolved=false Connected=false",
+                "\(central) ServicesResolved=false Connected=false",
+            ])
+        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: device))
+        withExtendedLifetime(program) {}
+    }
+
+    func testWhatBroadcastsHasAnAddressOfItsOwn() {
+        let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let data = PropertyValue.manufacturerData([.init(company: 0x4C, bytes: [2, 0x15])])
+        let program = ServingProgram(
+            simulator, [ServingProgram.advertisement([("Type", .string("broadcast")), ("ManufacturerData", data)])])
+        XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 2)
+        let address = simulator.advertisements[0].address
+        XCTAssertEqual(address.value >> 46, 0)
+        XCTAssertEqual(simulator.devices, ["/org/bluez/hci0/dev_" + address.written(separator: UInt8(ascii: "_"))])
+        XCTAssertEqual(
+            client.property(
+                "AddressType", of: "org.bluez.Device1", at: ObjectPath(validating: simulator.devices[0]) ?? "/"),
+            "random")
+    }
+
+    func testNobodyHearsItself() {
+        let simulator = Simulator.inProcess(room: .empty)
+        let program = ServingProgram(simulator, [ServingProgram.connectable])
+        XCTAssertNil(program.advertise())
+        program.client.startScanning()
+        simulator.advance(by: 5)
+        XCTAssertEqual(simulator.devices, [])
     }
 
     func testWhoDoesNotAdvertiseIsTriedFor() {

@@ -218,9 +218,13 @@ extension Daemon {
                 return HostAnnouncement(
                     adapter: index, address: adapter.hardware.address, name: adapter.hardware.name,
                     isConnectable: sent.contains { $0.record.isConnectable },
-                    reports: sent.map {
-                        AdvertisingReport(
-                            onAir: $0.data, scanResponse: $0.scanResponse, isConnectable: $0.record.isConnectable)
+                    reports: sent.map { sent in
+                        HostReport(
+                            address: sent.record.ownAddress ?? adapter.hardware.address,
+                            addressType: sent.record.ownAddress == nil ? .public : .random,
+                            report: AdvertisingReport(
+                                onAir: sent.data, scanResponse: sent.scanResponse,
+                                isConnectable: sent.record.isConnectable))
                     })
             }
             guard announced[index] != announcement else { continue }
@@ -271,5 +275,12 @@ struct HostAnnouncement: Hashable, Sendable {
     var address: VirtualAddress
     var name: String
     var isConnectable: Bool
-    var reports: [AdvertisingReport]
+    var reports: [HostReport]
+}
+
+/// One advertisement of an adapter, with the address that it bears.
+struct HostReport: Hashable, Sendable {
+    var address: VirtualAddress
+    var addressType: AddressType
+    var report: AdvertisingReport
 }

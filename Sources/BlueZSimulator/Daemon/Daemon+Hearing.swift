@@ -15,7 +15,7 @@ extension Daemon {
     /// An advertisement reaches one adapter (`btd_adapter_update_found_device`, in its order).
     private mutating func hear(_ sighting: Sighting, on index: Int, now: TimeInterval) {
         // Nobody hears itself.
-        guard let adapter = adapters[index], adapter.hardware.address != sighting.address, adapter.kernelScans,
+        guard let adapter = adapters[index], sighting.sender != index, adapter.kernelScans,
             adapter.isPowered, !adapter.isDeaf,
             adapter.isDiscovering, adapter.kernelFilter?.passes(sighting) ?? true
         else { return }

@@ -49,7 +49,7 @@ extension Daemon {
         case .servicesChanged(let key): servicesChanged(of: key)
         case .centralCame(let key, let identity): centralCame(key, identity)
         case .centralLeft(let key): centralLeft(key)
-        case .centralNotReached(let key): tell(key, .notReached)
+        case .centralNotReached(let number): tell(number, .notReached)
         case .asked(let key, let request): serve(request, over: key)
         case .hostDiscovered(let key, let host):
             discovered(servedTable(of: host), AirIdentity(name: adapters[host]?.hardware.name), of: key)

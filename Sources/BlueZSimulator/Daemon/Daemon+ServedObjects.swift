@@ -263,8 +263,8 @@ extension Daemon {
         guard let link = serverLinks[key] else { return }
         let uuid = databases[key.adapter]?.characteristic(handle)?.uuid ?? ""
         switch link.end {
-        case .virtual:
-            tell(key, .value(handle: handle, characteristic: uuid, bytes, isIndication: isIndication))
+        case .virtual(let number):
+            tell(number, .value(handle: handle, characteristic: uuid, bytes, isIndication: isIndication))
         case .adapter(let client):
             order(.deliver(client, characteristic: handle - 1, bytes))
         }

@@ -18,7 +18,7 @@ extension Daemon {
         alarms.remove(.forget(key))
         outbox.changed(.device(.connected), of: .device(key))
         alarms.set(.resolveCentral(key), to: now + Self.resolvingTime)
-        if central.end == .virtual { tell(key, .connected) }
+        if case .virtual(let number) = central.end { tell(number, .connected) }
     }
 
     /// BlueZ has looked at the central's own services, of which nothing is to be seen here.
@@ -58,7 +58,7 @@ extension Daemon {
         devices[key]?.isConnected = false
         outbox.changed(.device(.connected), of: .device(key))
         if devices[key]?.isTemporary == true { alarms.set(.forget(key), to: now + Self.temporaryTimeout) }
-        if link.end == .virtual { tell(key, .disconnected) }
+        if case .virtual(let number) = link.end { tell(number, .disconnected) }
         guard let calls = removals.removeValue(forKey: key) else { return }
         for call in calls { reply(call) }
         remove(key)
@@ -108,7 +108,7 @@ extension Daemon {
             guard let link = serverLinks[key], let exchange = link.exchanges.first else { return }
             serverLinks[key]?.exchanges.removeFirst()
             switch link.end {
-            case .virtual: tell(key, .answered(exchange.id, result))
+            case .virtual(let number): tell(number, .answered(exchange.id, result))
             case .adapter(let client):
                 order(.respond(client, id: exchange.id, result, packets: exchange.packets))
             }
@@ -302,7 +302,7 @@ extension Daemon {
     }
 
     /// Says something to a central of the simulator's own.
-    mutating func tell(_ key: DeviceKey, _ news: CentralNews) { effects.append(.central(key, news)) }
+    mutating func tell(_ number: UInt64, _ news: CentralNews) { effects.append(.central(number, news)) }
 }
 
 /// A packet that waits for a program.

@@ -81,7 +81,7 @@ enum Effect: Hashable, Sendable {
     /// A client's object is called.
     case call(ClientCall)
     /// A central of the simulator's own hears something.
-    case central(DeviceKey, CentralNews)
+    case central(UInt64, CentralNews)
     /// The daemon falls over a fault of its own.
     case die
     /// The process starts or ends.

@@ -47,6 +47,11 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// Whether it takes connections.
     var isConnectable: Bool { isPeripheral }
+
+    /// What broadcasts does so under an address of its own, random and not to be resolved; nil for the adapter's.
+    var ownAddress: VirtualAddress? {
+        isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(UInt64(key.number)) & 0x3FFF_FFFF_FFFF)
+    }
 }
 
 /// How its properties are read: one after another in BlueZ's own order, whatever the order in which they came.

@@ -7,8 +7,8 @@ struct PacketID: Hashable, Sendable {
 
 /// Who is at the other end of a link to an adapter that serves.
 enum CentralEnd: Hashable, Sendable {
-    /// A client of the simulator's own, which has no adapter.
-    case virtual
+    /// One of the simulator's own, which has no adapter; each of its links has a number.
+    case virtual(UInt64)
     /// Another adapter, by its side of the link.
     case adapter(DeviceKey)
 }

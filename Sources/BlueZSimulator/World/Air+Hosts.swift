@@ -18,7 +18,11 @@ struct HostedLink: Sendable {
 /// A central of the simulator's own, with the adapter that it connects to.
 struct Visitor: Sendable {
     let central: VirtualCentral
+    /// That of its link.
+    let number: UInt64
     var isUp = false
+    /// It is out of range, and the server has not noticed yet.
+    var hasVanished = false
 }
 
 /// Adapters that serve: who connects to them, and what goes over these links.
@@ -148,10 +152,11 @@ extension Air {
 
     // MARK: Centrals of the simulator's own
 
-    mutating func visit(_ central: VirtualCentral, _ key: DeviceKey, now: TimeInterval) {
+    /// A central wants to connect; one with the same address goes before.
+    mutating func visit(_ central: VirtualCentral, number: UInt64, _ key: DeviceKey, now: TimeInterval) {
         self.now = now
-        guard visitors[key] == nil else { return }
-        visitors[key] = Visitor(central: central)
+        leave(key)
+        visitors[key] = Visitor(central: central, number: number)
         deadlines.set(.arrivalTimeout(key), to: now + central.connectTimeout)
         guard let host = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
         meetHost(host.address)
@@ -167,34 +172,55 @@ extension Air {
         events.append(
             .centralCame(
                 key,
-                CentralIdentity(end: .virtual, addressType: central.addressType, name: central.name, mtu: central.mtu)
+                CentralIdentity(
+                    end: .virtual(visitor.number), addressType: central.addressType, name: central.name,
+                    mtu: central.mtu)
             ))
     }
 
     mutating func visitorGivesUp(_ key: DeviceKey) {
-        guard visitors[key]?.isUp == false else { return }
+        guard let visitor = visitors[key], !visitor.isUp else { return }
         dismiss(key)
-        events.append(.centralNotReached(key))
+        events.append(.centralNotReached(visitor.number))
     }
 
-    /// The central goes, with its link or without one; the server notices.
-    mutating func leave(_ key: DeviceKey, now: TimeInterval) {
+    /// The central of a link goes, with the link or without one; the server notices.
+    mutating func leave(_ key: DeviceKey, number: UInt64, now: TimeInterval) {
         self.now = now
+        if visitors[key]?.number == number { leave(key) }
+    }
+
+    mutating func leave(_ key: DeviceKey) {
         guard let visitor = visitors[key] else { return }
         dismiss(key)
-        events.append(visitor.isUp ? .centralLeft(key) : .centralNotReached(key))
+        events.append(visitor.isUp ? .centralLeft(key) : .centralNotReached(visitor.number))
+    }
+
+    /// The central is out of range; the server notices after a while.
+    mutating func vanish(_ key: DeviceKey, number: UInt64, noticedAfter delay: TimeInterval, now: TimeInterval) {
+        self.now = now
+        guard visitors[key]?.number == number else { return }
+        guard visitors[key]?.isUp == true else { return leave(key) }
+        visitors[key]?.hasVanished = true
+        schedule(.departure(key), after: delay)
+    }
+
+    mutating func departureDue(_ key: DeviceKey) {
+        guard visitors[key]?.hasVanished == true else { return }
+        leave(key)
     }
 
     private mutating func dismiss(_ key: DeviceKey) {
         visitors[key] = nil
         deadlines.remove(.arrival(key))
         deadlines.remove(.arrivalTimeout(key))
+        deadlines.remove(.departure(key))
     }
 
     /// A request of such a central.
-    mutating func ask(_ request: AttributeRequest, by key: DeviceKey, now: TimeInterval) {
+    mutating func ask(_ request: AttributeRequest, by key: DeviceKey, number: UInt64, now: TimeInterval) {
         self.now = now
-        guard visitors[key]?.isUp == true else { return }
+        guard let visitor = visitors[key], visitor.isUp, visitor.number == number else { return }
         events.append(.asked(key, request))
     }
 

@@ -85,6 +85,12 @@ extension Air {
     mutating func drop(_ address: VirtualAddress, now: TimeInterval) {
         self.now = now
         drop(address, byUs: false)
+        for key in hostLinks.keys.sorted() where key.address == address || hostLinks[key]?.server.address == address {
+            dropHost(key, byUs: false)
+        }
+        for key in visitors.keys.sorted() where key.address == address && visitors[key]?.isUp == true {
+            leave(key)
+        }
     }
 
     /// Every link and every attempt ends, as when nobody is there any more at the other end.

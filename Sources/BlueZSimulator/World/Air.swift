@@ -18,6 +18,7 @@ struct Air: Sendable {
         /// Of links of the simulator's own centrals, by the server's end.
         case arrival(DeviceKey)
         case arrivalTimeout(DeviceKey)
+        case departure(DeviceKey)
     }
 
     var peers: [VirtualAddress: Peer] = [:]
@@ -146,6 +147,7 @@ struct Air: Sendable {
         case .hostResponse(let key): hostResponseDue(key)
         case .arrival(let key): arrivalDue(key)
         case .arrivalTimeout(let key): visitorGivesUp(key)
+        case .departure(let key): departureDue(key)
         }
     }
 

@@ -59,7 +59,7 @@ enum AirEvent: Hashable, Sendable {
     case centralCame(DeviceKey, CentralIdentity)
     case centralLeft(DeviceKey)
     /// A central of the simulator's own found nobody in time.
-    case centralNotReached(DeviceKey)
+    case centralNotReached(UInt64)
     case asked(DeviceKey, AttributeRequest)
     /// An adapter looks at the services of another, given by its number.
     case hostDiscovered(DeviceKey, host: Int)

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 import Futures
 import Reactor
 
@@ -25,16 +25,18 @@ public final class CentralLink: Sendable {
     public let central: VirtualCentral
     /// The number of the adapter that it is connected to.
     public let adapter: Int
+    let number: UInt64
     private let stage: Stage
     private let contents = Locked(Contents())
 
-    init(_ central: VirtualCentral, adapter: Int, stage: Stage) {
+    init(_ central: VirtualCentral, adapter: Int, number: UInt64, stage: Stage) {
         self.central = central
         self.adapter = adapter
+        self.number = number
         self.stage = stage
     }
 
-    private var key: DeviceKey { DeviceKey(adapter: adapter, address: central.address) }
+    var key: DeviceKey { DeviceKey(adapter: adapter, address: central.address) }
 
     // MARK: Looking
 
@@ -111,7 +113,23 @@ public final class CentralLink: Sendable {
     /// Ends the link, or the wait for one. What was asked and is not answered fails.
     public func disconnect() {
         let now = stage.seconds
-        stage.decide { [key] in $0.air.leave(key, now: now) }
+        stage.decide { [key, number] in $0.air.leave(key, number: number, now: now) }
+    }
+
+    /// It goes out of range in the midst of everything: it hears nothing more, what it asked fails, and the server notices
+    /// only that many seconds later.
+    public func vanish(noticedAfter delay: TimeInterval = 2) {
+        let now = stage.seconds
+        let requests = contents.withLock { contents in
+            contents.state = .disconnected
+            defer { contents.requests = [:] }
+            return contents.requests.sorted { $0.key < $1.key }.map(\.value)
+        }
+        stage.decide { [key, number] simulation in
+            simulation.daemon.unconfirming.insert(key.address)
+            simulation.air.vanish(key, number: number, noticedAfter: max(0, delay), now: now)
+        }
+        for request in requests { stage.loop.post { request.settle(.failure(.disconnected)) } }
     }
 
     private func ask(
@@ -130,7 +148,9 @@ public final class CentralLink: Sendable {
             return contents.number
         }
         guard let id else { return finish(request, .failure(.disconnected)) }
-        stage.decide { [key] in $0.air.ask(AttributeRequest(id: id, kind: kind), by: key, now: now) }
+        stage.decide { [key, number] in
+            $0.air.ask(AttributeRequest(id: id, kind: kind), by: key, number: number, now: now)
+        }
         if case .write(_, _, _, .command) = kind {
             contents.withLock { $0.requests[id] = nil }
             return finish(request, .success([]))
@@ -149,6 +169,8 @@ public final class CentralLink: Sendable {
 
     /// On the simulator's loop.
     func take(_ news: CentralNews, seconds: TimeInterval) {
+        // One that has vanished hears nothing more.
+        guard state != .disconnected else { return }
         switch news {
         case .connected: contents.withLock { $0.state = .connected }
         case .notReached, .disconnected:

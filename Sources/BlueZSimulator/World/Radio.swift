@@ -6,6 +6,8 @@ struct Sighting: Sendable, Equatable {
     var addressType: AddressType
     var rssi: Int
     var report: AdvertisingReport
+    /// The adapter that sent it; nil for a peripheral.
+    var sender: Int?
 }
 
 /// The air of the room: who is in it, and who speaks when. A pure value; it knows neither buses nor clocks.
@@ -15,6 +17,8 @@ struct Radio: Sendable {
         /// What its advertisement says, prepared once: thousands of sightings share it.
         var report: AdvertisingReport
         var behavior: (any PeripheralBehavior)?
+        /// The number of the adapter that it is; nil for a peripheral.
+        var adapter: Int?
     }
 
     /// Somebody speaks, at a time.
@@ -28,7 +32,7 @@ struct Radio: Sendable {
             guard let behavior = resident.behavior else {
                 return Sighting(
                     address: peripheral.address, addressType: peripheral.addressType,
-                    rssi: peripheral.rssi.rssi(at: seconds), report: resident.report)
+                    rssi: peripheral.rssi.rssi(at: seconds), report: resident.report, sender: resident.adapter)
             }
             guard let rssi = behavior.rssi(of: peripheral, at: seconds) else { return nil }
             let advertisement = behavior.advertisement(of: peripheral, at: seconds)
@@ -40,8 +44,10 @@ struct Radio: Sendable {
 
     private(set) var residents: [VirtualAddress: Resident] = [:]
     private var order: [VirtualAddress] = []
-    /// Adapters that advertise, each with all that it sends.
+    /// Adapters that advertise, by the addresses under which they do, each with all that is sent under it.
     private var hosts: [VirtualAddress: [Resident]] = [:]
+    /// By its own address, the addresses that an adapter speaks under.
+    private var hostAddresses: [VirtualAddress: Set<VirtualAddress>] = [:]
     /// Those that are connected to, and do not advertise meanwhile.
     private var busy: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
@@ -111,24 +117,31 @@ struct Radio: Sendable {
 
     /// What an adapter sends from now on; it is heard at once.
     mutating func announce(_ announcement: HostAnnouncement, now: TimeInterval) {
-        let address = announcement.address
-        withdraw(address)
-        guard !announcement.reports.isEmpty else { return }
-        // Its first place in the grid is now, whatever its address makes of it.
-        let delay = SeededGenerator.fraction(of: address.value) * Self.hostInterval
-        let adapter = VirtualPeripheral(
-            address, rssi: .constant(Self.hostStrength), interval: Self.hostInterval, appearsAfter: now - delay)
-        hosts[address] = announcement.reports.map { Resident(peripheral: adapter, report: $0, behavior: nil) }
-        plan(address, atOrAfter: now)
+        withdraw(announcement.address)
+        for report in announcement.reports {
+            let address = report.address
+            hostAddresses[announcement.address, default: []].insert(address)
+            // Its first place in the grid is now, whatever its address makes of it; and not a bit before.
+            let delay = SeededGenerator.fraction(of: address.value) * Self.hostInterval
+            let speaker = VirtualPeripheral(
+                address, addressType: report.addressType, rssi: .constant(Self.hostStrength),
+                interval: Self.hostInterval, appearsAfter: now - delay + 1e-6)
+            hosts[address, default: []].append(
+                Resident(peripheral: speaker, report: report.report, adapter: announcement.adapter))
+        }
+        for address in (hostAddresses[announcement.address] ?? []).sorted() { plan(address, atOrAfter: now) }
     }
 
-    mutating func withdraw(_ address: VirtualAddress) {
-        guard hosts.removeValue(forKey: address) != nil else { return }
-        schedule.remove(address)
+    /// The adapter with this address of its own says nothing any more.
+    mutating func withdraw(_ adapter: VirtualAddress) {
+        for address in hostAddresses.removeValue(forKey: adapter) ?? [] {
+            hosts[address] = nil
+            schedule.remove(address)
+        }
     }
 
     mutating func withdrawAll() {
-        for address in hosts.keys.sorted() { withdraw(address) }
+        for adapter in hostAddresses.keys.sorted() { withdraw(adapter) }
     }
 
     /// How strongly one adapter is heard by another, in dBm.

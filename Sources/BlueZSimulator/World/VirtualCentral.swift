@@ -58,8 +58,9 @@ public enum CentralFailure: Error, Hashable, Sendable {
 
 /// What is sent by an adapter, byte for byte.
 public struct OnAirAdvertisement: Hashable, Sendable {
-    /// The number in `hciN`, and its address.
+    /// The number in `hciN`.
     public var adapter: Int
+    /// The adapter's own, or a random one where no connections are taken.
     public var address: VirtualAddress
     /// The AD structures of the advertisement, and of the scan response.
     public var data: [UInt8]

@@ -1,0 +1,89 @@
+import XCTest
+
+@testable import BlueZSimulator
+
+/// Requests as packets, and attributes as handles: the tables below everything that serves.
+final class ServerExchangeTests: XCTestCase {
+    /// The packets of a request, each answered with the next of these, and what it comes to.
+    private func run(_ kind: AttributeRequest.Kind, mtu: Int = 23, _ answers: [AttributeResult]) -> [String] {
+        var exchange = ServerExchange(AttributeRequest(id: 1, kind: kind), mtu: mtu)
+        var words: [String] = []
+        var rest = answers[...]
+        var step = exchange.begin(configuration: 0x42)
+        while case .send(let packet) = step {
+            switch packet {
+            case .read(_, let offset): words.append("read \(offset)")
+            case .write(let handle, let bytes): words.append("write \(handle) \(bytes.count)")
+            case .prepare(_, let offset, let bytes): words.append("prepare \(offset) \(bytes.count)")
+            case .execute(let isDone): words.append("execute \(isDone)")
+            }
+            guard let answer = rest.popFirst() else { return words + ["…"] }
+            step = exchange.answered(answer)
+        }
+        if case .finish(.bytes(let bytes)) = step { words.append("= \(bytes.count)") }
+        if case .finish(.error(let code)) = step { words.append("! \(code)") }
+        return words
+    }
+
+    private func bytes(_ count: Int) -> AttributeResult { .bytes([UInt8](repeating: 1, count: count)) }
+
+    func testARequestIsSoManyPackets() {
+        let read = AttributeRequest.Kind.read(handle: 3, offset: 0)
+        func write(_ count: Int, _ offset: Int = 0, _ type: VirtualWriteType = .request) -> AttributeRequest.Kind {
+            .write(handle: 3, offset: offset, bytes: [UInt8](repeating: 1, count: count), type: type)
+        }
+        let done = bytes(0)
+        let table: [(String, [String], [String])] = [
+            ("a short read", run(read, [bytes(21)]), ["read 0", "= 21"]),
+            ("a full packet asks again", run(read, [bytes(22), bytes(0)]), ["read 0", "read 22", "= 22"]),
+            ("a long read", run(read, [bytes(22), bytes(5)]), ["read 0", "read 22", "= 27"]),
+            ("from the middle", run(.read(handle: 3, offset: 7), [bytes(1)]), ["read 7", "= 1"]),
+            ("refused in the midst", run(read, [bytes(22), .error(7)]), ["read 0", "read 22", "! 7"]),
+            ("no longer than 512", run(read, mtu: 513, [bytes(512)]), ["read 0", "= 512"]),
+            ("one write", run(write(20), [done]), ["write 3 20", "= 0"]),
+            ("an empty one", run(write(0), [done]), ["write 3 0", "= 0"]),
+            (
+                "a long one", run(write(21), [done, done, done]),
+                ["prepare 0 18", "prepare 18 3", "execute true", "= 0"]
+            ),
+            ("into the middle", run(write(1, 9), [done, done]), ["prepare 9 1", "execute true", "= 0"]),
+            ("reliable", run(write(1, 0, .reliable), [done, done]), ["prepare 0 1", "execute true", "= 0"]),
+            ("refused", run(write(20), [.error(3)]), ["write 3 20", "! 3"]),
+            (
+                "refused while it is prepared", run(write(40), [done, .error(9), done]),
+                ["prepare 0 18", "prepare 18 18", "execute false", "! 9"]
+            ),
+            ("a subscription", run(.configure(characteristic: 3, bits: 1), [done]), ["write 66 2", "= 0"]),
+        ]
+        for (name, packets, expected) in table { XCTAssertEqual(packets, expected, name) }
+    }
+
+    func testEachAdapterBeginsWithBlueZsOwnServices() {
+        let database = LocalDatabase(name: "simulated")
+        XCTAssertEqual(database.services.map(\.handle), [1, 8, 18])
+        XCTAssertEqual(database.services.map(\.count), [7, 10, 3])
+        XCTAssertEqual(database.handle("2A05", descriptor: nil), Daemon.serviceChangedHandle)
+        XCTAssertEqual(database.handle("2A05", descriptor: "2902"), 11)
+        XCTAssertEqual(database.attributes[3]?.content, .value(Array("simulated".utf8)))
+    }
+
+    func testFlagsAndWhatTheyMean() {
+        let table: [([String], UInt8, UInt16, UInt16)] = [
+            (["read"], 0x02, 0x01, 0), (["write"], 0x08, 0x02, 0), (["write-without-response"], 0x04, 0x02, 0),
+            (["notify"], 0x10, 0, 0x02), (["indicate"], 0x20, 0, 0x02), (["broadcast"], 0x01, 0, 0),
+            (["encrypt-read"], 0x02, 0x05, 0), (["encrypt-write"], 0x08, 0x0A, 0),
+            (["encrypt-authenticated-read"], 0x02, 0x11, 0), (["secure-write"], 0x08, 0x82, 0),
+            (["encrypt-notify"], 0x10, 0, 0x08), (["secure-indicate"], 0x20, 0, 0x80),
+            (["reliable-write"], 0x80, 0x02, 0), (["writable-auxiliaries"], 0x80, 0, 0),
+            (["authenticated-signed-writes"], 0x40, 0x02, 0), (["read", "write", "notify"], 0x1A, 0x03, 0x02),
+        ]
+        for (texts, properties, permissions, subscribing) in table {
+            let flags = CharacteristicFlags.ofCharacteristic(.array(texts.map(RemoteValue.string)))
+            XCTAssertEqual(flags?.properties.rawValue, properties, "\(texts)")
+            XCTAssertEqual(flags?.permissions.rawValue, permissions, "\(texts)")
+            XCTAssertEqual(flags?.subscribing.rawValue, subscribing, "\(texts)")
+        }
+        XCTAssertNil(CharacteristicFlags.ofDescriptor(.array([.string("notify")])))
+        XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read")))
+    }
+}
