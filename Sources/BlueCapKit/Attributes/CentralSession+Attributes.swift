@@ -51,27 +51,30 @@ extension CentralSession {
 
     /// The service that an attribute belongs to, also where it is not there any more.
     func service(of peripheral: Peripheral, owning id: AttributeID) -> Service? {
-        core.withLock { core in
-            let found = core.state.readDealing(with: peripheral.key) { state -> (AttributeID, CBUUID)? in
-                let table = state.attributes.table
-                return table[id]?.parent.flatMap { parent in table[parent].map { (parent, $0.uuid) } }
-            }
-            guard let (parent, uuid) = found else { return nil }
-            return core.attributeHandles[peripheral.key, default: AttributeHandles()].services
-                .find(parent) { Service(peripheral: peripheral, id: parent, uuid: uuid) }
+        parent(of: id, peripheral) { handles, parent, uuid in
+            handles.services.find(parent) { Service(peripheral: peripheral, id: parent, uuid: uuid) }
         }
     }
 
     /// The characteristic that a descriptor belongs to, also where it is not there any more.
     func characteristic(of peripheral: Peripheral, owning id: AttributeID) -> Characteristic? {
+        parent(of: id, peripheral) { handles, parent, uuid in
+            handles.characteristics.find(parent) { Characteristic(peripheral: peripheral, id: parent, uuid: uuid) }
+        }
+    }
+
+    private func parent<Handle>(
+        of id: AttributeID, _ peripheral: Peripheral,
+        _ handle: (inout AttributeHandles, AttributeID, CBUUID) -> Handle
+    ) -> Handle? {
         core.withLock { core in
             let found = core.state.readDealing(with: peripheral.key) { state -> (AttributeID, CBUUID)? in
-                let table = state.attributes.table
-                return table[id]?.parent.flatMap { parent in table[parent].map { (parent, $0.uuid) } }
+                guard let parent = state.attributes.table[id]?.parent else { return nil }
+                return state.attributes.table[parent].map { (parent, $0.uuid) }
             }
-            guard let (parent, uuid) = found else { return nil }
-            return core.attributeHandles[peripheral.key, default: AttributeHandles()].characteristics
-                .find(parent) { Characteristic(peripheral: peripheral, id: parent, uuid: uuid) }
+            return found.map { id, uuid in
+                handle(&core.attributeHandles[peripheral.key, default: AttributeHandles()], id, uuid)
+            }
         }
     }
 
