@@ -1,14 +1,15 @@
 import BlueZ
 import GATT
 
-/// Names an attribute of a peripheral towards users: a service, a characteristic or a descriptor.
+/// Names an attribute among those of its peripheral: a service, a characteristic or a descriptor.
 ///
 /// It stays the attribute's name for as long as the manager knows the peripheral, also when the attribute gets another
-/// handle; a handle object of the user holds it.
-struct AttributeID: Hashable, Comparable, Sendable {
+/// handle. It is no name beyond that.
+public struct AttributeID: Hashable, Comparable, Sendable {
     let rawValue: Int
 
-    static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
+    /// The order in which they became known.
+    public static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// Where an attribute stands on the peripheral: BlueZ's number for it.

@@ -12,24 +12,17 @@ public import GATT
 /// asked for; those on different characteristics side by side. What is asked for while the services are being
 /// discovered waits for that. All fail when the link is lost: with ``PeripheralError/disconnected``, or with
 /// ``PeripheralError/forcedDisconnect`` where the application ended it.
-public final class Characteristic: Sendable {
+public final class Characteristic: PeripheralAttribute {
     /// The peripheral that has it.
     public let peripheral: Peripheral
     /// What kind of characteristic it is. Several of a service may have the same.
     public let uuid: CBUUID
-    let id: AttributeID
+    public let id: AttributeID
 
     init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID) {
         self.peripheral = peripheral
         self.id = id
         self.uuid = uuid
-    }
-
-    var session: CentralSession { peripheral.session }
-
-    /// Reads from what is known of it; `nil` where nothing is.
-    func record<R>(_ body: (borrowing AttributeTable.Record) -> R?) -> R? {
-        session.attribute(peripheral.key, id, body)
     }
 
     /// The service that it belongs to.
@@ -51,16 +44,6 @@ public final class Characteristic: Sendable {
     public func propertyEnabled(_ property: CBCharacteristicProperties) -> Bool {
         !properties.isDisjoint(with: property)
     }
-
-    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps the
-    /// characteristic to itself. It may change when the peripheral changes its services.
-    public var handle: UInt16? { session.attribute(peripheral.key, id) { $0.handle.attHandle } }
-
-    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
-    package var number: UInt32 { session.attribute(peripheral.key, id) { $0.handle.rawValue } ?? 0 }
-
-    /// Whether the peripheral still has it, as far as is known.
-    public var isValid: Bool { record { $0.isPresent } ?? false }
 
     /// Whether BlueZ keeps it to itself and this library shows what BlueZ tells of it otherwise.
     public var isVirtual: Bool { record { $0.handle.isVirtual } ?? false }
@@ -95,17 +78,4 @@ public final class Characteristic: Sendable {
             state.attributes.submit(request, on: target, operation, timeout: timeout)
         }
     }
-}
-
-extension Characteristic: Hashable, CustomStringConvertible {
-    public static func == (left: Characteristic, right: Characteristic) -> Bool {
-        left.id == right.id && left.peripheral == right.peripheral
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(id)
-        hasher.combine(peripheral)
-    }
-
-    public var description: String { "Characteristic(\(name), \(uuid))" }
 }

@@ -5,12 +5,12 @@ public import GATT
 /// A descriptor of a characteristic: what the peripheral says about it, such as a description for people.
 ///
 /// It is a handle, as ``Characteristic`` is. Its operations wait for their turn with those of its characteristic.
-public final class Descriptor: Sendable {
+public final class Descriptor: PeripheralAttribute {
     /// The peripheral that has it.
     public let peripheral: Peripheral
     /// What kind of descriptor it is.
     public let uuid: CBUUID
-    let id: AttributeID
+    public let id: AttributeID
 
     init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID) {
         self.peripheral = peripheral
@@ -19,23 +19,13 @@ public final class Descriptor: Sendable {
     }
 
     /// The characteristic that it describes.
-    public var characteristic: Characteristic? { peripheral.session.characteristic(of: peripheral, owning: id) }
+    public var characteristic: Characteristic? { session.characteristic(of: peripheral, owning: id) }
 
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }
 
-    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps the
-    /// descriptor to itself. It may change when the peripheral changes its services.
-    public var handle: UInt16? { peripheral.session.attribute(peripheral.key, id) { $0.handle.attHandle } }
-
-    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
-    package var number: UInt32 { peripheral.session.attribute(peripheral.key, id) { $0.handle.rawValue } ?? 0 }
-
-    /// Whether the peripheral still has it, as far as is known.
-    public var isValid: Bool { peripheral.session.attribute(peripheral.key, id) { $0.isPresent } ?? false }
-
     /// The newest value: the one that was read last. `nil` before there was one.
-    public var dataValue: Data? { peripheral.session.attribute(peripheral.key, id) { $0.value } }
+    public var dataValue: Data? { record { $0.value } }
 
     /// Reads the value from the peripheral; ``dataValue`` has it when the future succeeds.
     ///
@@ -74,21 +64,8 @@ public final class Descriptor: Sendable {
     private func submit<T: Sendable>(
         _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
-        peripheral.session.operation(on: peripheral.key, value: { value }) { [id] state, operation in
+        session.operation(on: peripheral.key, value: { value }) { [id] state, operation in
             state.attributes.submit(request, on: id, operation, timeout: timeout)
         }
     }
-}
-
-extension Descriptor: Hashable, CustomStringConvertible {
-    public static func == (left: Descriptor, right: Descriptor) -> Bool {
-        left.id == right.id && left.peripheral == right.peripheral
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(id)
-        hasher.combine(peripheral)
-    }
-
-    public var description: String { "Descriptor(\(name), \(uuid))" }
 }

@@ -7,20 +7,18 @@ public import GATT
 /// It is a handle: what it tells is what the manager knows at that moment, from any thread. It works on the next
 /// connection too, where the peripheral has the same service again; otherwise its operations fail with
 /// ``ServiceError/invalidated``. The manager holds it while the peripheral has it.
-public final class Service: Sendable {
+public final class Service: PeripheralAttribute {
     /// The peripheral that has it.
     public let peripheral: Peripheral
     /// What kind of service it is.
     public let uuid: CBUUID
-    let id: AttributeID
+    public let id: AttributeID
 
     init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID) {
         self.peripheral = peripheral
         self.id = id
         self.uuid = uuid
     }
-
-    var session: CentralSession { peripheral.session }
 
     /// What is known of services of this kind: the profile that the manager was given, if any.
     var profile: ServiceProfile? { session.profileManager?.service(uuid) }
@@ -30,23 +28,13 @@ public final class Service: Sendable {
 
     /// Whether it stands for itself, and not only to be included by others.
     public var isPrimary: Bool {
-        session.attribute(peripheral.key, id) { record in
+        record { record in
             if case .service(let isPrimary, _) = record.declaration.role { isPrimary } else { nil }
         } ?? true
     }
 
-    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps the
-    /// service to itself. It may change when the peripheral changes its services.
-    public var handle: UInt16? { session.attribute(peripheral.key, id) { $0.handle.attHandle } }
-
-    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
-    package var number: UInt32 { session.attribute(peripheral.key, id) { $0.handle.rawValue } ?? 0 }
-
-    /// Whether the peripheral still has it, as far as is known.
-    public var isValid: Bool { session.attribute(peripheral.key, id) { $0.isPresent } ?? false }
-
     /// Whether BlueZ keeps the service to itself and this library shows what BlueZ tells of it otherwise.
-    public var isVirtual: Bool { session.attribute(peripheral.key, id) { $0.handle.isVirtual } ?? false }
+    public var isVirtual: Bool { record { $0.handle.isVirtual } ?? false }
 
     /// The services that it includes, in the order in which it names them.
     public var includedServices: [Service] {
@@ -121,17 +109,4 @@ public final class Service: Sendable {
                 uuids.isEmpty ? nil : uuids, of: id, operation, timeout: timeout)
         }
     }
-}
-
-extension Service: Hashable, CustomStringConvertible {
-    public static func == (left: Service, right: Service) -> Bool {
-        left.id == right.id && left.peripheral == right.peripheral
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(id)
-        hasher.combine(peripheral)
-    }
-
-    public var description: String { "Service(\(name), \(uuid))" }
 }
