@@ -16,21 +16,6 @@ struct AttributeState {
         case transfer(Data, TransferFence)
     }
 
-    /// Who waits for the services to be known, and what is shown to them then.
-    private enum Wish {
-        case services(Set<CBUUID>?)
-        case characteristics(Set<CBUUID>?, of: AttributeID)
-        /// One that is known by its name alone.
-        case attribute(AttributeName)
-
-        var timeoutFailure: PeripheralFailure {
-            switch self {
-            case .services, .attribute: .peripheral(.serviceDiscoveryTimeout)
-            case .characteristics: .service(.characteristicDiscoveryTimeout)
-            }
-        }
-    }
-
     enum Effect: Equatable, Sendable {
         /// Has BlueZ answer something about the device, and tells when it has.
         case fence(ObjectKey, link: UInt32)
@@ -48,15 +33,11 @@ struct AttributeState {
     private(set) var table = AttributeTable()
     private var discovery = ServiceDiscoveryMachine()
     var lanes = OperationLanes<Request>()
-    private var wishes: [OperationID: Wish] = [:]
-    /// Those of them that wait for the next link.
-    private var waitingForLink: Set<OperationID> = []
+    private var wishes = AttributeWishes()
     /// What was asked for and not been settled: those with a time-out.
     private var timed: Set<OperationID> = []
     /// What those reads have brought that somebody wants to have, until it is fetched; empty before the reply.
     private var fetched: [OperationID: Data] = [:]
-    /// The attributes that were found by their names, until they are fetched.
-    private var found: [OperationID: AttributeID] = [:]
     /// The transfers that are under way, and what has become of those that have ended, until it is fetched.
     var transfers: [OperationID: Transfer] = [:]
     var reports: [OperationID: TransferReport] = [:]
@@ -102,8 +83,7 @@ struct AttributeState {
         isChangeUntold = false
         table.forgetDiscovered()
         var effects = perform(discovery.event(.linkUp(isResolved: isResolved)))
-        for id in waitingForLink { effects += perform(discovery.event(.wanted(id))) }
-        waitingForLink = []
+        for id in wishes.takeWaitingForLink() { effects += perform(discovery.event(.wanted(id))) }
         return effects
     }
 
@@ -125,8 +105,7 @@ struct AttributeState {
 
     /// Whoever waits for the next link waits for nothing.
     mutating func nextLinkUnwanted() -> Effects {
-        defer { waitingForLink = [] }
-        return waitingForLink.flatMap { finish($0, .linkLost, .linkEnded) }
+        wishes.takeWaitingForLink().flatMap { finish($0, .linkLost, .linkEnded) }
     }
 
     // MARK: What BlueZ tells
@@ -210,7 +189,7 @@ struct AttributeState {
     mutating func takeValue(_ id: OperationID) -> Data? { fetched.removeValue(forKey: id) }
 
     /// What ``lookUp(_:_:timeout:)`` has found.
-    mutating func takeFound(_ id: OperationID) -> AttributeID? { found.removeValue(forKey: id) }
+    mutating func takeFound(_ id: OperationID) -> AttributeID? { wishes.takeFound(id) }
 
     // MARK: What users ask for
 
@@ -227,8 +206,7 @@ struct AttributeState {
 
     /// All services are to be shown on the next link.
     mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval) -> Effects {
-        wishes[id] = .services(nil)
-        waitingForLink.insert(id)
+        wishes.add(.services(nil), id, isForNextLink: true)
         return startTimer(id, timeout)
     }
 
@@ -237,8 +215,8 @@ struct AttributeState {
         want(.attribute(name), id, timeout)
     }
 
-    private mutating func want(_ wish: Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
-        wishes[id] = wish
+    private mutating func want(_ wish: AttributeWishes.Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
+        wishes.add(wish, id)
         let timer = startTimer(id, timeout)
         return timer + perform(discovery.event(.wanted(id)))
     }
@@ -300,9 +278,8 @@ struct AttributeState {
         case .retry(let lane): return perform(lanes.retry(lane))
         case .operation(let id):
             timed.remove(id)
-            waitingForLink.remove(id)
-            guard let wish = wishes.removeValue(forKey: id) else { return perform(lanes.timedOut(id)) }
-            return perform(discovery.event(.abandoned(id))) + [.settle(id, wish.timeoutFailure)]
+            guard let failure = wishes.timedOut(id) else { return perform(lanes.timedOut(id)) }
+            return perform(discovery.event(.abandoned(id))) + [.settle(id, failure)]
         case .transfer(let id): return transferPaused(id)
         case .connection, .subscription, .run: return []
         }
@@ -343,31 +320,14 @@ struct AttributeState {
     private mutating func finish(
         _ id: OperationID, _ outcome: ServiceDiscoveryMachine.Outcome, _ linkFailure: OperationFailure
     ) -> Effects {
-        guard let wish = wishes.removeValue(forKey: id) else { return [] }
-        var failure: PeripheralFailure?
-        switch outcome {
-        case .found: failure = show(wish, id)
-        case .foundNothing: failure = .peripheral(.noServices)
-        case .linkLost: failure = .peripheral(linkFailure == .linkEnded ? .forcedDisconnect : .disconnected)
-        }
-        return endTimer(id) + [.settle(id, failure)]
-    }
-
-    /// Shows the user what was wished for.
-    private mutating func show(_ wish: Wish, _ id: OperationID) -> PeripheralFailure? {
-        switch wish {
-        case .services(let uuids):
-            table.discoverServices(uuids)
-        case .characteristics(let uuids, let service):
-            guard table[service]?.isPresent == true else { return .service(.invalidated) }
-            table.discoverCharacteristics(uuids, of: service)
-        case .attribute(let name):
-            switch table.discover(name) {
-            case .success(let attribute): found[id] = attribute
-            case .failure(let failure): return failure
+        guard wishes.contains(id) else { return [] }
+        let failure: PeripheralFailure? =
+            switch outcome {
+            case .found: wishes.grant(id, from: &table)
+            case .foundNothing: wishes.deny(id, .noServices)
+            case .linkLost: wishes.deny(id, linkFailure == .linkEnded ? .forcedDisconnect : .disconnected)
             }
-        }
-        return nil
+        return endTimer(id) + [.settle(id, failure)]
     }
 
     mutating func perform(_ effects: [OperationLanes<Request>.Effect]) -> Effects {

@@ -1,0 +1,69 @@
+import GATT
+
+/// Who waits for the services of a peripheral to be known, and what is shown to them then.
+struct AttributeWishes {
+    enum Wish {
+        case services(Set<CBUUID>?)
+        case characteristics(Set<CBUUID>?, of: AttributeID)
+        /// One that is known by its name alone.
+        case attribute(AttributeName)
+    }
+
+    private var wishes: [OperationID: Wish] = [:]
+    /// Those of them that wait for the next link.
+    private var waitingForLink: Set<OperationID> = []
+    /// The attributes that were found by their names, until they are fetched.
+    private var found: [OperationID: AttributeID] = [:]
+
+    func contains(_ id: OperationID) -> Bool { wishes[id] != nil }
+
+    mutating func add(_ wish: Wish, _ id: OperationID, isForNextLink: Bool = false) {
+        wishes[id] = wish
+        if isForNextLink { waitingForLink.insert(id) }
+    }
+
+    /// The next link is here, or will not be: nobody waits for it any more.
+    mutating func takeWaitingForLink() -> [OperationID] {
+        defer { waitingForLink = [] }
+        return waitingForLink.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// Shows what was wished for: it counts as asked for from now on. Answers why it cannot be shown.
+    mutating func grant(_ id: OperationID, from table: inout AttributeTable) -> PeripheralFailure? {
+        switch wishes.removeValue(forKey: id) {
+        case .services(let uuids)?:
+            table.discoverServices(uuids)
+        case .characteristics(let uuids, let service)?:
+            guard table[service]?.isPresent == true else { return .service(.invalidated) }
+            table.discoverCharacteristics(uuids, of: service)
+        case .attribute(let name)?:
+            switch table.discover(name) {
+            case .success(let attribute): found[id] = attribute
+            case .failure(let failure): return failure
+            }
+        case nil:
+            break
+        }
+        return nil
+    }
+
+    /// Nothing will be shown, for this reason.
+    mutating func deny(_ id: OperationID, _ error: PeripheralError) -> PeripheralFailure {
+        wishes[id] = nil
+        waitingForLink.remove(id)
+        return .peripheral(error)
+    }
+
+    /// The time of a wish is up. Answers what that means for whoever has it; `nil` where there is no such wish.
+    mutating func timedOut(_ id: OperationID) -> PeripheralFailure? {
+        waitingForLink.remove(id)
+        switch wishes.removeValue(forKey: id) {
+        case .services?, .attribute?: return .peripheral(.serviceDiscoveryTimeout)
+        case .characteristics?: return .service(.characteristicDiscoveryTimeout)
+        case nil: return nil
+        }
+    }
+
+    /// The attribute that a name was found to stand for.
+    mutating func takeFound(_ id: OperationID) -> AttributeID? { found.removeValue(forKey: id) }
+}
