@@ -31,15 +31,16 @@ extension Peripheral {
     ///   - disconnectRetries: how many disconnections are told as `.disconnect`; the next one is `.giveUp`.
     ///   - connectionTimeout: seconds, more than zero, from the moment at which the adapter begins to try: waiting
     ///     behind other peripherals does not count. Waiting for the adapter's power has the same limit of its own.
-    ///   - capacity: how many events the stream keeps for a handler that comes late.
+    ///   - capacity: how many events the stream keeps for a handler that comes late, zero or more.
     /// - Returns: The events. A refusal of `bluetoothd` that no retry cures is a failure on it,
-    ///   ``PeripheralError/connectionFailed(_:)``, and so is a timeout that is not a positive number,
-    ///   ``PeripheralError/invalidArgument(_:)``.
+    ///   ``PeripheralError/connectionFailed(_:)``, and so is a timeout that is not a positive number, or a negative
+    ///   capacity, ``PeripheralError/invalidArgument(_:)``.
     @discardableResult
     public func connect(
         timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
         connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
     ) -> FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> {
+        if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let promise = StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>(capacity: capacity)
         session.connect(
             self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,
@@ -56,6 +57,7 @@ extension Peripheral {
         timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
         connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
     ) -> FutureStream<Void> {
+        if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let promise = StreamPromise<Void>(capacity: capacity)
         session.connect(
             self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,

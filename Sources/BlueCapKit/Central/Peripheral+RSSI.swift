@@ -17,7 +17,7 @@ extension Peripheral {
     /// What cannot be read is a failure on the stream, which goes on: the next period may be better.
     /// - Parameters:
     ///   - period: seconds between two readings, more than zero.
-    ///   - capacity: how many readings the stream keeps for a handler that comes late.
+    ///   - capacity: how many readings the stream keeps for a handler that comes late, zero or more.
     public func startPollingRSSI(period: Double = 10.0, capacity: Int = Int.max) -> FutureStream<Int> {
         session.startPollingRSSI(self, period: period, capacity: capacity)
     }

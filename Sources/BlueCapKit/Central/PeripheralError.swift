@@ -30,6 +30,13 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case invalidArgument(String)
 }
 
+extension PeripheralError {
+    /// Why a stream cannot keep that many elements; `nil` where it can.
+    static func refusal(ofCapacity capacity: Int) -> PeripheralError? {
+        capacity >= 0 ? nil : .invalidArgument("A stream's capacity is zero or more elements, not \(capacity).")
+    }
+}
+
 extension PeripheralError: LocalizedError, CustomStringConvertible {
     public var errorDescription: String? { description }
 

@@ -40,6 +40,7 @@ extension CentralSession {
             return .failed(
                 PeripheralError.invalidArgument("A period of polling is more than zero seconds, not \(period)."))
         }
+        if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let key = peripheral.key
         let poll = RSSIPoll(number: client.makeID(), period: period, promise: StreamPromise(capacity: capacity))
         var old: RSSIPoll?

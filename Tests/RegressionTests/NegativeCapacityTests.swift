@@ -1,0 +1,39 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import TestSupport
+import XCTest
+
+/// A negative capacity ended the process in `connect` and `startPollingRSSI`, where `startScanning` answers with a failure.
+final class NegativeCapacityTests: XCTestCase {
+    private let simulator = Simulator.inProcess(room: .empty)
+
+    func testANegativeCapacityIsAFailureAndNothingIsBegun() throws {
+        simulator.add(
+            VirtualPeripheral("C0:00:00:00:00:01", advertisement: Advertisement(localName: "Strap"), interval: 0.2))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        _ = manager.startScanning()
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        let strap = try XCTUnwrap(manager.peripherals.first)
+
+        let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = strap.connect(capacity: -1)
+        let connections: FutureStream<Void> = strap.connect(capacity: -1)
+        let strengths = strap.startPollingRSSI(capacity: -1)
+        XCTAssertEqual(failures(of: events), failures(of: strengths))
+        XCTAssertEqual(failures(of: connections), failures(of: strengths))
+        XCTAssertEqual(
+            failures(of: strengths),
+            [.invalidArgument("A stream's capacity is zero or more elements, not -1.")])
+        simulator.advance(by: 5)
+        XCTAssertEqual(strap.state, .disconnected)
+    }
+
+    private func failures<T: Sendable>(of stream: FutureStream<T>) -> [PeripheralError] {
+        let failures = Locked<[PeripheralError]>([])
+        stream.onFailure(context: ImmediateContext()) { error in
+            failures.withLock { $0 += [error as? PeripheralError].compactMap { $0 } }
+        }
+        return failures.withLock { $0 }
+    }
+}
