@@ -5,7 +5,8 @@ import TestSupport
 import XCTest
 
 /// A peripheral that was connected again right after its `terminate()` was missing from the manager's list; one whose
-/// services were being refreshed came back after `terminate()` and `disconnect()` by itself.
+/// services were being refreshed came back after `terminate()` and `disconnect()` by itself; and one whose signal strength
+/// was polled was asked for it for ever.
 final class EndedPeripheralTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
     private let journal = Journal()
@@ -35,6 +36,24 @@ final class EndedPeripheralTests: XCTestCase {
         simulator.advance(by: 5)
         XCTAssertEqual(strap.state, .connected)
         XCTAssertEqual(manager.peripherals, [strap])
+    }
+
+    func testPollingTheSignalStrengthEndsWithTerminate() throws {
+        let (manager, strap) = try connected()
+        let readings = Locked(0)
+        let ended = strap.startPollingRSSI(period: 1)
+        ended.onComplete(context: ImmediateContext()) { _ in readings.withLock { $0 += 1 } }
+        simulator.advance(by: 3.5)
+        let before = readings.withLock { $0 }
+        XCTAssertGreaterThan(before, 2)
+        strap.terminate()
+        let next = strap.startPollingRSSI(period: 1)
+        simulator.advance(by: 10)
+        XCTAssertEqual(readings.withLock { $0 }, before)
+        XCTAssertFalse(ended.success(0), "The stream is finished.")
+        XCTAssertTrue(next.success(0), "What is asked for afterwards is something else.")
+        strap.stopPollingRSSI()
+        withExtendedLifetime(manager) {}
     }
 
     func testARefreshEndsWithTerminate() throws { try refreshEnds { $1.terminate() } }

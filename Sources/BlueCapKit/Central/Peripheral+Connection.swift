@@ -79,7 +79,8 @@ extension Peripheral {
     /// Without a connection the stream of the last `connect` gets the failure ``PeripheralError/disconnected``.
     public func disconnect() { session.disconnect(key) }
 
-    /// Does the same, removes the peripheral from the manager's `peripherals`, and finishes the stream of `connect`.
+    /// Does the same, removes the peripheral from the manager's `peripherals`, ends its subscriptions and the polling of
+    /// its signal strength, and finishes the stream of `connect`.
     public func terminate() { session.terminate(key) }
 
     /// How far the connection is.

@@ -11,8 +11,8 @@ extension Peripheral {
     /// ``PeripheralError/rssiUnavailable`` where BlueZ has none.
     public func readRSSI() -> Future<Int> { session.readRSSI(key) }
 
-    /// Reads the strength now, and again each `period` seconds, until ``stopPollingRSSI()``, the next call of this, or
-    /// the manager's end finishes the stream.
+    /// Reads the strength now, and again each `period` seconds, until ``stopPollingRSSI()``, the next call of this,
+    /// ``terminate()``, or the manager's end finishes the stream.
     ///
     /// What cannot be read is a failure on the stream, which goes on: the next period may be better.
     /// - Parameters:

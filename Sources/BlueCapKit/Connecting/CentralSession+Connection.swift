@@ -79,7 +79,10 @@ extension CentralSession {
 
     func disconnect(_ key: PeripheralKey) { decide(key) { $0.disconnectAsked() } }
 
-    func terminate(_ key: PeripheralKey) { decide(key) { $0.connect(.terminateAsked) } }
+    func terminate(_ key: PeripheralKey) {
+        decide(key) { $0.connect(.terminateAsked) }
+        stopPollingRSSI(key)
+    }
 
     func disconnectAllPeripherals() {
         _ = decideIfOpen { core in
