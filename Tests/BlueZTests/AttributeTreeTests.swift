@@ -252,6 +252,14 @@ final class AttributeTreeTests: XCTestCase {
         XCTAssertEqual(tree.attributes(of: device).map(\.key), [key(0x28), key(0x2A)])
     }
 
+    func testLoadingAgainTellsNothingOfWhatIsAsBefore() throws {
+        var tree = makeQuietTree()
+        tree.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &changes)
+        XCTAssertEqual(
+            changes.changes.filter { if case .adapterChanged = $0 { false } else { true } }, [],
+            "A value that was there has not been notified, and nobody was heard.")
+    }
+
     func testAnotherDeviceInTheSamePlaceHasNoneOfThem() {
         var tree = makeQuietTree()
         tree.apply(BlueZMessages.interfacesRemoved(BlueZMessages.device, ["org.bluez.Device1"]), into: &changes)

@@ -17,7 +17,8 @@ final class NegativeCapacityTests: XCTestCase {
         XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
         let strap = try XCTUnwrap(manager.peripherals.first)
 
-        let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = strap.connect(capacity: -1)
+        let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = strap.connect(
+            capacity: -1)
         let connections: FutureStream<Void> = strap.connect(capacity: -1)
         let strengths = strap.startPollingRSSI(capacity: -1)
         XCTAssertEqual(failures(of: events), failures(of: strengths))

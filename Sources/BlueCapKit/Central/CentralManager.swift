@@ -89,8 +89,8 @@ public final class CentralManager: Sendable {
     /// again. Every call answers the same stream, which keeps nothing: it is for those who watch.
     public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.expiryStream }
 
-    /// Starts over: ends the scan and asks `bluetoothd` anew for everything. Connections and subscriptions stay; reads and
-    /// writes that are under way may fail.
+    /// Starts over: ends the scan, tells the state anew, and asks `bluetoothd` anew for everything. Connections,
+    /// subscriptions and whatever is under way on them stay.
     ///
     /// Nothing needs this for coming back after `resetting`, which happens by itself.
     public func reset() { session.reset() }

@@ -45,14 +45,22 @@ extension CentralSession: BlueZObserver {
     /// Any thread.
     func reset() {
         decide { $0.state.reset() }
-        loop.post {
-            self.drain()
-            self.core.withLock { core in
+        loop.post { [self] in
+            drain()
+            let old = core.withLock { core in
                 defer { core.link.observation = nil }
                 core.link.adapter = nil
                 return core.link.observation
-            }?.cancel()
-            self.open()
+            }
+            guard client.availability == .ready else {
+                // The last one who leaves has the way to BlueZ begun anew.
+                old?.cancel()
+                return open()
+            }
+            // Without leaving the bus: calls and subscriptions that are under way belong to this connection.
+            open()
+            old?.cancel()
+            client.reload()
         }
     }
 

@@ -180,19 +180,21 @@ extension ObjectTree {
         case .service:
             let (value, fields) = GattService1().reading(&reader, ignored: &ignoredProperties)
             add(location, fields, into: &changes, insert: { $0.services.insert(value) }) {
-                exchange(&$0.services[$1], with: value).fields
+                replace(&$0.services[$1], with: value)
             }
         case .characteristic:
             let (value, fields) = GattCharacteristic1(service: location.service)
                 .reading(&reader, ignored: &ignoredProperties)
             add(location, fields, into: &changes, insert: { $0.characteristics.insert(value) }) {
-                exchange(&$0.characteristics[$1], with: value).fields
+                // A value that is as before has not been notified.
+                let isOldValue = $0.characteristics[$1].value == value.value
+                return replace(&$0.characteristics[$1], with: value).subtracting(isOldValue ? .value : [])
             }
         case .descriptor:
             let (value, fields) = GattDescriptor1(service: location.service, characteristic: location.characteristic)
                 .reading(&reader, ignored: &ignoredProperties)
             add(location, fields, into: &changes, insert: { $0.descriptors.insert(value) }) {
-                exchange(&$0.descriptors[$1], with: value).fields
+                replace(&$0.descriptors[$1], with: value)
             }
         }
         return location.key
@@ -204,8 +206,8 @@ extension ObjectTree {
     ) {
         let key = location.key
         if let place = place(of: location) {
-            let old = replace(&attributes, place.index)
-            changes.append(.attributeChanged(key, old.union(fields)))
+            let changed = replace(&attributes, place.index)
+            if !changed.isEmpty { changes.append(.attributeChanged(key, changed)) }
             return
         }
         // Another one may have had the handle, if its removal was not told.
@@ -239,8 +241,9 @@ extension ObjectTree {
     }
 }
 
-private func exchange<T>(_ place: inout T, with value: T) -> T {
-    let old = place
-    place = value
-    return old
+/// - Returns: What was there and what is there now; nothing where both are the same.
+private func replace<A: Attribute & Equatable>(_ place: inout A, with value: A) -> AttributeFields {
+    guard place != value else { return [] }
+    defer { place = value }
+    return place.fields.union(value.fields)
 }

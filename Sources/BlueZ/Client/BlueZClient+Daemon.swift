@@ -84,13 +84,27 @@ extension BlueZClient {
     private func requestObjects(_ load: DaemonMachine.LoadID) {
         guard let link else { return }
         let number = link.number
-        let message = Message.call(
-            destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.ObjectManager",
-            member: "GetManagedObjects")
-        link.connection.call(message, timeout: Self.loadTimeout) { [weak self] result in
+        link.connection.call(objectsMessage, timeout: Self.loadTimeout) { [weak self] result in
             guard let self, self.link?.number == number else { return }
             loaded(load, result)
         }
+    }
+
+    /// Asks for all objects anew, where they are known. What is different is told as any change is.
+    package func reload() {
+        guard case .ready = daemon.state, let link else { return }
+        let (number, state) = (link.number, daemon.state)
+        link.connection.call(objectsMessage, timeout: Self.loadTimeout) { [weak self] result in
+            guard let self, self.link?.number == number, daemon.state == state else { return }
+            // Otherwise what is known goes on to hold: it is kept current all the time.
+            if case .success(let reply) = result, reply.hasSignature("a{oa{sa{sv}}}") { load(reply) }
+        }
+    }
+
+    private var objectsMessage: Message {
+        .call(
+            destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.ObjectManager",
+            member: "GetManagedObjects")
     }
 
     private func loaded(_ load: DaemonMachine.LoadID, _ result: Result<Message, DBusError>) {

@@ -3,7 +3,7 @@ package import GATT
 /// `org.bluez.Device1`: what `bluetoothd` knows of a remote device.
 ///
 /// Kept small, about 150 bytes and what its data needs, because a busy place has ten thousand of them.
-package struct Device1: Sendable {
+package struct Device1: Equatable, Sendable {
     /// Which properties there are. The first fields are those that each sighting touches.
     package internal(set) var fields: Fields = []
     /// Of the properties that are yes or no, those that are yes.

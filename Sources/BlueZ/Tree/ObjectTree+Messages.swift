@@ -207,6 +207,8 @@ extension ObjectTree {
             rawValue: Device1.table.read(&reader, into: &device, ignored: &ignoredProperties))
         let isHeard = device.fields.contains(.rssi)
         if let slot = slot(of: key) {
+            // All objects were asked for once more: what is as before is no news, and nobody was heard.
+            guard devices[slot].device != device else { return }
             let fields = devices[slot].device.fields.union(device.fields)
             devices[slot].device = device
             settle(slot, fields)
