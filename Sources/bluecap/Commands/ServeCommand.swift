@@ -8,8 +8,8 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Be a peripheral: offer services, and print what centrals do.",
         discussion: """
-            It registers the services of the profiles, advertises them, and prints a line whenever a central reads, \
-            writes, subscribes or unsubscribes, with the central's address where BlueZ tells it, until --duration is over \
+            It registers the services of the profiles, advertises them, and prints a line whenever a central \
+            connects, reads, writes, subscribes, unsubscribes or disconnects, with the central's address where BlueZ tells it, until --duration is over \
             or Ctrl-C. Services and advertisement come back by themselves after bluetoothd or the adapter was away.
 
             Profiles:
@@ -20,10 +20,10 @@ struct ServeCommand: AsyncParsableCommand {
             The services of a file are written as those of a simulated room (Documentation/Simulator.md): value or text, \
             descriptors, notifications that cycle or count, echo.
 
-            With --json each line is an object. Its "event" is "serving" first, then "subscribed", "unsubscribed", "read", \
-            "write" and, with --updates, "update"; with the members time, central (or null), service, characteristic, name, \
+            With --json each line is an object. Its "event" is "serving" first, then "connected", "disconnected", "subscribed", \
+            "unsubscribed", "read", "write" and, with --updates, "update"; with the members time, central (or null), service, characteristic, name, \
             value (hexadecimal), fields (the value by its profile); of a write error, where it was refused. The last line \
-            is {"event":"finished","subscriptions":1,"reads":2,"writes":0,"updates":30,"seconds":31.2}.
+            is {"event":"finished","connections":1,"subscriptions":1,"reads":2,"writes":0,"updates":30,"seconds":31.2}.
 
             Examples:
               bluecap serve heart-rate

@@ -27,14 +27,15 @@ struct ServingReporter: Sendable {
             return "Serving \(services.map { $0.name ?? $0.uuid.uuidString }.joined(separator: ", "))"
                 + (name.map { " as \"\(DisplayText.safe($0))\"" } ?? "") + ". Ctrl-C ends it."
         case .finished(let summary) where summary.services == 0:
-            return "Advertised for \(EventTime.tenths(summary.seconds))"
+            return Self.count(summary.connections, "connection") + " in " + EventTime.tenths(summary.seconds)
         case .finished(let summary):
             let parts = [
+                Self.count(summary.connections, "connection"),
                 Self.count(summary.subscriptions, "subscription"), Self.count(summary.reads, "read"),
                 Self.count(summary.writes, "write"), Self.count(summary.updates, "update"),
             ]
             return parts.joined(separator: ", ") + " in " + EventTime.tenths(summary.seconds)
-        case .subscribed, .unsubscribed, .read, .written, .sent: return nil
+        case .connected, .disconnected, .subscribed, .unsubscribed, .read, .written, .sent: return nil
         }
     }
 
@@ -45,6 +46,8 @@ struct ServingReporter: Sendable {
     private func text(for event: ServingEvent, at date: Date) -> String? {
         switch event {
         case .serving, .finished: nil
+        case .connected(let who): text(date, who, "connected")
+        case .disconnected(let who): text(date, who, "disconnected")
         case .subscribed(let attribute, let who): text(date, who, "subscribed to \(label(attribute))")
         case .unsubscribed(let attribute, let who): text(date, who, "unsubscribed from \(label(attribute))")
         case .read(let attribute, let value, let who): text(date, who, "read \(label(attribute)): \(text(value))")
@@ -83,6 +86,8 @@ struct ServingReporter: Sendable {
             line.add("services", services.map(\.uuid.uuidString))
             line.add("advertisements", advertisements.map(AdvertisementWording.object))
             return line.closed
+        case .connected(let who): return object("connected", date, who).closed
+        case .disconnected(let who): return object("disconnected", date, who).closed
         case .subscribed(let attribute, let who): return object("subscribed", date, who, attribute).closed
         case .unsubscribed(let attribute, let who): return object("unsubscribed", date, who, attribute).closed
         case .read(let attribute, let value, let who): return object("read", date, who, attribute, value).closed
@@ -98,6 +103,7 @@ struct ServingReporter: Sendable {
         case .finished(let summary):
             var line = JSONObject()
             line.add("event", "finished")
+            line.add("connections", summary.connections)
             line.add("subscriptions", summary.subscriptions)
             line.add("reads", summary.reads)
             line.add("writes", summary.writes)
@@ -114,12 +120,17 @@ struct ServingReporter: Sendable {
         return line
     }
 
+    private func object(_ event: String, _ date: Date, _ who: ServingEvent.Who) -> JSONObject {
+        var line = object(event, date)
+        line.add("central", who.address)
+        return line
+    }
+
     private func object(
         _ event: String, _ date: Date, _ who: ServingEvent.Who, _ attribute: ServingEvent.Attribute,
         _ value: AttributeValue? = nil
     ) -> JSONObject {
-        var line = object(event, date)
-        line.add("central", who.address)
+        var line = object(event, date, who)
         add(attribute, to: &line)
         value?.add(to: &line)
         return line

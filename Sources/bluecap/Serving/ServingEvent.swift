@@ -12,6 +12,8 @@ enum ServingEvent: Equatable, Sendable {
 
     /// What is offered, and what is advertised.
     case serving(services: [Service], advertisements: [AdvertisingData])
+    case connected(Who)
+    case disconnected(Who)
     case subscribed(Attribute, Who)
     case unsubscribed(Attribute, Who)
     case read(Attribute, AttributeValue, Who)
@@ -31,12 +33,15 @@ enum ServingEvent: Equatable, Sendable {
 
         init(_ address: String?) { self.address = address }
 
+        init(_ central: Central) { address = central.address?.description }
+
         init(_ central: any CBCentralInjectable) { address = (central as? Central)?.address?.description }
     }
 
     struct Summary: Equatable, Sendable {
         /// How many services were served.
         var services = 0
+        var connections = 0
         var subscriptions = 0
         var reads = 0
         var writes = 0
@@ -45,12 +50,13 @@ enum ServingEvent: Equatable, Sendable {
 
         mutating func count(_ event: ServingEvent) {
             switch event {
+            case .connected: connections += 1
             case .subscribed: subscriptions += 1
             case .read: reads += 1
             case .written: writes += 1
             case .sent: updates += 1
             case .serving(let offered, _): services = offered.count
-            case .unsubscribed, .finished: break
+            case .disconnected, .unsubscribed, .finished: break
             }
         }
     }

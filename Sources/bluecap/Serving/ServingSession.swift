@@ -13,6 +13,7 @@ struct ServingSession: Sendable {
 
     private enum Input: Sendable {
         case request(Key, any CBATTRequestInjectable, any CBCentralInjectable, Date)
+        case centrals([Central], Date)
         case subscribers(Key, [any CBCentralInjectable], Date)
         case due(Key, round: Int)
         case state(ManagerState)
@@ -80,6 +81,7 @@ struct ServingSession: Sendable {
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
             if let change = plan.change { post(.changeIsDue(advertisement, change), to: feed, after: change.every) }
         }
+        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { feed.yield(.state($0)) }
         await progress.end()
         try await work(machine, inputs, feed, table) { manager.stateExplanation }
@@ -125,6 +127,7 @@ struct ServingSession: Sendable {
         func seconds() -> Double { Double(DispatchTime.now().uptimeNanoseconds - origin) / 1e9 }
         var machine = machine
         var summary = ServingEvent.Summary()
+        var present: [ServingEvent.Who] = []
         var subscribers: [Key: [ServingEvent.Who]] = [:]
         var isAway = false
 
@@ -179,6 +182,11 @@ struct ServingSession: Sendable {
                 let value = AttributeValue(data, profile: profile)
                 try report(.written(attribute(key), value, .init(central), result), date)
                 try perform(effects)
+            case .centrals(let centrals, let date):
+                let now = centrals.map { ServingEvent.Who($0) }
+                for who in now where !present.contains(who) { try report(.connected(who), date) }
+                for who in present where !now.contains(who) { try report(.disconnected(who), date) }
+                present = now
             case .subscribers(let key, let centrals, let date):
                 let now = centrals.map { ServingEvent.Who($0) }
                 let before = subscribers.updateValue(now, forKey: key) ?? []

@@ -64,19 +64,21 @@ final class ServeProcessTests: XCTestCase {
             try bench.result(phone.write(Array("hello".utf8), to: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E"))?.get(), [])
         bench.wait("no echo") { phone.values.map(\.bytes) == [Array("hello".utf8)] }
         phone.disconnect()
-        _ = try run.line { $0.contains(#""event":"unsubscribed""#) }
+        for event in ["disconnected", "unsubscribed"] { _ = try run.line { $0.contains(#""event":"\#(event)""#) } }
         run.signal(SIGINT)
         let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.errors, [])
         let objects = try objects(result)
-        XCTAssertEqual(
-            objects.map { $0["event"] as? String },
-            ["serving", "read", "subscribed", "write", "unsubscribed", "finished"])
+        let events = objects.compactMap { $0["event"] as? String }
+        XCTAssertEqual(events.prefix(5), ["serving", "connected", "read", "subscribed", "write"])
+        // The end of a subscription over a socket and that of the link come in ways of their own.
+        XCTAssertEqual(events.dropFirst(5).dropLast().sorted(), ["disconnected", "unsubscribed"])
+        XCTAssertEqual(events.last, "finished")
         XCTAssertEqual(objects[1]["central"] as? String, "C0:FF:EE:00:CE:01")
-        XCTAssertEqual(objects[1]["value"] as? String, "64")
-        XCTAssertEqual(objects[3]["fields"] as? [String: String], ["UART RX": "hello"])
-        XCTAssertEqual(objects[5]["updates"] as? Int, 1)
+        XCTAssertEqual(objects[2]["value"] as? String, "64")
+        XCTAssertEqual(objects[4]["fields"] as? [String: String], ["UART RX": "hello"])
+        XCTAssertEqual(objects[7]["updates"] as? Int, 1)
         bench.assertNothingIsLeft()
     }
 
@@ -95,7 +97,8 @@ final class ServeProcessTests: XCTestCase {
         let result = try run.finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.errors.first, #"bluecap: Serving Heart Rate as "Strap". Ctrl-C ends it."#)
-        XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: 1 subscription, 0 reads, 1 write, ") == true)
+        XCTAssertTrue(
+            result.errors.last?.hasPrefix("bluecap: 1 connection, 1 subscription, 0 reads, 1 write, ") == true)
         bench.assertNothingIsLeft()
     }
 
@@ -113,7 +116,7 @@ final class ServeProcessTests: XCTestCase {
         XCTAssertEqual(try bench.result(phone.write([1, 2], to: "AA01"))?.get(), [])
         XCTAssertEqual(try bench.result(phone.read("AA01"))?.get(), [1, 2])
         run.signal(SIGINT)
-        XCTAssertEqual(try run.finish().lines.count, 3)
+        XCTAssertEqual(try run.finish().lines.count, 4)
     }
 
     func testADurationEndsIt() throws {
@@ -218,7 +221,7 @@ final class AdvertiseProcessTests: XCTestCase {
         run.signal(SIGINT)
         let result = try run.finish()
         XCTAssertEqual(result.status, 0)
-        XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: Advertised for ") == true, "\(result.errors)")
+        XCTAssertTrue(result.errors.last?.hasPrefix("bluecap: 0 connections in ") == true, "\(result.errors)")
         bench.assertNothingIsLeft()
     }
 

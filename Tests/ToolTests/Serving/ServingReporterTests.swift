@@ -26,6 +26,7 @@ final class ServingReporterTests: XCTestCase {
         XCTAssertEqual(
             text(.written(level, AttributeValue(Data()), who, .writeNotPermitted)),
             "22:13:20.125  C0:FF:EE:00:CE:01  wrote Battery Level: (empty); refused: write not permitted (0x03)")
+        XCTAssertEqual(text(.connected(who)), "22:13:20.125  C0:FF:EE:00:CE:01  connected")
         XCTAssertNil(text(.finished(.init())))
     }
 
@@ -51,15 +52,18 @@ final class ServingReporterTests: XCTestCase {
             services: [.init(uuid: CBUUID(string: "180F"), name: "Battery")],
             advertisements: [AdvertisingData(localName: "Desk")])
         XCTAssertEqual(reporter.remark(for: serving), #"Serving Battery as "Desk". Ctrl-C ends it."#)
-        for event in [serving, .subscribed(level, who), .read(level, value, who), .read(level, value, who)] {
+        for event in [
+            serving, .connected(who), .subscribed(level, who), .read(level, value, who), .read(level, value, who),
+        ] {
             summary.count(event)
         }
         summary.seconds = 3.04
         XCTAssertEqual(
-            reporter.remark(for: .finished(summary)), "1 subscription, 2 reads, 0 writes, 0 updates in 3.0 s")
+            reporter.remark(for: .finished(summary)),
+            "1 connection, 1 subscription, 2 reads, 0 writes, 0 updates in 3.0 s")
         XCTAssertEqual(
             json(.finished(summary)),
-            #"{"event":"finished","subscriptions":1,"reads":2,"writes":0,"updates":0,"seconds":3.040}"#)
+            #"{"event":"finished","connections":1,"subscriptions":1,"reads":2,"writes":0,"updates":0,"seconds":3.040}"#)
         XCTAssertNil(ServingReporter(isJSON: true).remark(for: .finished(summary)))
     }
 

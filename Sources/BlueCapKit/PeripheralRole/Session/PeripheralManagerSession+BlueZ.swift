@@ -5,7 +5,11 @@ import GATT
 /// Where BlueZ's changes come in. Everything here runs on the loop.
 extension PeripheralManagerSession: BlueZObserver {
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
-        if availability == .ready { client.withTree { adaptersChanged(in: $0) } }
+        if availability == .ready {
+            client.withTree { adaptersChanged(in: $0) }
+        } else {
+            centralsLeft()
+        }
         decide { core in
             core.explanation = Explanation.of(availability) ?? core.explanation
             return core.state.event(.reached(.init(availability)))
@@ -21,7 +25,13 @@ extension PeripheralManagerSession: BlueZObserver {
             adaptersChanged(in: tree)
         case .adapterChanged(_, let fields):
             if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
-        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
+        case .deviceChanged(let handle, let fields, _):
+            if fields.contains(.isConnected) { connectionChanged(of: handle, in: tree) }
+        case .deviceAdded(let handle, _):
+            if tree[handle].isConnected { connectionChanged(of: handle, in: tree) }
+        case .deviceRemoved(let handle):
+            deviceRemoved(handle, in: tree)
+        case .attributeAdded, .attributeChanged, .attributeRemoved:
             break
         }
     }
@@ -31,6 +41,7 @@ extension PeripheralManagerSession: BlueZObserver {
     private func adaptersChanged(in tree: borrowing ObjectTree) {
         let keys = AdapterChoice.candidates(in: tree)
         let powers = keys.mapValues { tree[adapter: $0]?.isPowered }
+        let before = core.withLock { $0.adapter }
         decide { core in
             let choice = core.choice.choose(from: Array(keys.keys))
             let adapter = choice.flatMap { keys[$0] }
@@ -43,6 +54,7 @@ extension PeripheralManagerSession: BlueZObserver {
                 choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
             return (hasMoved ? core.state.placeChanged() : []) + core.state.event(.adapterPower(isPowered))
         }
+        if core.withLock({ $0.adapter }) != before { recountCentrals(in: tree) }
     }
 
     /// The central that BlueZ speaks of.

@@ -32,6 +32,7 @@ final class PeripheralManagerSession: Sendable {
         var restored: AdvertisingData?
         /// What was kept has been read: from now on it may be written.
         var isKeeping = false
+        var roll = CentralRoll()
         /// The manager has ended: nothing more is begun.
         var isClosed = false
         /// One sentence for people on how things stand.
@@ -56,6 +57,7 @@ final class PeripheralManagerSession: Sendable {
     /// Where the state is kept; `nil` where it is not.
     let keeper: StateKeeper<PeripheralRestorationState>?
     let restoredPromise = Promise<PeripheralAdvertisements>()
+    let centralPromise = StreamPromise<[Central]>(capacity: 1)
 
     init(queue: DispatchQueue?, options: PeripheralManagerOptions) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
@@ -67,6 +69,7 @@ final class PeripheralManagerSession: Sendable {
 
     var loop: any EventLoop { client.loop }
     var stateStream: FutureStream<ManagerState> { statePromise.stream }
+    var centralStream: FutureStream<[Central]> { centralPromise.stream }
     var managerState: ManagerState { core.withLock { $0.state.managerState } }
     var stateExplanation: String { options.problem?.description ?? core.withLock { $0.explanation } }
 
@@ -92,7 +95,10 @@ final class PeripheralManagerSession: Sendable {
                 defer { core.observation = nil }
                 return core.observation
             }
-            self.complete { self.statePromise.finish() }
+            self.complete {
+                self.statePromise.finish()
+                self.centralPromise.finish()
+            }
             observation?.cancel()
         }
     }

@@ -1,0 +1,68 @@
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+@testable import BlueCapKit
+
+/// Who is connected to a peripheral of ours.
+final class CentralRollTests: XCTestCase {
+    private let simulator = Simulator.inProcess(room: .empty)
+    private let heard = Locked<[[String]]>([])
+
+    private func manager() throws -> PeripheralManager {
+        let manager = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { [heard] centrals in
+            heard.withLock { $0.append(centrals.map { $0.address?.description ?? "?" }) }
+        }
+        let advertising = manager.startAdvertising("Desk")
+        XCTAssertTrue(simulator.advance(until: { advertising.completed }, limit: 10))
+        return manager
+    }
+
+    private func connect(_ address: VirtualAddress) -> CentralLink {
+        let link = simulator.connect(VirtualCentral(address))
+        XCTAssertTrue(simulator.advance(until: { link.state == .connected }, limit: 10))
+        simulator.run()
+        return link
+    }
+
+    func testWhoComesAndGoesIsToldInTheOrderOfComing() throws {
+        let manager = try manager()
+        let (first, second) = (connect("C0:FF:EE:00:CE:01"), connect("C0:FF:EE:00:CE:02"))
+        XCTAssertEqual(manager.centrals.map(\.address?.description), ["C0:FF:EE:00:CE:01", "C0:FF:EE:00:CE:02"])
+        first.disconnect()
+        second.disconnect()
+        simulator.advance(by: 1)
+        XCTAssertEqual(manager.centrals, [])
+        XCTAssertEqual(
+            heard.withLock { $0 },
+            [["C0:FF:EE:00:CE:01"], ["C0:FF:EE:00:CE:01", "C0:FF:EE:00:CE:02"], ["C0:FF:EE:00:CE:02"], []])
+    }
+
+    func testWhoIsThereAlreadyIsThereForALaterManager() throws {
+        let first = try manager()
+        let link = connect("C0:FF:EE:00:CE:01")
+        let second = PeripheralManager(options: [PeripheralManagerOptionBusAddressKey: simulator.address])
+        simulator.run()
+        XCTAssertEqual(second.centrals.count, 1)
+        XCTAssertEqual(second.centrals, first.centrals)
+        withExtendedLifetime(link) {}
+    }
+
+    func testNobodyIsThereWhenTheDaemonOrTheAdapterIsGone() throws {
+        let manager = try manager()
+        let link = connect("C0:FF:EE:00:CE:01")
+        simulator.simulateDaemonDeath()
+        simulator.advance(by: 1)
+        XCTAssertEqual(manager.centrals, [])
+        XCTAssertEqual(link.state, .disconnected)
+        simulator.simulateDaemonReturn()
+        simulator.advance(by: 5)
+        _ = connect("C0:FF:EE:00:CE:01")
+        XCTAssertEqual(manager.centrals.count, 1)
+        simulator.simulatePowerOff()
+        simulator.advance(by: 1)
+        XCTAssertEqual(manager.centrals, [])
+    }
+}
