@@ -87,14 +87,16 @@ final class Stage: Sendable {
     /// Leaves the bus for good.
     func end() {
         shared.withLock { $0.hasEnded = true }
-        let (connection, watches, timer, sockets) = wire.withLock { wire in
+        let (before, sockets) = wire.withLock { wire in
+            let sockets = wire.takeSockets()
             defer { wire = Wire() }
-            return (wire.connection, wire.watches, wire.timer, wire.takeSockets())
+            return (wire, sockets)
         }
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
-        if let timer { loop.cancel(timer.id) }
-        withExtendedLifetime(watches) {}
-        connection?.close()
+        if let timer = before.timer { loop.cancel(timer.id) }
+        before.connection?.close()
+        for link in before.centrals.values { link.take(.disconnected, seconds: seconds) }
+        withExtendedLifetime(before) {}
     }
 
     // MARK: The loop's turn

@@ -209,9 +209,8 @@ extension Daemon {
     /// Tells the air what each adapter sends, where that has changed.
     mutating func announce() {
         // Asked at every turn, and nearly always there is nothing to say.
-        let isSilent = advertisements.values.allSatisfy(\.isEmpty)
-        guard !isSilent || !isAnnouncedSilent || announced.count != adapters.count else { return }
-        isAnnouncedSilent = isSilent
+        guard mayHaveNews else { return }
+        mayHaveNews = false
         for index in Set(adapters.keys).union(announced.keys).sorted() {
             let announcement = adapters[index].map { adapter in
                 let sent = sent(by: index)

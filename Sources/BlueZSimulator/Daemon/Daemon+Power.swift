@@ -119,7 +119,6 @@ extension Daemon {
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
         adapters[hardware.index] = Adapter(hardware)
         databases[hardware.index] = LocalDatabase(name: hardware.name)
-        isAnnouncedSilent = false
         outbox.added(.adapter(hardware.index))
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
@@ -134,7 +133,6 @@ extension Daemon {
         }
         releaseAdvertisements(of: index)
         databases[index] = nil
-        isAnnouncedSilent = false
         for device in devices.values.filter({ $0.key.adapter == index }).sorted(by: { $0.sequence < $1.sequence }) {
             remove(device.key)
         }

@@ -187,15 +187,24 @@ extension Daemon {
     mutating func notifySocketAnswered(_ object: ObjectID, _ answer: ClientReply) {
         switch answer {
         case .socket(let socket, _):
-            guard applications[object.application]?.characteristics[object.path] != nil else {
-                return effects.append(.closeSocket(socket))
-            }
+            // Whoever has asked for it may have gone.
+            guard hasSubscriber(object) else { return effects.append(.closeSocket(socket)) }
             change(object) { characteristic in
                 characteristic.notifySocket = socket
                 characteristic.subscriptions += 1
             }
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
         case .error, .objects, .properties, .bytes, .done, .malformed: startNotify(object)
+        }
+    }
+
+    private func hasSubscriber(_ object: ObjectID) -> Bool {
+        guard let application = applications[object.application],
+            let characteristic = application.characteristics[object.path],
+            let handle = databases[application.adapter]?.configurationHandle(of: characteristic.valueHandle)
+        else { return false }
+        return serverLinks.contains {
+            $0.key.adapter == application.adapter && $0.value.configurations[handle] ?? 0 != 0
         }
     }
 

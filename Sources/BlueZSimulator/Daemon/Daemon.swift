@@ -6,7 +6,7 @@ import Foundation
 /// The order of effects is that of gdbus: a reply comes after the signals of what happened before it, signals of what
 /// it sets off come after it, and what changes several times before the daemon rests is said once.
 struct Daemon: Sendable {
-    var adapters: [Int: Adapter] = [:]
+    var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
     var devices: [DeviceKey: Device] = [:]
     /// By adapter, what was heard in this discovery; may hold devices that are gone.
     var found: [Int: [DeviceKey]] = [:]
@@ -45,12 +45,12 @@ struct Daemon: Sendable {
     var applications: [ApplicationID: LocalApplication] = [:]
     var applicationNumber = 0
     /// By adapter, in the order they were registered.
-    var advertisements: [Int: [AdvertisementRecord]] = [:]
+    var advertisements: [Int: [AdvertisementRecord]] = [:] { didSet { mayHaveNews = true } }
     var advertisementNumber = 0
     /// What the air was told last.
     var announced: [Int: HostAnnouncement] = [:]
-    /// Whether that was nothing at all.
-    var isAnnouncedSilent = false
+    /// Whether something may have changed since, of what adapters send.
+    var mayHaveNews = true
     /// By the serving adapter and the central's address.
     var serverLinks: [DeviceKey: ServerLink] = [:]
     /// What waits for a program.
@@ -319,7 +319,6 @@ struct Daemon: Sendable {
         applications.removeAll()
         advertisements.removeAll()
         announced.removeAll()
-        isAnnouncedSilent = false
         serverLinks.removeAll()
         packets.removeAll()
         clientCalls.removeAll()

@@ -107,7 +107,7 @@ struct Radio: Sendable {
 
     /// What `address` sends at `now`, asked for out of turn.
     func utterance(of address: VirtualAddress, now: TimeInterval) -> Utterance? {
-        residents[address].map { Utterance(resident: $0, seconds: now) }
+        (residents[address] ?? hosts[address]?.first).map { Utterance(resident: $0, seconds: now) }
     }
 
     // MARK: Adapters
