@@ -87,7 +87,10 @@ extension CentralSession {
     func disconnectAllPeripherals() {
         _ = decideIfOpen { core in
             core.state.dealingKeys.flatMap { key in
-                core.state.peripheral(key) { $0.isConnectionInUse || $0.isRefreshing ? $0.disconnectAsked() : [] }
+                core.state.peripheral(key) { state in
+                    state.isConnectionInUse || state.isRefreshing
+                        ? state.disconnectAsked() : state.cancelRuns(.peripheral(.forcedDisconnect))
+                }
             }
         }
     }

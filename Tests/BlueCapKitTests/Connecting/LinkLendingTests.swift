@@ -60,7 +60,9 @@ final class LinkLendingTests: XCTestCase {
     func testATryThatNobodyNeedsAnyMoreIsTakenBack() {
         var machine = machine()
         _ = machine.event(.linkBorrowed)
-        XCTAssertEqual(machine.event(.linkReturned), [.cancelConnect, .startTimer(.cancellation, ConnectionMachine.cancellationLimit)])
+        XCTAssertEqual(
+            machine.event(.linkReturned),
+            [.cancelConnect, .startTimer(.cancellation, ConnectionMachine.cancellationLimit)])
         var waiting = self.machine(isUsable: false)
         XCTAssertEqual(waiting.event(.linkBorrowed), [])
         XCTAssertEqual(waiting.state, .waiting(.power))

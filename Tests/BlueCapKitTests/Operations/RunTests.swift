@@ -197,6 +197,25 @@ final class RunTests: XCTestCase {
         XCTAssertEqual(stage.peripheral.state, .disconnected)
     }
 
+    func testDisconnectAllFailsAlsoThoseWhoWaitForTheEndOfWork() throws {
+        let stage = try stage()
+        let gate = Promise<Void>()
+        let stubborn: Future<Void> = stage.peripheral.run { _ in
+            await withCheckedContinuation { continuation in
+                gate.future.onComplete(context: ImmediateContext()) { _ in continuation.resume() }
+            }
+        }
+        let next: Future<Data> = stage.peripheral.operations.read(location)
+        expect(stage, "linked") { stage.isLinked }
+        stage.simulator.simulateLinkLoss(of: AttributeStage.address)
+        XCTAssertEqual(stage.failure(of: stubborn) as? PeripheralError, .disconnected)
+        stage.manager?.disconnectAllPeripherals()
+        XCTAssertEqual(stage.failure(of: next) as? PeripheralError, .forcedDisconnect)
+        gate.success(())
+        stage.simulator.advance(by: 10)
+        XCTAssertEqual(connects(stage), 1)
+    }
+
     func testTerminateFailsAllRunsAlsoWhileTheyConnect() throws {
         let stage = try stage(link: VirtualLink(connectLatency: 5))
         let runs = (0..<3).map { _ in stage.peripheral.run { [location] in try await $0.read(location) as Data } }
