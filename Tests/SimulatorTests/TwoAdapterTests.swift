@@ -114,6 +114,23 @@ final class TwoAdapterTests: XCTestCase {
         XCTAssertEqual(program.takeCalls(), ["c0 StopNotify"])
     }
 
+    func testAValueDoesNotOvertakeTheResponseThatItFollows() {
+        let (simulator, program, client) = connected()
+        let connection = program.client.connection
+        program.answer("StartNotify") { _ in
+            connection.send(
+                .signal(
+                    .propertiesChanged(
+                        path: "/app/s0/c0", interface: Daemon.characteristicInterface,
+                        changed: [NamedValue(name: "Value", value: .bytes([7]))], invalidated: [])))
+            return nil
+        }
+        XCTAssertNil(
+            client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: path("service0015/char0016")))
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.takeLog(), ["char0016 Notifying=true", "char0016 Value=07"])
+    }
+
     func testServicesThatComeAndGoAreFoundOverTheLink() {
         let (simulator, program, client) = connected()
         XCTAssertNil(program.unregister(on: "/org/bluez/hci1"))

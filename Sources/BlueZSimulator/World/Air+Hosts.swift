@@ -9,6 +9,14 @@ struct HostedLink: Sendable {
     var queue: [AttributeRequest] = []
     /// What the first one comes to, once that is known.
     var outcome: AttributeResult?
+    /// Values that were sent after that response, and must not overtake it.
+    var following: [Following] = []
+
+    struct Following: Sendable {
+        var characteristic: UInt16
+        var bytes: [UInt8]
+    }
+
     /// How many requests have come.
     var requestCount = 0
     /// What was written to the configuration of each characteristic, by the handle of its declaration.
@@ -52,7 +60,12 @@ extension Air {
             receiveForHost(request, key)
         case .respond(let key, let id, let result, let packets): respond(key, id, result, packets)
         case .deliver(let key, let characteristic, let bytes):
-            guard hostLinks[key]?.isUp == true else { return true }
+            guard let link = hostLinks[key], link.isUp else { return true }
+            guard link.outcome == nil else {
+                hostLinks[key]?.following.append(
+                    HostedLink.Following(characteristic: characteristic, bytes: bytes))
+                return true
+            }
             events.append(.value(key, characteristic: characteristic, bytes))
         case .tellServicesChanged(let key):
             if hostLinks[key]?.isUp == true { events.append(.servicesChanged(key)) }
@@ -143,10 +156,14 @@ extension Air {
         guard let link = hostLinks[key], let request = link.queue.first, let outcome = link.outcome else { return }
         hostLinks[key]?.queue.removeFirst()
         hostLinks[key]?.outcome = nil
+        hostLinks[key]?.following = []
         if case .configure(let characteristic, let bits) = request.kind, case .bytes = outcome {
             hostLinks[key]?.subscriptions[characteristic] = bits == 0 ? nil : bits
         }
         events.append(.response(key, id: request.id, outcome))
+        for value in link.following {
+            events.append(.value(key, characteristic: value.characteristic, value.bytes))
+        }
         if link.queue.count > 1 { events.append(.asked(link.server, link.queue[1])) }
     }
 
