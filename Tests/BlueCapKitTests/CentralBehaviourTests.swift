@@ -33,6 +33,9 @@ final class CentralBehaviourTests: XCTestCase {
     func testReceivesWhatIsNotifiedUntilItStops() throws { try bodies().receivesWhatIsNotifiedUntilItStops() }
     func testReceivesWhatIsIndicated() throws { try bodies().receivesWhatIsIndicated() }
     func testAReadWhileSubscribedIsNoNotification() throws { try bodies().aReadWhileSubscribedIsNoNotification() }
+    func testASubscriptionAndWhatIsUnderWayOutliveAReset() throws {
+        try bodies().aSubscriptionAndWhatIsUnderWayOutliveAReset()
+    }
     func testASubscriptionComesBackWithTheLink() throws { try bodies().aSubscriptionComesBackWithTheLink() }
     func testAThousandNotificationsArriveInOrder() throws { try bodies().aThousandNotificationsArriveInOrder() }
     func testServicesGoAndComeWhileConnected() throws { try bodies().servicesGoAndComeWhileConnected() }

@@ -56,6 +56,26 @@ extension CentralBodies {
         end(manager)
     }
 
+    public func aSubscriptionAndWhatIsUnderWayOutliveAReset() throws {
+        let (manager, peripheral) = try explored()
+        _ = try subscribed(to: "notify", of: peripheral)
+        try stage.notify("notify", [[1]])
+        expect("a value") { $0.values.count == 1 }
+        let states = journal.states.count
+        let reads: [Future<Characteristic>] = [
+            try characteristic("long", of: peripheral).read(), try characteristic("short", of: peripheral).read(),
+        ]
+        manager.reset()
+        expect("the state, anew") { $0.states.count > states }
+        XCTAssertEqual(
+            try reads.map { try outcome(of: $0).dataValue }, [Data(StagePeripheral.longValue), Data([1, 2])])
+        try stage.notify("notify", [[2], [3]])
+        expect("more values") { $0.values.count >= 3 }
+        XCTAssertEqual(journal.values, [Data([1]), Data([2]), Data([3])], "each once, and none that was there before")
+        XCTAssertEqual(peripheral.state, .connected)
+        end(manager)
+    }
+
     public func aSubscriptionComesBackWithTheLink() throws {
         let (manager, peripheral) = try explored()
         _ = try subscribed(to: "notify", of: peripheral)
