@@ -61,7 +61,7 @@ extension CentralSession {
             let key = PeripheralKey(device)
             core.withLock { core in
                 guard adapter == core.link.adapter, core.state.deals(with: key) else { return }
-                core.pending += core.state.peripheral(key, event)
+                core.effects.pending += core.state.peripheral(key, event)
             }
         }
     }
@@ -144,8 +144,8 @@ extension CentralSession {
     func decideHere(_ key: PeripheralKey, _ event: (inout PeripheralState) -> [PeripheralState.Effect]) {
         let mustDrain = core.withLock { core in
             guard core.state.deals(with: key) else { return false }
-            core.pending += core.state.peripheral(key, event)
-            return core.mustWake()
+            core.effects.pending += core.state.peripheral(key, event)
+            return core.effects.mustWake()
         }
         if mustDrain { drain() }
     }

@@ -88,7 +88,7 @@ extension CentralSession: BlueZObserver {
             }
             // A daemon that goes takes all its devices along; that says nothing of who is about.
             guard client.availability == .ready else { return }
-            core.withLock { $0.state.deviceRemoved(key, into: &$0.pending) }
+            core.withLock { $0.state.deviceRemoved(key, into: &$0.effects.pending) }
         case .adapterRemoved:
             // Likewise: an adapter that goes with its daemon has not been pulled out.
             guard client.availability == .ready else { return }
@@ -107,7 +107,7 @@ extension CentralSession: BlueZObserver {
         deliverNotifications()
         let mustDrain = core.withLock { core in
             core.batchTime = nil
-            return core.mustWake()
+            return core.effects.mustWake()
         }
         if mustDrain { drain() }
     }
@@ -119,20 +119,20 @@ extension CentralSession: BlueZObserver {
         core.withLock { core in
             guard device.adapter == core.link.adapter else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
-                core.pending += core.state.factsChanged(PeripheralState.Facts(device), of: key)
+                core.effects.pending += core.state.factsChanged(PeripheralState.Facts(device), of: key)
             }
             if isToBeKnown(device, key, fields: fields, isHeard: isHeard, in: &core) {
                 core.state.deviceKnown(key, device)
             }
             if !core.state.unlistedRestored.isEmpty {
-                core.pending += core.state.listRestored(key, at: loop.now, date: loop.date)
+                core.effects.pending += core.state.listRestored(key, at: loop.now, date: loop.date)
             }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
                 key, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
-                into: &core.pending)
+                into: &core.effects.pending)
         }
     }
 

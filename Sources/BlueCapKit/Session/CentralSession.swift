@@ -29,10 +29,7 @@ final class CentralSession: Sendable {
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
         var rangings: [ScanNumber: StreamPromise<BeaconSighting>] = [:]
-        /// Decided and not yet done.
-        var pending: [CentralState.Effect] = []
-        /// Somebody is about to do what is pending.
-        var isDraining = false
+        var effects = EffectQueue<CentralState.Effect>()
         /// The time at which the present batch of messages is heard, once it was asked for.
         var batchTime: Instant?
         var timers: [CentralState.Timer: TimerID] = [:]
@@ -69,13 +66,6 @@ final class CentralSession: Sendable {
         mutating func nameOperation() -> OperationID {
             lastOperation += 1
             return OperationID(rawValue: lastOperation)
-        }
-
-        /// Whether the loop has to be asked to do what is pending; true for one asker only.
-        mutating func mustWake() -> Bool {
-            guard !pending.isEmpty, !isDraining else { return false }
-            isDraining = true
-            return true
         }
     }
 
@@ -120,8 +110,8 @@ final class CentralSession: Sendable {
     /// Has `decision` made under the lock, and what follows from it done on the loop.
     func decide(_ decision: (inout Core) -> [CentralState.Effect]) {
         let mustWake = core.withLock { core in
-            core.pending += decision(&core)
-            return core.mustWake()
+            core.effects.pending += decision(&core)
+            return core.effects.mustWake()
         }
         if mustWake { loop.post { self.drain() } }
     }
@@ -130,8 +120,8 @@ final class CentralSession: Sendable {
     func decideIfOpen(_ decision: (inout Core) -> [CentralState.Effect]) -> Bool {
         let (isOpen, mustWake) = core.withLock { core in
             guard !core.isClosed else { return (false, false) }
-            core.pending += decision(&core)
-            return (true, core.mustWake())
+            core.effects.pending += decision(&core)
+            return (true, core.effects.mustWake())
         }
         if mustWake { loop.post { self.drain() } }
         return isOpen
@@ -143,8 +133,7 @@ final class CentralSession: Sendable {
         while true {
             effects.removeAll(keepingCapacity: true)
             core.withLock { core in
-                swap(&effects, &core.pending)
-                core.isDraining = !effects.isEmpty
+                core.effects.take(into: &effects)
             }
             guard !effects.isEmpty else { return }
             perform(effects)

@@ -1,10 +1,8 @@
 /// What was decided under a session's lock and waits to be done on the loop, in the order of the decisions.
 struct EffectQueue<Effect> {
-    private var pending: [Effect] = []
+    var pending: [Effect] = []
     /// Somebody is about to do what is pending.
     private var isDraining = false
-
-    mutating func append(_ effects: [Effect]) { pending += effects }
 
     /// Whether the loop has to be asked to do what is pending; true for one asker only.
     mutating func mustWake() -> Bool {

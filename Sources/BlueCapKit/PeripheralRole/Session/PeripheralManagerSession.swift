@@ -105,14 +105,22 @@ final class PeripheralManagerSession: Sendable {
 
     func reset() {
         decide { $0.state.reset() }
-        loop.post {
-            self.drain()
-            self.core.withLock { core in
+        loop.post { [self] in
+            drain()
+            let old = core.withLock { core in
                 defer { core.observation = nil }
                 (core.adapter, core.place) = (nil, nil)
                 return core.observation
-            }?.cancel()
-            self.open()
+            }
+            guard client.availability == .ready else {
+                // The last one who leaves has the way to BlueZ begun anew.
+                old?.cancel()
+                return open()
+            }
+            // Without leaving the bus: others may be using it.
+            open()
+            old?.cancel()
+            client.reload()
         }
     }
 
@@ -121,7 +129,7 @@ final class PeripheralManagerSession: Sendable {
     /// Has `decision` made under the lock, and what follows from it done on the loop.
     func decide(_ decision: (inout Core) -> [PeripheralManagerState.Effect]) {
         let mustWake = core.withLock { core in
-            core.effects.append(decision(&core))
+            core.effects.pending += decision(&core)
             return core.effects.mustWake()
         }
         if mustWake { loop.post { self.drain() } }
