@@ -275,6 +275,18 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
     }
 
+    /// As since 5.69, which fetches a socket for each central.
+    func testWhoLeavesWhileOthersListenIsTold() throws {
+        let scene = registered([battery])
+        let (first, _) = try acquire(scene, "AcquireNotify")
+        let (second, _) = try acquire(scene, "AcquireNotify")
+        XCTAssertEqual(scene.delegate.log, ["+12", "+12"])
+        first.close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "left 12 23" }, limit: 5))
+        second.close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
+    }
+
     func testWritesComeOverTheSocketThatBlueZFetches() throws {
         let scene = registered([battery])
         let (socket, _) = try acquire(scene, "AcquireWrite")

@@ -55,6 +55,10 @@ final class RecordingDelegate: ServerDelegate {
         }
     }
 
+    func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {
+        state.withLock { $0.log.append("left \(characteristic.rawValue) \(peer.mtu ?? 0)") }
+    }
+
     func unsubscribed(from characteristic: ServerAttributeID) {
         state.withLock { $0.log.append("-\(characteristic.rawValue)") }
     }

@@ -49,6 +49,7 @@ extension CharacteristicRecord {
         socket.start(onClosed: { [weak self, weak socket] in
             guard let self, let socket else { return }
             notifySockets.removeAll { $0 === socket }
+            if isSubscribed { core.delegate?.left(id, peer: peer) }
             subscriptionEnded()
         })
         core.delegate?.subscribed(to: id, peer: peer)

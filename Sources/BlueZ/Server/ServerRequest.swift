@@ -128,6 +128,9 @@ package protocol ServerDelegate: AnyObject, Sendable {
     /// where it fetches a socket.
     func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?)
 
+    /// One of several who have fetched sockets listens no more; the others do.
+    func left(_ characteristic: ServerAttributeID, peer: ServerPeer)
+
     /// Nobody listens any more: the last one has unsubscribed or lost its link, or the registration was lost.
     func unsubscribed(from characteristic: ServerAttributeID)
 
@@ -140,6 +143,7 @@ extension ServerDelegate {
         answer.succeed()
     }
     package func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {}
+    package func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {}
     package func unsubscribed(from characteristic: ServerAttributeID) {}
     package func confirmed(_ characteristic: ServerAttributeID) {}
 }

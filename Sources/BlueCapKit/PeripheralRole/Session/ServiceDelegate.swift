@@ -50,6 +50,11 @@ final class ServiceDelegate: ServerDelegate {
         characteristic.subscriptionBegan(session.central(peer), session)
     }
 
+    func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {
+        guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
+        characteristic.subscriberLeft(session.central(peer), session)
+    }
+
     func unsubscribed(from characteristic: ServerAttributeID) {
         guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
         characteristic.subscriptionEnded(session)
