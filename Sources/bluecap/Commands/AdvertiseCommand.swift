@@ -14,8 +14,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
             BlueZ before 5.77 chooses interval and power itself, unless it is experimental; then standard error says so.
 
-            With --json the first line is {"event":"serving","time":…,"name":…,"services":[],"advertisements":[…]}, and the \
-            last one {"event":"finished",…}, as of `bluecap serve`.
+            Who connects meanwhile is printed. With --json each line is an object, as of `bluecap serve`; the first has \
+            the member advertisements, with all that is in them, how many bytes they take, and what sort of beacon they are.
 
             Examples:
               bluecap advertise --name Desk --service Battery --service 181A

@@ -15,16 +15,18 @@ struct BeaconCommand: AsyncParsableCommand {
             It is sent until --duration is over or Ctrl-C. --json prints the same lines as `bluecap advertise`.
 
             Examples:
-              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --major 1 --minor 7
-              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --number 65543
+              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --minor 7
+              bluecap beacon --uuid B9407F30-F5F8-466E-AFF9-25556B57FE6D --number 9
               bluecap beacon --url https://example.com/ --telemetry --battery 2950
               bluecap beacon --namespace 00112233445566778899 --instance 000000000001
 
             \(ServingOptions.statuses)
             """)
 
-    @Option(help: ArgumentHelp("Of an iBeacon or AltBeacon: its owner's UUID.", valueName: "uuid"))
-    var uuid: UUIDArgument?
+    @Option(
+        help: ArgumentHelp("Of an iBeacon or AltBeacon: its owner's UUID.", valueName: "uuid"),
+        transform: BeaconCommand.uuid)
+    var uuid: UUID?
 
     @Option(help: ArgumentHelp("Of an iBeacon: its group, from 0 to 65535; 0 unless it is given.", valueName: "number"))
     var major: UInt16?
@@ -71,6 +73,13 @@ struct BeaconCommand: AsyncParsableCommand {
 
     func run() async throws { try await options.run(advertising: try plans()) }
 
+    @Sendable static func uuid(_ text: String) throws -> UUID {
+        guard let uuid = UUID(uuidString: text) else {
+            throw ValidationError("It is no UUID; one looks like B9407F30-F5F8-466E-AFF9-25556B57FE6D.")
+        }
+        return uuid
+    }
+
     /// What the options describe.
     ///
     /// - Throws: `ValidationError` where they do not belong together.
@@ -94,7 +103,7 @@ struct BeaconCommand: AsyncParsableCommand {
         let power = measuredPower ?? -59
         // Eddystone tells the strength at no distance, 41 dB more (Eddystone Protocol Specification, "Tx Power").
         let powerAtZeroMetres = Int8(clamping: Int(power) + 41)
-        if let uuid = uuid?.uuid {
+        if let uuid {
             if let number {
                 guard major == nil, minor == nil else {
                     throw ValidationError("--number makes an AltBeacon, --major and --minor an iBeacon: give one kind.")

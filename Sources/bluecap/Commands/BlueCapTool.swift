@@ -9,14 +9,15 @@ struct BlueCapTool: AsyncParsableCommand {
         abstract: "Bluetooth LE from the command line, over BlueZ or without any radio.",
         discussion: """
             Examples:
-              bluecap scan                         who is advertising here
-              bluecap scan --simulated             the same in a simulated room
-              bluecap scan --service 180D --json   heart rate monitors, as JSON
-              bluecap explore "Pulse Strap 7F"      its services, characteristics and values
-              bluecap read C0:5A:17:00:18:0D 2A19  one value
+              bluecap scan                          who is advertising here
+              bluecap scan --simulated              the same in a simulated room
+              bluecap scan --service 180D --json    heart rate monitors, as JSON
+              bluecap explore "Pulse Strap 7F"      its services and their values
+              bluecap read C0:5A:17:00:18:0D 2A19   one value
               bluecap notify "Pulse Strap 7F" 2A37  the values that it sends
-              bluecap serve heart-rate             be a peripheral
-              bluecap simulate -- bluetoothctl     any BLE program in that room
+              bluecap serve heart-rate              be a peripheral
+              bluecap beacon --url https://a.b/     be a beacon
+              bluecap simulate -- bluetoothctl      any BLE program in that room
             """,
         version: BlueCapTool.versionText,
         subcommands: [

@@ -14,23 +14,24 @@ struct ServeCommand: AsyncParsableCommand {
 
             Profiles:
             \(PeripheralModel.builtin.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
-              FILE.json: {"name":"Greeter","services":[{"uuid":"AA00","characteristics":[{"uuid":"AA01",\
-            "flags":["read","write"],"text":"hello"}]}]}
+              a JSON file, such as Examples/Peripherals/greeter.json
 
-            The services of a file are written as those of a simulated room (Documentation/Simulator.md): value or text, \
-            descriptors, notifications that cycle or count, echo.
+            A file has a name and services, which are written as those of a simulated room (Documentation/Simulator.md): \
+            characteristics with flags, value or text, descriptors, notifications that cycle or count, echo.
 
-            With --json each line is an object. Its "event" is "serving" first, then "connected", "disconnected", "subscribed", \
-            "unsubscribed", "read", "write" and, with --updates, "update"; with the members time, central (or null), service, characteristic, name, \
-            value (hexadecimal), fields (the value by its profile); of a write error, where it was refused. The last line \
-            is {"event":"finished","connections":1,"subscriptions":1,"reads":2,"writes":0,"updates":30,"seconds":31.2}.
+            With --json each line is an object. Its "event" is "serving" first, then "connected", "disconnected", \
+            "subscribed", "unsubscribed", "read", "write" and, with --updates, "update"; with the members time, central \
+            (or null), service, characteristic, name, value (hexadecimal), fields (the value by its profile); of a write \
+            error, where it was refused. The last one is "finished" and counts connections, subscriptions, reads, writes, \
+            updates and seconds.
 
             Examples:
               bluecap serve heart-rate
               bluecap serve battery uart --name Desk --json
               bluecap serve sensortag --simulated --duration 20
-              bluecap simulate --adapters 2 -- sh -c 'bluecap serve battery --adapter hci1 & \
-            bluecap explore "BlueCap Battery" --adapter hci0; kill $!'
+              bluecap simulate --adapters 2 -- bash     and in that shell:
+                bluecap serve battery --adapter hci1 --json > what-happened &
+                bluecap explore "BlueCap Battery" --adapter hci0
 
             \(ServingOptions.statuses)
             """)

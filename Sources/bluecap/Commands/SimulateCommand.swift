@@ -19,8 +19,9 @@ struct SimulateCommand: AsyncParsableCommand {
               bluecap simulate -- python3 my_bleak_scanner.py
               bluecap simulate --central -- python3 my_gatt_server.py
               bluecap simulate --peripherals crowd:1000
-              bluecap simulate --adapters 2 -- sh -c 'bluecap serve uart --adapter hci1 & \
-            bluecap scan --adapter hci0 --duration 3; kill $!'
+              bluecap simulate --adapters 2 -- bash     and in that shell:
+                bluecap serve uart --adapter hci1 > /dev/null &
+                bluecap explore "BlueCap UART" --adapter hci0
             """)
 
     @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)

@@ -39,6 +39,15 @@ struct ServingReporter: Sendable {
         }
     }
 
+    /// What a terminal shows while nothing happens.
+    func status(present: [ServingEvent.Who], _ summary: ServingEvent.Summary) -> String {
+        guard !present.isEmpty else { return "Nobody is connected …" }
+        let names = present.map { $0.address ?? "a central" }.joined(separator: ", ")
+        guard summary.updates > 0 else { return "\(names) \(present.count == 1 ? "is" : "are") connected …" }
+        return
+            "\(names) \(present.count == 1 ? "is" : "are") connected, \(Self.count(summary.updates, "update")) sent …"
+    }
+
     private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
     // MARK: For people

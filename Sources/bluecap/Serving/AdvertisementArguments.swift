@@ -71,16 +71,6 @@ struct BytesArgument: ExpressibleByArgument, Equatable, Sendable {
     }
 }
 
-/// All 36 characters of a UUID.
-struct UUIDArgument: ExpressibleByArgument, Equatable, Sendable {
-    let uuid: UUID
-
-    init?(argument: String) {
-        guard let uuid = UUID(uuidString: argument) else { return nil }
-        self.uuid = uuid
-    }
-}
-
 enum ArgumentText {
     /// Sixteen bits, decimal or `0x…`.
     static func number(_ text: String) -> UInt16? {

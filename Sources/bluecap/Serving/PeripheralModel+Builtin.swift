@@ -5,7 +5,7 @@ import Foundation
 extension PeripheralModel {
     /// By the names that the command line takes.
     static let builtin: [(name: String, summary: String, model: PeripheralModel)] = [
-        ("heart-rate", "a strap whose heart beats: measurement, sensor location, control point", heartRate),
+        ("heart-rate", "a strap whose heart beats, and its control point", heartRate),
         ("battery", "a battery that slowly runs down", battery),
         ("sensortag", "TI's SensorTag: six sensors with their switches, and its keys", sensorTag),
         ("uart", "Nordic's serial line, which sends back what it is sent", uart),

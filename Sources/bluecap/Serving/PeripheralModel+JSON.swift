@@ -26,7 +26,9 @@ extension PeripheralModel {
         do {
             file = try JSONDecoder().decode(File.self, from: data)
         } catch let error as DecodingError {
-            throw ToolFailure("\(source) does not describe a peripheral: \(sentence(for: error)).")
+            var sentence = sentence(for: error)
+            if sentence.last == "." { sentence.removeLast() }
+            throw ToolFailure("\(source) does not describe a peripheral: \(sentence).")
         } catch {
             throw ToolFailure("\(source) does not describe a peripheral: \(error.localizedDescription).")
         }

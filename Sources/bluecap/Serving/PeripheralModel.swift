@@ -29,10 +29,12 @@ struct PeripheralModel: Sendable {
         /// What people call it.
         var label: String { name ?? uuid.uuidString }
 
+        /// By its profile, or else as its own description has it.
         var name: String? {
-            // Of a profile that knows nothing but the UUID.
-            guard let name = profile?.name, name != "Unknown" else { return AssignedNumbers.characteristicName(uuid) }
-            return name
+            if let name = profile?.name { return name }
+            if let name = AssignedNumbers.characteristicName(uuid) { return name }
+            let description = descriptors.first { $0.uuid == CBUUID(string: "2901") }
+            return description.flatMap { String(validating: $0.value, as: UTF8.self) }
         }
 
         var isWritable: Bool { !properties.isDisjoint(with: [.write, .writeWithoutResponse]) }

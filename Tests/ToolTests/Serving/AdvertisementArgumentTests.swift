@@ -85,7 +85,7 @@ final class AdvertisementArgumentTests: XCTestCase {
 
     func testBeaconsThatAreNoneAreSaid() {
         for (arguments, part) in [
-            ([], "Say which beacon"), (["--major", "1"], "add --uuid"), (["--uuid", "x"], "--uuid"),
+            ([], "Say which beacon"), (["--major", "1"], "add --uuid"), (["--uuid", "x"], "looks like B9407F30"),
             (["--uuid", owner, "--url", "https://a.b/"], "give one"),
             (["--uuid", owner, "--number", "1", "--minor", "2"], "one kind"),
             (["--url", "ftp://a.b/"], "no link"),

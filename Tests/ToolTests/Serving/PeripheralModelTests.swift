@@ -50,6 +50,7 @@ final class PeripheralModelTests: XCTestCase {
         XCTAssertEqual(model.services.map(\.label), ["AA00", "Battery"])
         let greeting = model.services[0].characteristics[0]
         XCTAssertEqual(greeting.value, Data("hello".utf8))
+        XCTAssertEqual(greeting.label, "Greeting")
         XCTAssertEqual(greeting.properties, [.read, .write])
         XCTAssertEqual(greeting.permissions, [.readable, .writeable])
         XCTAssertEqual(
@@ -61,6 +62,15 @@ final class PeripheralModelTests: XCTestCase {
         }
         XCTAssertEqual(cycle.value(at: 2), Data([2]))
         XCTAssertEqual(model.services[1].characteristics[0].label, "Battery Level")
+    }
+
+    func testTheExampleOfAFileDescribesOne() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let model = try PeripheralModel.contents(
+            ofFile: root.appendingPathComponent("Examples/Peripherals/greeter.json").path)
+        XCTAssertEqual(model.name, "Greeter")
+        XCTAssertEqual(model.services.map(\.uuid.uuidString), ["AA00", "180F"])
     }
 
     func testWhatIsWrongInAFileIsSaidWithItsPlace() {
