@@ -275,6 +275,19 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
     }
 
+    func testAValueOfNoBytesDoesNotLookLikeTheSocketsEnd() throws {
+        let scene = registered([battery])
+        scene.listen()
+        let (socket, _) = try acquire(scene, "AcquireNotify")
+        scene.notify(12, [])
+        scene.notify(12, [1])
+        XCTAssertEqual(scene.values, [[]])
+        XCTAssertEqual(scene.results.withLock { Set($0) }, ["ok", "sent []", "sent [1]"])
+        var packets: [[UInt8]] = []
+        _ = PacketBuffer(packetSize: 23).receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
+        XCTAssertEqual(packets, [[1]])
+    }
+
     /// As since 5.69, which fetches a socket for each central.
     func testWhoLeavesWhileOthersListenIsTold() throws {
         let scene = registered([battery])

@@ -103,7 +103,8 @@ extension CharacteristicRecord {
     func notify(_ value: Data, completion: @escaping Completion) {
         guard value.count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(value.count)) }
         guard isSubscribed else { return fail(completion, .nobodySubscribed) }
-        guard notifySockets.isEmpty else { return sendOverSockets(value, completion) }
+        // A packet of nothing is a socket's end to BlueZ, which then reads no more from it (`sock_io_read` of 5.66).
+        guard notifySockets.isEmpty || value.isEmpty else { return sendOverSockets(value, completion) }
         guard isConfirmed else { return sendOverBus(value, completion) }
         indications.append((value, completion))
         if indications.count == 1 { sendIndication() }

@@ -24,18 +24,28 @@ package final class ServerApplication: Sendable {
         core.client.loop.perform { [core] in core.update(services, completion: completion) }
     }
 
-    /// Sends a value to all who have subscribed to the characteristic. Each value is sent, also one that equals the last.
+    /// Sends values to all who have subscribed to the characteristic. Each value is sent, also one that equals the last.
     ///
-    /// - Parameter completion: Success when it was handed over, as fast as socket or bus take it; where the characteristic
+    /// They are sent in their order, but for a value of no bytes where BlueZ has fetched a socket: it goes over the bus, and
+    /// may overtake what lies in the socket.
+    /// - Parameter completion: Told of each, in the order of the values. Success when it was handed over, as fast as socket or bus take it; where the characteristic
     ///   only indicates, when a central has confirmed it, and then one value goes after the other. It fails with
     ///   `notConnected` when nobody has subscribed or all have left, with `noReply` after 30 seconds without confirmation,
     ///   with `invalidArguments` for more than 512 bytes.
     package func notify(
-        _ characteristic: ServerAttributeID, _ value: Data,
+        _ characteristic: ServerAttributeID, _ values: [Data],
         completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
-        core.client.loop.perform { [core] in core.notify(characteristic, value, completion: completion) }
+        core.client.loop.perform { [core] in
+            for value in values { core.notify(characteristic, value, completion: completion) }
+        }
     }
+
+    /// The same for one.
+    package func notify(
+        _ characteristic: ServerAttributeID, _ value: Data,
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) { notify(characteristic, [value], completion: completion) }
 
     /// Whether anybody listens to the characteristic. On the loop only.
     package func isSubscribed(_ characteristic: ServerAttributeID) -> Bool {

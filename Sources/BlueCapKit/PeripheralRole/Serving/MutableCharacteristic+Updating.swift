@@ -21,6 +21,7 @@ extension MutableCharacteristic {
     /// wait, as many as ``updateQueueLimit``. What was handed over when a link fell or `bluetoothd` ended, and not taken, is
     /// sent again to the next who subscribes.
     ///
+    /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
     /// BlueZ cuts what is longer than a central's packets, without a word: to the MTU less 3, and to the MTU less 5 where the
     /// central knows several values in a packet, as another BlueZ does.
     /// - Parameter value: At most 512 bytes.
@@ -136,7 +137,7 @@ extension MutableCharacteristic {
         let taken: @Sendable (Result<Void, BlueZError>) -> Void = { [weak session] result in
             if let session { self.handedOver(result, epoch, session) }
         }
-        for value in values { application.notify(number.attribute, value, completion: taken) }
+        application.notify(number.attribute, values, completion: taken)
     }
 
     /// On the loop, for each value, in their order.
