@@ -21,6 +21,7 @@ run-example: dependencies-build ## Run the README's programs in the simulated ro
 	swift build
 	.build/debug/bluecap simulate -- .build/debug/ReadBatteryExample
 	.build/debug/bluecap simulate -- .build/debug/ScriptExample
+	.build/debug/bluecap simulate -- .build/debug/HeartRateExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample
 
 ##@ Check

@@ -71,11 +71,14 @@ let package = Package(
         .executableTarget(
             name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
         .executableTarget(
+            name: "HeartRateExample", dependencies: ["Bluejay"], path: "Examples/HeartRate", swiftSettings: strict),
+        .executableTarget(
             name: "ServeBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ServeBattery",
             swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor"],
+            name: "TestSupport",
+            dependencies: ["BlueCapKit", "Bluejay", "BlueZSimulator", "DBus", "Futures", "Reactor"],
             path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
@@ -102,7 +105,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "ServeBatteryExample",
+                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "HeartRateExample",
+                "ServeBatteryExample",
                 "BlueCapKit", "BlueZSimulator", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -113,11 +117,11 @@ let package = Package(
             swiftSettings: strict),
         // What the documents declare and show; Documentation/Conformance.md says what is tested where.
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator"],
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator"],
+            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(

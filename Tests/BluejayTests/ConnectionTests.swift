@@ -336,6 +336,17 @@ final class ConnectionEndTests: BluejayCase, @unchecked Swift.Sendable {
         withExtendedLifetime((observer, other)) {}
     }
 
+    /// The completion of `connect` comes before the observers hear of the connection; who registers there hears of it
+    /// once all the same.
+    func testWhoRegistersInACallbackHearsOfTheConnectionOnce() {
+        let observer = Observer(seen)
+        let identifier = find()
+        bluejay.connect(identifier) { [weak self] _ in self?.bluejay.register(observer: observer) }
+        expect("connected Strap 1")
+        pass(1)
+        XCTAssertEqual(seen.texts, ["available true", "connected Strap 1"])
+    }
+
     func testAHandlerMayLeave() {
         let handler = Handler(seen)
         handler.mode = .change(shouldAutoReconnect: false)

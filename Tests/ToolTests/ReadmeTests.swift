@@ -8,7 +8,7 @@ final class ReadmeTests: XCTestCase {
 
     func testTheReadmeShowsTheExamplesAsTheyAre() throws {
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        for example in ["Scan", "ReadBattery", "ServeBattery", "Script"] {
+        for example in ["Scan", "ReadBattery", "ServeBattery", "Script", "HeartRate"] {
             let path = "Examples/\(example)/main.swift"
             let program = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
             XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and \(path) differ.")
@@ -39,5 +39,14 @@ final class ReadmeTests: XCTestCase {
         let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.lines, ["Pulse Strap 7F on the chest"])
+    }
+
+    func testBluejaysExampleReadsAndListens() throws {
+        let run = try ToolRun(
+            script: #"exec "$BLUECAP" simulate -- stdbuf -oL "$(dirname "$BLUECAP")/HeartRateExample""#)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines.prefix(2), ["connected to Pulse Strap 7F", "worn at place 1"])
+        XCTAssertNotNil(result.lines.last?.wholeMatch(of: /\d+ beats per minute/), "\(result.lines)")
     }
 }

@@ -48,6 +48,15 @@ final class BluejaySession: Swift.Sendable {
             requests[id] = request
             return id
         }
+
+        mutating func add(_ observer: any ConnectionObserver) {
+            remove(observer)
+            observers.append(WeakObserver(observer: observer))
+        }
+
+        mutating func remove(_ observer: any ConnectionObserver) {
+            observers.removeAll { $0.observer == nil || $0.observer === observer }
+        }
     }
 
     struct WeakObserver {
@@ -149,7 +158,7 @@ final class BluejaySession: Swift.Sendable {
         case .failTask(let error):
             gate.fail(error)
         case .tellAvailability(let isAvailable):
-            tell { $0.bluetoothAvailable(isAvailable) }
+            tell(observers) { $0.bluetoothAvailable(isAvailable) }
         case .tellConnected:
             tellConnected()
         case .tellDisconnected(let error, let willReconnect):
@@ -165,28 +174,43 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
+    /// It joins between the events that were decided before and those after, and the greeting tells what came before: so
+    /// it hears of everything once.
     func register(_ observer: any ConnectionObserver) {
         work { core in
-            core.observers.removeAll { $0.observer == nil || $0.observer === observer }
-            core.observers.append(WeakObserver(observer: observer))
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let greeting = { [weak observer] in
-                if let isAvailable { observer?.bluetoothAvailable(isAvailable) }
-                if let peripheral { observer?.connected(to: peripheral) }
-            }
-            return [.call { self.call(greeting) }]
+            return [
+                .call {
+                    self.core.withLock { $0.add(observer) }
+                    self.tell([WeakObserver(observer: observer)]) { observer in
+                        if let isAvailable { observer.bluetoothAvailable(isAvailable) }
+                        if let peripheral { observer.connected(to: peripheral) }
+                    }
+                }
+            ]
         }
     }
 
     func unregister(_ observer: any ConnectionObserver) {
-        core.withLock { core in core.observers.removeAll { $0.observer == nil || $0.observer === observer } }
+        core.withLock { $0.remove(observer) }
+        // Its registration may not have been done so far.
+        work { _ in [.call { self.core.withLock { $0.remove(observer) } }] }
     }
 
-    private var observers: [any ConnectionObserver] { core.withLock { $0.observers.compactMap(\.observer) } }
+    private var observers: [WeakObserver] { core.withLock { $0.observers } }
 
-    private func tell(_ event: @escaping (any ConnectionObserver) -> Void) {
-        call { for observer in self.observers { event(observer) } }
+    /// Tells those of them who have not left meanwhile.
+    private func tell(_ observers: [WeakObserver], _ event: @escaping (any ConnectionObserver) -> Void) {
+        call { self.tellNow(observers, event) }
+    }
+
+    /// On the callback queue.
+    private func tellNow(_ observers: [WeakObserver], _ event: (any ConnectionObserver) -> Void) {
+        for case let observer? in observers.map(\.observer) {
+            // Each time anew, for the one before may have had it leave.
+            if core.withLock({ core in core.observers.contains { $0.observer === observer } }) { event(observer) }
+        }
     }
 
     private func tellConnected() {
@@ -196,13 +220,14 @@ final class BluejaySession: Swift.Sendable {
         }
         guard let peripheral else { return }
         for listen in listens { begin(listen, by: .application) }
-        tell { $0.connected(to: peripheral) }
+        tell(observers) { $0.connected(to: peripheral) }
     }
 
     private func tellDisconnected(_ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral = core.withLock({ $0.peripheral }) else { return }
+        let observers = observers
         call {
-            for observer in self.observers { observer.disconnected(from: peripheral) }
+            self.tellNow(observers) { $0.disconnected(from: peripheral) }
             let handler = self.core.withLock { $0.handler }
             let answer = handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.machine.handlerAnswered(answer ?? .noChange) }
