@@ -102,6 +102,34 @@ final class ServeProcessTests: XCTestCase {
         bench.assertNothingIsLeft()
     }
 
+    func testATerminalShowsWhoIsConnectedAndTakesThatBack() throws {
+        let bench = try ServingBench()
+        let run = try ToolRun(
+            script: """
+                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                exec script -qec "$BLUECAP serve battery --duration 3" /dev/null
+                """)
+        bench.wait("not served") { bench.simulator.advertisements.count == 1 }
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        let parts = result.output.components(separatedBy: "\r\u{1B}[K")
+        XCTAssertTrue(parts.contains("Nobody is connected …"), result.output)
+        XCTAssertTrue(parts.last?.hasPrefix("bluecap: 0 connections") == true, result.output)
+    }
+
+    func testASignalBeforeItIsOnTheAirHasItsStatus() throws {
+        let bench = try ServingBench()
+        bench.simulator.simulateSlowReplies(by: 3600)
+        let run = try bench.start("serve", "battery")
+        bench.wait("nothing was asked") { !bench.simulator.statistics.calls.isEmpty }
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 128 + SIGINT, "\(result)")
+        XCTAssertFalse(result.wasKilled)
+        XCTAssertEqual(result.output + result.errors.joined(), "")
+        bench.assertNothingIsLeft()
+    }
+
     func testAFileIsServed() throws {
         let file = NSTemporaryDirectory() + "bluecap-tests-\(UUID().uuidString).json"
         try #"{"name":"Greeter","services":[{"uuid":"AA00","characteristics":[{"uuid":"AA01","flags":["read","write"],"#
