@@ -53,6 +53,50 @@ bus_has_bluez() {
         org.freedesktop.DBus.GetNameOwner string:org.bluez >/dev/null 2>&1
 }
 
+# --- Programs that take orders: orders.py, in a directory of their own with their number, their port and their log ---
+
+lab_python() {
+    local python=${RADIO_PYTHON:-$(dirname "${BASH_SOURCE[0]}")/../../.build/python/bin/python3}
+    [ -x "$python" ] || complain "there is no Python at $python: run make python"
+    printf '%s\n' "$python"
+}
+
+program_runs() { kill -0 "$(cat "$1/pid" 2>/dev/null)" 2>/dev/null && test -e "$1/port"; }
+program_came_or_died() { ! kill -0 "$(cat "$1/pid")" 2>/dev/null || test -e "$1/port"; }
+
+# start_program PLACE COMMAND…: returns when it takes orders.
+start_program() {
+    local place=$1 log=$RADIO_OUT/${1##*/}.log
+    detached "${@:2}" >>"$log" 2>&1 </dev/null &
+    echo $! >"$place/pid"
+    await "${place##*/}" program_came_or_died "$place"
+    test -e "$place/port" || complain "it did not come up: $(tail -n 3 "$log")"
+}
+
+# stop_program PLACE: fails where there is none.
+stop_program() {
+    local pid
+    pid=$(cat "$1/pid" 2>/dev/null) || return 1
+    kill "$pid" 2>/dev/null || true
+    tail --pid="$pid" -s 0.05 -f /dev/null
+    rm -r "$1"
+}
+
+# order_program PLACE WORD…: prints its answer.
+order_program() {
+    local line
+    exec 3<>"/dev/tcp/127.0.0.1/$(cat "$1/port" 2>/dev/null || complain "there is no ${1##*/}")"
+    printf '%s\n' "${*:2}" >&3
+    while read -r line <&3; do
+        case $line in
+        ok) return ;;
+        failed:*) complain "$line" ;;
+        *) printf '%s\n' "$line" ;;
+        esac
+    done
+    complain "no answer"
+}
+
 # bluetoothd drops an advertisement when its owner leaves the bus, which the answer to a call made after that shows.
 stop_advertising() {
     local speaker=$state/advertise-$1 pid

@@ -9,7 +9,6 @@ STATE-DIRECTORY/port; and lives until it is killed, or it or bluetoothd leaves t
 
 import asyncio
 import json
-import os
 import sys
 import time
 
@@ -20,6 +19,7 @@ from bluez_peripheral.gatt.descriptor import DescriptorFlags, descriptor
 from bluez_peripheral.gatt.service import Service, ServiceCollection
 from bluez_peripheral.util import get_message_bus
 from dbus_fast import DBusError, Message, MessageType
+from orders import take_orders
 
 
 def flags(kind, names):
@@ -128,17 +128,6 @@ class Peripheral:
         if message.member == "NameOwnerChanged" and message.body[0] == "org.bluez":
             sys.exit("bluetoothd has left")
 
-    async def take_orders(self, reader, writer):
-        while words := (await reader.readline()).decode().split():
-            try:
-                order = getattr(self, "order_" + words[0].replace("-", "_"))
-                answer = [*(await order(*words[1:]) or []), "ok"]
-            except Exception as error:  # pylint: disable=broad-except  # whatever it is, the test has to read it
-                answer = [f"failed: {error!r}"]
-            writer.write(("\n".join(answer) + "\n").encode())
-            await writer.drain()
-        writer.close()
-
     # --- Orders ---
 
     async def order_register(self, number):
@@ -228,10 +217,7 @@ async def main():
     with open(path, encoding="utf-8") as file:
         peripheral = Peripheral(json.load(file), address)
     await peripheral.begin()
-    server = await asyncio.start_server(peripheral.take_orders, "127.0.0.1", 0)
-    with open(f"{state}/port.new", "w", encoding="ascii") as file:
-        file.write(f"{server.sockets[0].getsockname()[1]}\n")
-    os.rename(f"{state}/port.new", f"{state}/port")  # so that nobody reads half of it
+    _server = await take_orders(peripheral, state)
     # Without the bus there is no peripheral, and the next start must not take this for one.
     await peripheral.bus.wait_for_disconnect()
 

@@ -1,0 +1,29 @@
+"""How the radio lab's Python programs take orders: a line each, over a socket on this machine.
+
+An order is a method order_NAME of the target; the rest of the line are its arguments. What it returns is printed, a line
+each, and then "ok"; "failed: …" if it raises.
+"""
+
+import asyncio
+import os
+
+
+async def take_orders(target, state):
+    """Writes the port to STATE/port, and answers from then on."""
+
+    async def answer(reader, writer):
+        while words := (await reader.readline()).decode().split():
+            try:
+                order = getattr(target, "order_" + words[0].replace("-", "_"))
+                lines = [*(await order(*words[1:]) or []), "ok"]
+            except Exception as error:  # pylint: disable=broad-except  # whatever it is, the test has to read it
+                lines = [f"failed: {error!r}"]
+            writer.write(("\n".join(lines) + "\n").encode())
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    with open(f"{state}/port.new", "w", encoding="ascii") as file:
+        file.write(f"{server.sockets[0].getsockname()[1]}\n")
+    os.rename(f"{state}/port.new", f"{state}/port")  # so that nobody reads half of it
+    return server
