@@ -3,10 +3,11 @@ import Foundation
 import TestSupport
 
 /// Ring 4: real `bluetoothd`. `hci1` advertises, the managers scan on `hci0`.
-final class RadioStage: CentralStage {
+final class RadioStage: CentralStage, PeripheralStage {
     init() throws { try RadioLab.reset() }
 
     var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: "hci0"] }
+    var peripheralOptions: [String: Any] { [PeripheralManagerOptionAdapterKey: "hci1"] }
 
     /// btvirt reports every sighting with 127, which means "not available".
     var measuresRSSI: Bool { false }
@@ -23,6 +24,10 @@ final class RadioStage: CentralStage {
     func setPower(_ isOn: Bool) throws { try RadioLab.run("radio-power", isOn ? "on" : "off") }
 
     func restartDaemon() throws { try RadioLab.run("radio-bluetoothd", "restart") }
+
+    func killDaemon() throws { try RadioLab.run("radio-bluetoothd", "kill") }
+
+    func startDaemon() throws { try RadioLab.run("radio-bluetoothd", "start") }
 
     func isDiscovering() throws -> Bool { try RadioLab.property("Discovering") == "true" }
 
@@ -61,16 +66,6 @@ final class RadioStage: CentralStage {
 
     func count(_ key: String, to count: Int) throws {
         try RadioLab.run("radio-peripheral", "count", key, String(count), "20", "0")
-    }
-
-    private func bytes(_ text: String) -> [UInt8] {
-        var rest = Substring(text)
-        var bytes: [UInt8] = []
-        while let byte = UInt8(rest.prefix(2), radix: 16) {
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
-        return bytes
     }
 
     // MARK: Time

@@ -1,37 +1,19 @@
 import BlueCapKit
-import Foundation
+public import Foundation
 import XCTest
 
 /// The tests of the central role, once; each target has a class that plays them on its own stage.
 ///
 /// The peripheral of them all is ``StagePeripheral/kitchen``.
-public struct CentralBodies {
+public struct CentralBodies: StagePlayer {
     let stage: any CentralStage
-    let journal = Journal()
-    /// Seconds of the stage's time.
-    let limit: TimeInterval = 60
+    public let journal = Journal()
+    public let limit: TimeInterval = 60
+    public var ground: any ScanStage { stage }
 
     public init(on stage: any CentralStage) { self.stage = stage }
 
     // MARK: Steps
-
-    func expect(
-        _ what: String, file: StaticString = #filePath, line: UInt = #line, until isReached: (Journal.Entries) -> Bool
-    ) {
-        XCTAssertTrue(
-            stage.wait(journal, limit: limit, until: isReached),
-            "\(what) did not come; seen: \(journal.read { $0 })", file: file, line: line)
-    }
-
-    /// The future's value, once it is there.
-    @discardableResult
-    func outcome<T: Sendable>(
-        of future: Future<T>, file: StaticString = #filePath, line: UInt = #line
-    ) throws -> T {
-        journal.watch(future)
-        expect("an outcome", file: file, line: line) { _ in future.completed }
-        return try XCTUnwrap(future.result, file: file, line: line).get()
-    }
 
     /// A manager, and the peripheral as it was found.
     func found() throws -> (manager: CentralManager, peripheral: Peripheral) {

@@ -17,6 +17,9 @@ public final class Journal: @unchecked Sendable {
         public var completions = 0
         public var serviceChanges = 0
         public var connectionEvents: [ConnectionEvent] = []
+        /// How many subscribers there are, at each change.
+        public var subscribers: [Int] = []
+        public var beacons: [Beacon] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
         public func sightings(named name: String) -> [Peripheral] { sightings.filter { $0.name == name } }
@@ -58,6 +61,12 @@ public final class Journal: @unchecked Sendable {
 
     /// Writes down each state of the manager.
     public func watchStates(of manager: CentralManager) {
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
+            self.write { $0.states.append(state) }
+        }
+    }
+
+    public func watchStates(of manager: PeripheralManager) {
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
             self.write { $0.states.append(state) }
         }

@@ -16,8 +16,10 @@ public final class SimulatedStage: ScanStage {
     }
 
     /// Ring 2: in this process, in virtual time.
-    public static func inProcess(room: Room = .empty) -> SimulatedStage {
-        SimulatedStage(.inProcess(room: room), isVirtual: true)
+    /// - Parameter adapters: Managers of the central role take the first of several.
+    public static func inProcess(room: Room = .empty, adapters: Int = 1) -> SimulatedStage {
+        let adapters = (0..<adapters).map { VirtualAdapter(index: $0) }
+        return SimulatedStage(.inProcess(room: room, adapters: adapters), isVirtual: true)
     }
 
     /// Ring 3: through a real `dbus-daemon`.
@@ -25,7 +27,10 @@ public final class SimulatedStage: ScanStage {
         SimulatedStage(try .onPrivateBus(room: room), isVirtual: false)
     }
 
-    public var managerOptions: [String: Any] { [CentralManagerOptionBusAddressKey: simulator.address] }
+    public var managerOptions: [String: Any] {
+        let bus = [CentralManagerOptionBusAddressKey: simulator.address]
+        return simulator.adapters.count < 2 ? bus : bus.merging([CentralManagerOptionAdapterKey: "hci0"]) { $1 }
+    }
     public var measuresRSSI: Bool { true }
 
     public func advertise(_ device: StageDevice) {

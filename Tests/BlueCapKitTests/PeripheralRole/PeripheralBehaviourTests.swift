@@ -1,0 +1,29 @@
+import TestSupport
+import XCTest
+
+/// Ring 2: our peripheral and our central in one process, on two adapters of the simulator.
+final class PeripheralBehaviourTests: XCTestCase {
+    private func bodies() -> PeripheralBodies {
+        let stage = SimulatedStage.inProcess(adapters: 2)
+        return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
+    }
+
+    func testAllServicesAreFoundInTheirOrder() throws { try bodies().allServicesAreFoundInTheirOrder() }
+    func testReadsAreAnsweredWithTheValue() throws { try bodies().readsAreAnsweredWithTheValue() }
+    func testTheApplicationAnswersReads() throws { try bodies().theApplicationAnswersReads() }
+    func testWritesArriveBothWays() throws { try bodies().writesArriveBothWays() }
+    func testWritesAreRefused() throws { try bodies().writesAreRefused() }
+    func testAThousandUpdatesArriveInOrderOverASocket() throws {
+        try bodies().aThousandUpdatesArriveInOrderOverASocket()
+    }
+    func testAThousandUpdatesArriveInOrderOverTheBus() throws {
+        try bodies().aThousandUpdatesArriveInOrderOverTheBus()
+    }
+    func testIndicationsArriveInOrder() throws { try bodies().indicationsArriveInOrder() }
+    func testUpdatesWaitForASubscriber() throws { try bodies().updatesWaitForASubscriber() }
+    func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
+    func testAServiceThatComesAndGoesLeavesTheOthersAlone() throws {
+        try bodies().aServiceThatComesAndGoesLeavesTheOthersAlone()
+    }
+    func testAllComesBackAfterTheDaemonsDeath() throws { try bodies().allComesBackAfterTheDaemonsDeath() }
+}

@@ -1,0 +1,117 @@
+import BlueCapKit
+public import Foundation
+import XCTest
+
+/// Our central as one of those that a peripheral is tested with.
+public final class OwnCentral: StageCentral, StagePlayer {
+    public let ground: any ScanStage
+    public private(set) var journal = Journal()
+    public let limit: TimeInterval = 60
+    private var manager: CentralManager?
+    private var peripheral: Peripheral?
+    private var heard: [String: Journal] = [:]
+
+    public init(on ground: any ScanStage) { self.ground = ground }
+
+    public func connect(to name: String, advertising service: String) throws {
+        // What an earlier link brought is of no interest.
+        journal = Journal()
+        heard = [:]
+        let manager = CentralManager(options: ground.managerOptions)
+        self.manager = manager
+        journal.watchStates(of: manager)
+        expect("power") { $0.states.contains(.poweredOn) }
+        // By its service: the name of one that was connected before may be the GAP name at first.
+        journal.watch(manager.startScanning(forServiceUUIDs: [CBUUID(string: service)]))
+        expect(name) { !$0.sightings.isEmpty }
+        manager.stopScanning()
+        try outcome(of: manager.whenScanningStopped())
+        let peripheral = try XCTUnwrap(journal.sightings.first)
+        self.peripheral = peripheral
+        journal.watch(peripheral.connect())
+        expect("the link") { $0.connectionEvents == [.connect] }
+        let services: Future<Peripheral> = peripheral.discoverAllServices()
+        try outcome(of: services)
+        for service in peripheral.services {
+            let characteristics: Future<Service> = service.discoverAllCharacteristics()
+            try outcome(of: characteristics)
+        }
+    }
+
+    public func table() throws -> [StageRow] {
+        try XCTUnwrap(peripheral).services.flatMap { service in
+            service.characteristics.map { characteristic in
+                StageRow(
+                    service.uuid.fullUUIDString.lowercased(), characteristic.uuid.fullUUIDString.lowercased(),
+                    Set(Self.names.filter { characteristic.properties.contains($0.key) }.map(\.value)),
+                    Set(characteristic.descriptors.map { $0.uuid.fullUUIDString.lowercased() }))
+            }
+        }
+    }
+
+    private static let names: [CBCharacteristicProperties: String] = [
+        .read: "read", .write: "write", .writeWithoutResponse: "write-without-response", .notify: "notify",
+        .indicate: "indicate",
+    ]
+
+    private func characteristic(_ uuid: String) throws -> Characteristic {
+        let all = try XCTUnwrap(peripheral).services.flatMap(\.characteristics)
+        return try XCTUnwrap(all.first { $0.uuid == CBUUID(string: uuid) }, uuid)
+    }
+
+    public func read(_ uuid: String) throws -> StageAnswer {
+        let read: Future<Characteristic> = try characteristic(uuid).read()
+        do {
+            return .value([UInt8](try outcome(of: read).dataValue ?? Data()))
+        } catch CharacteristicError.readFailed(let failure) {
+            return .refused(failure.attError.map { UInt8($0.rawValue) })
+        }
+    }
+
+    public func readDescriptor(_ descriptor: String, of uuid: String) throws -> [UInt8] {
+        let found = try XCTUnwrap(characteristic(uuid).descriptor(CBUUID(string: descriptor)))
+        let read: Future<Descriptor> = found.read()
+        return [UInt8](try outcome(of: read).dataValue ?? Data())
+    }
+
+    @discardableResult
+    public func write(_ bytes: [UInt8], to uuid: String, withResponse: Bool) throws -> StageAnswer {
+        let write: Future<Characteristic> = try characteristic(uuid).write(
+            data: Data(bytes), type: withResponse ? .withResponse : .withoutResponse)
+        do {
+            try outcome(of: write)
+            return .value([])
+        } catch CharacteristicError.writeFailed(let failure) {
+            return .refused(failure.attError.map { UInt8($0.rawValue) })
+        }
+    }
+
+    public func subscribe(to uuid: String) throws {
+        let characteristic = try characteristic(uuid)
+        let values = Journal()
+        heard[uuid] = values
+        values.watch(characteristic.receiveNotificationUpdates())
+        let started: Future<Characteristic> = characteristic.startNotifying()
+        try outcome(of: started)
+    }
+
+    public func unsubscribe(from uuid: String) throws {
+        let stopped: Future<Characteristic> = try characteristic(uuid).stopNotifying()
+        try outcome(of: stopped)
+    }
+
+    public func values(of uuid: String, count: Int) throws -> [[UInt8]] {
+        let values = try XCTUnwrap(heard[uuid])
+        XCTAssertTrue(
+            ground.wait(values, limit: limit) { $0.values.count >= count },
+            "\(values.values.count) of \(count) values came.")
+        return values.values.map { [UInt8]($0 ?? Data()) }
+    }
+
+    public func awaitLoss() throws { expect("the end of the link") { $0.connectionEvents == [.connect, .disconnect] } }
+
+    public func disconnect() throws {
+        manager?.disconnectAllPeripherals()
+        expect("the end of the link") { $0.connectionEvents.last == .forceDisconnect }
+    }
+}
