@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import Futures
 import GATT
 import Glibc
 import Reactor
@@ -114,11 +115,21 @@ extension CharacteristicRecord {
         core.client.loop.post { completion(.failure(error)) }
     }
 
-    /// Done when the last has it; the others' news is that of the first.
+    /// Done when the slowest has it, and well where any has: what one has left behind the others are not to get twice.
     private func sendOverSockets(_ value: Data, _ completion: @escaping Completion) {
         let sockets = notifySockets
-        for socket in sockets.dropFirst() { socket.send(value) { _ in } }
-        sockets[0].send(value, completion: completion)
+        guard sockets.count > 1 else { return sockets[0].send(value, completion: completion) }
+        let tally = Locked((open: sockets.count, isTaken: false))
+        for socket in sockets {
+            socket.send(value) { result in
+                let isTaken = tally.withLock { tally -> Bool? in
+                    tally.open -= 1
+                    if case .success = result { tally.isTaken = true }
+                    return tally.open == 0 ? tally.isTaken : nil
+                }
+                if let isTaken { completion(isTaken ? .success(()) : result) }
+            }
+        }
     }
 
     private func sendOverBus(_ value: Data, _ completion: @escaping Completion) {
@@ -149,6 +160,12 @@ extension CharacteristicRecord {
     private func indicationDone(_ result: Result<Void, BlueZError>) {
         confirmTimer.cancel()
         guard !indications.isEmpty else { return }
+        guard case .success = result else {
+            // Those behind it, too: whoever sends it again wants them after it.
+            let failed = indications
+            indications = []
+            return failed.forEach { $0.completion(result) }
+        }
         let (_, completion) = indications.removeFirst()
         sendIndication()
         completion(result)

@@ -30,7 +30,8 @@ package final class ServerApplication: Sendable {
     /// may overtake what lies in the socket.
     /// - Parameter completion: Told of each, in the order of the values. Success when it was handed over, as fast as socket or bus take it; where the characteristic
     ///   only indicates, when a central has confirmed it, and then one value goes after the other. It fails with
-    ///   `notConnected` when nobody has subscribed or all have left, with `noReply` after 30 seconds without confirmation,
+    ///   `notConnected` when nobody has subscribed or all have left, with `noReply` after 30 seconds without confirmation, which
+    ///   all fail with that wait behind it,
     ///   with `invalidArguments` for more than 512 bytes.
     package func notify(
         _ characteristic: ServerAttributeID, _ values: [Data],

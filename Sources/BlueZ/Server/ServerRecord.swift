@@ -28,15 +28,17 @@ class ValueRecord: @unchecked Sendable {
 
     let core: ApplicationCore
     let id: ServerAttributeID
+    let flags: GattFlags
     let path: ObjectPath
     let parent: ObjectPath
     var snapshots: [ObjectKey?: Snapshot] = [:]
     var assemblies: [ObjectKey?: WriteAssembly] = [:]
     var assemblyTimers: [ObjectKey?: TimerID] = [:]
 
-    init(_ id: ServerAttributeID, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
+    init(_ id: ServerAttributeID, _ flags: GattFlags, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
         self.core = core
         self.id = id
+        self.flags = flags
         self.path = path
         self.parent = parent
     }
@@ -47,7 +49,7 @@ final class DescriptorRecord: ValueRecord, @unchecked Sendable {
 
     init(_ descriptor: ServerDescriptor, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
         self.descriptor = descriptor
-        super.init(descriptor.id, path: path, parent: parent, core: core)
+        super.init(descriptor.id, descriptor.flags, path: path, parent: parent, core: core)
     }
 }
 
@@ -71,7 +73,7 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
         self.characteristic = characteristic
         confirmTimer = LoopTimer(on: core.client.loop)
-        super.init(characteristic.id, path: path, parent: parent, core: core)
+        super.init(characteristic.id, characteristic.flags, path: path, parent: parent, core: core)
     }
 
     var isSubscribed: Bool { isNotifying || !notifySockets.isEmpty }
@@ -86,6 +88,17 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
 
 // A flag that asks for encryption says by itself what it asks that for.
 extension GattFlags {
+    var allowsReading: Bool {
+        !isDisjoint(with: [.read, .encryptRead, .encryptAuthenticatedRead, .secureRead])
+    }
+
+    var allowsWriting: Bool {
+        !isDisjoint(with: [
+            .write, .writeWithoutResponse, .reliableWrite, .authenticatedSignedWrites, .encryptWrite,
+            .encryptAuthenticatedWrite, .secureWrite,
+        ])
+    }
+
     fileprivate var notifies: Bool {
         !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])
     }

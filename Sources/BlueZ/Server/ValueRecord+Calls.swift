@@ -12,6 +12,8 @@ extension ValueRecord {
     /// - Parameter value: What is known without asking anybody.
     func readCalled(_ invocation: Invocation, value: Data?) {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        // What may be neither read nor written has no permissions in 5.66, which then lets everybody do both.
+        guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
         var reader = invocation.reader
         let options = ServerOptions(&reader)
         if let value = value ?? snapshot(options) { return reply(value, options, invocation) }
@@ -55,6 +57,7 @@ extension ValueRecord {
 
     func writeCalled(_ invocation: Invocation) {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard flags.allowsWriting else { return invocation.fail(.refusal(.writeNotPermitted, ofRead: false)) }
         var reader = invocation.reader
         guard let value = reader.data() else {
             return invocation.fail(.refusal(.invalidPdu, ofRead: false))
