@@ -61,6 +61,7 @@ extension Daemon {
             guard hasSubscriber(object) else { return effects.append(.closeSocket(socket)) }
             change(object) { characteristic in
                 characteristic.notifySocket = socket
+                characteristic.isDeaf = false
                 characteristic.subscriptions += 1
             }
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
@@ -177,11 +178,12 @@ extension Daemon {
     mutating func served(_ packets: [[UInt8]], from socket: SocketID) -> Bool {
         for application in applications.values {
             for (path, characteristic) in application.characteristics where characteristic.notifySocket == socket {
-                for bytes in packets where !bytes.isEmpty {
-                    send(
-                        bytes, fromHandle: characteristic.valueHandle, on: application.adapter,
-                        object: ObjectID(application: application.id, path: path))
+                guard !characteristic.isDeaf else { return true }
+                let object = ObjectID(application: application.id, path: path)
+                for bytes in packets.prefix(while: { !$0.isEmpty }) {
+                    send(bytes, fromHandle: characteristic.valueHandle, on: application.adapter, object: object)
                 }
+                if packets.contains([]) { change(object) { $0.isDeaf = true } }
                 return true
             }
         }

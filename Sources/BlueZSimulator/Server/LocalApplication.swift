@@ -24,6 +24,8 @@ struct ServedCharacteristicObject: Hashable, Sendable {
     /// How many centrals have a subscription.
     var subscriptions = 0
     var notifySocket: SocketID?
+    /// A packet without bytes has come out of that: 5.66 takes it for the end and reads no more.
+    var isDeaf = false
     var writeSocket: SocketID?
     /// The writes that wait for the socket that was asked for.
     var waitingForSocket: [WaitingWrite] = []
