@@ -104,6 +104,34 @@ final class PeripheralRestorationTests: PeripheralStage {
         XCTAssertEqual(second.services, [service])
     }
 
+    func testTwoServicesOfOneKindComeBack() throws {
+        var first: PeripheralManager? = manager(options)
+        try serve(Self.battery(), Self.battery(), with: try XCTUnwrap(first))
+        try kill(&first)
+        let second = unreadyManager(options)
+        _ = try restored(second)
+        wait { self.offered() == ["180F", "180F"] }
+        let replaced = second.services
+        try value(of: second.add(Self.battery()))
+        XCTAssertEqual(offered().count, 2)
+        XCTAssertFalse(second.services.contains(try XCTUnwrap(replaced.first)), "The first gives its place first.")
+        XCTAssertTrue(second.services.contains(try XCTUnwrap(replaced.last)))
+    }
+
+    func testAnAdvertisementOfTheApplicationThatWasQuickerIsNotDoubled() throws {
+        let data = AdvertisingData(localName: "Tag")
+        var first: PeripheralManager? = manager(options)
+        try value(of: try XCTUnwrap(first).startAdvertising(data))
+        try kill(&first)
+        let second = unreadyManager(options)
+        let started = second.startAdvertising(data)
+        _ = try restored(second)
+        try value(of: started)
+        simulator.advance(by: 2)
+        XCTAssertEqual(simulator.advertisements.count, 1)
+        XCTAssertEqual(second.advertisements.count, 1)
+    }
+
     func testRestoredServicesWaitForPowerWithoutEnd() throws {
         var first: PeripheralManager? = manager(options)
         try serve(Self.heart(), with: try XCTUnwrap(first))

@@ -199,7 +199,9 @@ struct AdvertisingRegistry {
                 + [.ended(number, .refused(failure)), .end(number)]
         case .timedOut:
             entries.remove(at: index)
-            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .stopped)]) + [.ended(number, .timedOut)]
+            leaving.insert(number)
+            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .stopped)])
+                + [.ended(number, .timedOut), .end(number)]
         }
     }
 

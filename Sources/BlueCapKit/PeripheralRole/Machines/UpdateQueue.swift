@@ -4,7 +4,8 @@ import Foundation
 public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
     /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that nothing is lost unnoticed.
     case refuse
-    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them.
+    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them. What is on its way
+    /// is not, so that one more than the limit may wait behind it.
     case dropOldest
 }
 
@@ -66,10 +67,11 @@ struct UpdateQueue {
             values.append(value)
             return .queued
         }
-        // What was handed over may have arrived, and cannot be called back.
-        guard policy == .dropOldest, count > inFlight else { return .refused }
-        let victim = values.remove(at: head + inFlight)
+        guard policy == .dropOldest else { return .refused }
+        // What was handed over may have arrived, and cannot be called back: where that is all, one more waits behind it.
+        let victim = count > inFlight ? values.remove(at: head + inFlight) : nil
         values.append(value)
+        guard let victim else { return .queued }
         dropped += 1
         return .dropped(victim)
     }

@@ -14,7 +14,8 @@ public import Futures
 /// - the advertisements are in ``PeripheralManager/advertisements``, but for their time-outs, which begin anew.
 ///
 /// A program that does what it did the first time is not in its own way: a restored service gives its place to one with the
-/// same UUID that is added, and a restored advertisement to what `startAdvertising` is called with.
+/// same UUID that is added, a restored name or region to the one that `startAdvertising` is called with, and a restored
+/// ``AdvertisingData`` to its equal. What was asked for before the file was read holds, in the same way.
 ///
 /// What is kept is what is under way. A manager that is deallocated takes everything back, so it keeps nothing. A program
 /// that merely exits, or is ended by a signal, keeps all.

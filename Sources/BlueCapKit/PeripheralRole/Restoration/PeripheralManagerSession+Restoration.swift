@@ -59,7 +59,9 @@ extension PeripheralManagerSession {
 
     private func restore(_ served: Served, in core: inout Core) -> [PeripheralManagerState.Effect] {
         // Somebody was quicker: their own service holds.
-        guard !core.served.values.contains(where: { $0.service.uuid == served.service.uuid }) else { return [] }
+        guard !core.served.values.contains(where: { !$0.isRestored && $0.service.uuid == served.service.uuid }) else {
+            return []
+        }
         let number = ServiceRegistry.Number(rawValue: core.makeNumber())
         core.served[number] = served
         return core.state.service { $0.add(number, isPatient: true) }
@@ -68,7 +70,11 @@ extension PeripheralManagerSession {
     private func restore(
         _ kept: PeripheralRestorationState.Advertisement, in core: inout Core
     ) -> [PeripheralManagerState.Effect] {
-        guard !kept.isMain || !core.state.advertising.hasMain else { return [] }
+        let isThere =
+            kept.isMain
+            ? core.state.advertising.hasMain
+            : core.aired.values.contains { !$0.isRestored && !$0.isMain && $0.data == kept.data }
+        guard !isThere else { return [] }
         let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
         core.aired[number] = Aired(
             handle: RunningAdvertisement(session: self, number: number, data: kept.data), data: kept.data,

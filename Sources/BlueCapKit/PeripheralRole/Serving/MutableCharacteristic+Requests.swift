@@ -159,7 +159,7 @@ extension MutableCharacteristic {
             return (stream, number, timer)
         }
         guard let (stream, number, timer) = opened else { return nil }
-        if let timer { watch(after: timer, session) }
+        if let timer { watch(after: timer, session.loop) }
         return (stream, number)
     }
 
@@ -173,16 +173,17 @@ extension MutableCharacteristic {
         session.complete { stream.success((request: request, central: central)) }
     }
 
-    private func watch(after seconds: Double, _ session: PeripheralManagerSession) {
-        session.loop.schedule(after: seconds) { [weak self, weak session] in
-            guard let self, let session else { return }
-            let now = session.loop.now
+    /// Goes on when a manager ends: the next one's requests are watched over by the same timer.
+    private func watch(after seconds: Double, _ loop: any EventLoop) {
+        loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            let now = loop.now
             let (expired, timer) = core.withLock { core in
                 let (numbers, timer) = core.ledger.timerFired(at: now)
                 return (numbers.compactMap { core.answers.removeValue(forKey: $0) }, timer)
             }
             Self.refuse(expired)
-            if let timer { watch(after: timer, session) }
+            if let timer { watch(after: timer, loop) }
         }
     }
 

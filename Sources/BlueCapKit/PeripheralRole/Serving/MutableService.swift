@@ -106,7 +106,13 @@ public final class MutableService: Sendable {
 
     func becameRemoved() { core.withLock { $0.isAdded = false } }
 
-    func becameAdded() { core.withLock { $0.isAdded = $0.owner != nil } }
+    /// It is its manager's again, where a removal and an `add` at the same time had left it nobody's.
+    func becameAdded(_ session: PeripheralManagerSession) {
+        core.withLock { core in
+            if core.owner == nil { core.owner = session }
+            core.isAdded = core.owner === session
+        }
+    }
 }
 
 extension MutableService: Hashable, CustomStringConvertible {

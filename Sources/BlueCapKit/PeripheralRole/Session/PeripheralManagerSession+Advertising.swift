@@ -63,7 +63,7 @@ extension PeripheralManagerSession {
             core.state.advertise { advertising in
                 let (stop, effects) = advertising.stop(number, timeout: max(timeout, 0))
                 core.stopping[stop] = promise
-                return effects
+                return core.isClosed ? effects + advertising.forgetStops() : effects
             }
         }
         return promise.future
@@ -159,7 +159,7 @@ extension PeripheralManagerSession {
     private func begin(_ number: AdvertisingRegistry.Number) -> (ObjectKey, Aired)? {
         core.withLock { core in
             core.aired[number]?.turn += 1
-            guard let adapter = core.adapter, let aired = core.aired[number] else { return nil }
+            guard let adapter = core.target, let aired = core.aired[number] else { return nil }
             return (adapter, aired)
         }
     }

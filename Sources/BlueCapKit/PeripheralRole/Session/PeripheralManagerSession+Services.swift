@@ -47,7 +47,8 @@ extension PeripheralManagerSession {
                 return []
             }
             let number = ServiceRegistry.Number(rawValue: core.makeNumber())
-            let former = core.served.first { $0.value.isRestored && $0.value.service.uuid == service.uuid }?.key
+            let former = core.served.filter { $0.value.isRestored && $0.value.service.uuid == service.uuid }
+                .keys.min { $0.rawValue < $1.rawValue }
             core.served[number] = served
             core.adding[number] = [promise]
             return core.state.service { $0.replace(former) + $0.add(number) }
@@ -118,7 +119,7 @@ extension PeripheralManagerSession {
 
     private func register(_ number: ServiceRegistry.Number) {
         let found = core.withLock { core -> (ObjectKey, Served)? in
-            guard let adapter = core.adapter, let served = core.served[number] else { return nil }
+            guard let adapter = core.target, let served = core.served[number] else { return nil }
             core.served[number]?.turn += 1
             return (adapter, served)
         }
@@ -144,7 +145,7 @@ extension PeripheralManagerSession {
         let (promises, served) = core.withLock { ($0.adding.removeValue(forKey: number) ?? [], $0.served[number]) }
         if failure == nil, let served {
             for characteristic in served.characteristics { characteristic.begin(self, served.application) }
-            served.service.becameAdded()
+            served.service.becameAdded(self)
         }
         guard !promises.isEmpty else { return }
         complete {

@@ -41,6 +41,9 @@ final class PeripheralManagerSession: Sendable {
 
         init(choice: AdapterChoice) { self.choice = choice }
 
+        /// Where to register: an adapter that went between the decision and this moment is waited for there.
+        var target: ObjectKey? { adapter ?? place }
+
         mutating func makeNumber() -> UInt64 {
             lastNumber += 1
             return lastNumber

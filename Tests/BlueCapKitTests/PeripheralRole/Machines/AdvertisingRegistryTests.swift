@@ -102,7 +102,7 @@ final class AdvertisingRegistryTests: XCTestCase {
     func testItsTimeOutEndsIt() {
         powerOn()
         onAir(a)
-        XCTAssertEqual(registry.told(a, .timedOut), [.ended(a, .timedOut)])
+        XCTAssertEqual(registry.told(a, .timedOut), [.ended(a, .timedOut), .end(a)])
         XCTAssertFalse(registry.isAdvertising)
     }
 

@@ -110,7 +110,9 @@ final class UpdateQueueTests: XCTestCase {
         XCTAssertEqual(queue.pending, values([0, 2, 3]))
         XCTAssertEqual(queue.dropped, 1)
         _ = queue.take()
-        XCTAssertEqual(queue.add(value(4)), .refused, "What is under way cannot be called back.")
+        XCTAssertEqual(queue.add(value(4)), .queued, "What is under way cannot be called back: one waits behind it.")
+        XCTAssertEqual(queue.add(value(5)), .dropped(value(4)))
+        XCTAssertEqual(queue.pending, values([0, 2, 3, 5]))
     }
 
     func testThousandsPassInOrderWithoutGrowing() {
