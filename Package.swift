@@ -125,7 +125,8 @@ let package = Package(
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "RegressionTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Futures", "TestSupport"],
+            name: "RegressionTests",
+            dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestSupport"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -61,24 +61,18 @@ extension LoopbackDriver {
         guard isValid(name, cdbus_is_bus_name), !name.hasPrefix(":"), name != "org.freedesktop.DBus" else {
             return refuse(call, to: port, .invalidArguments("Requested bus name \"\(name)\" is not valid"))
         }
-        change { names in
-            let (answer, change) = names.request(name, by: owner, flags: NameFlags(rawValue: flags))
-            // The daemon's order: the reply follows the signals that the request has caused.
-            if let change { announce(change) }
-            reply(call, to: port) { $0.uint32(answer.rawValue) }
-            return []
-        }
+        let (answer, change) = change { $0.request(name, by: owner, flags: NameFlags(rawValue: flags)) }
+        // The daemon's order: the reply follows the signals that the request has caused.
+        if let change { announce(change) }
+        reply(call, to: port) { $0.uint32(answer.rawValue) }
     }
 
     private func releaseName(_ call: Message, from port: LoopbackTransport) {
         var reader = call.reader
         guard let name = reader.string(), let owner = port.uniqueName else { return }
-        change { names in
-            let (answer, change) = names.release(name, by: owner)
-            if let change { announce(change) }
-            reply(call, to: port) { $0.uint32(answer) }
-            return []
-        }
+        let (answer, change) = change { $0.release(name, by: owner) }
+        if let change { announce(change) }
+        reply(call, to: port) { $0.uint32(answer) }
     }
 
     private func addMatch(_ call: Message, from port: LoopbackTransport) {

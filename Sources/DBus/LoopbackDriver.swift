@@ -151,9 +151,8 @@ final class LoopbackDriver {
         announce(NameTable.Change(name: name, old: nil, new: name))
     }
 
-    func change(_ names: (inout NameTable) -> [NameTable.Change]) {
-        for change in names(&self.names) { announce(change) }
-    }
+    /// Whoever changes the names announces it afterwards: who wants to hear of it may depend on them.
+    func change<R>(_ change: (inout NameTable) -> R) -> R { change(&names) }
 
     var uniqueNames: [String] { ports.compactMap(\.uniqueName) }
 }

@@ -1,0 +1,28 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+/// Who hears of a change of names on the loopback bus may depend on the names: they were looked up while they were being
+/// changed, which ended the process. Optimized code looked them up for everybody, so that no program in the release
+/// configuration could have a simulator in process.
+final class NamesWhileMatchingTests: XCTestCase {
+    func testAChangeOfNamesIsToldToWhoAsksForAWellKnownSender() {
+        let loop = ManualLoop()
+        let bus = LoopbackBus(loop: loop)
+        let heard = Locked(0)
+        let listener = Connection.open(.custom(bus.address), loop: loop)
+        let owner = Connection.open(.custom(bus.address), loop: loop)
+        let subscription = listener.subscribe(MatchRule(sender: "org.example", member: "NameOwnerChanged")) { _ in
+            heard.withLock { $0 += 1 }
+        }
+        loop.run()
+
+        owner.requestName("org.example")
+        loop.run()
+
+        // The bus has sent it, and not the owner of that name.
+        XCTAssertEqual(heard.withLock { $0 }, 0)
+        withExtendedLifetime(subscription) {}
+    }
+}
