@@ -12,6 +12,7 @@ final class RadioPeripheralTests: XCTestCase {
     func testReadsAreAnsweredWithTheValue() throws { try bodies().readsAreAnsweredWithTheValue() }
     func testTheApplicationAnswersReads() throws { try bodies().theApplicationAnswersReads() }
     func testWritesArriveBothWays() throws { try bodies().writesArriveBothWays() }
+    func testLongValuesTakeSeveralPackets() throws { try longValues { OwnCentral(on: $0) } }
     func testWritesAreRefused() throws { try bodies().writesAreRefused() }
     func testAThousandUpdatesArriveInOrderOverASocket() throws {
         try bodies().aThousandUpdatesArriveInOrderOverASocket()
@@ -20,6 +21,7 @@ final class RadioPeripheralTests: XCTestCase {
         try bodies().aThousandUpdatesArriveInOrderOverTheBus()
     }
     func testIndicationsArriveInOrder() throws { try bodies().indicationsArriveInOrder() }
+    func testAnUpdateOfNoBytesIsOneOfThem() throws { try bodies().anUpdateOfNoBytesIsOneOfThem() }
     func testUpdatesWaitForASubscriber() throws { try bodies().updatesWaitForASubscriber() }
     func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
     func testAServiceThatComesAndGoesLeavesTheOthersAlone() throws {
@@ -37,10 +39,19 @@ final class RadioForeignCentralTests: XCTestCase {
     func testAllServicesAreFoundInTheirOrder() throws { try bodies().allServicesAreFoundInTheirOrder() }
     func testReadsAreAnsweredWithTheValue() throws { try bodies().readsAreAnsweredWithTheValue() }
     func testWritesArriveBothWays() throws { try bodies().writesArriveBothWays() }
+    func testLongValuesTakeSeveralPackets() throws { try longValues { _ in try ForeignCentral() } }
     func testAThousandUpdatesArriveInOrderOverASocket() throws {
         try bodies().aThousandUpdatesArriveInOrderOverASocket()
     }
     func testIndicationsArriveInOrder() throws { try bodies().indicationsArriveInOrder() }
     func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
     func testAllComesBackAfterTheDaemonsDeath() throws { try bodies().allComesBackAfterTheDaemonsDeath() }
+}
+
+/// At bluetoothd's own MTU, 517, no value is longer than a packet.
+private func longValues(_ central: (RadioStage) throws -> any StageCentral) throws {
+    let stage = try RadioStage()
+    try stage.restartDaemon(mtu: 100)
+    defer { XCTAssertNoThrow(try stage.restartDaemon()) }
+    try PeripheralBodies(on: stage, central: try central(stage)).longValuesTakeSeveralPackets(mtu: 100)
 }

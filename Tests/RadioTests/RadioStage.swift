@@ -27,6 +27,13 @@ final class RadioStage: CentralStage, PeripheralStage {
 
     func killDaemon() throws { try RadioLab.run("radio-bluetoothd", "kill") }
 
+    /// Another daemon that makes links of that MTU, until it is restarted.
+    func restartDaemon(mtu: Int) throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("small.conf")
+        try Data("[GATT]\nChannels = 1\nExchangeMTU = \(mtu)\n".utf8).write(to: file)
+        try RadioLab.run("env", "RADIO_BLUETOOTHD_OPTIONS=--configfile=\(file.path)", "radio-bluetoothd", "restart")
+    }
+
     func startDaemon() throws { try RadioLab.run("radio-bluetoothd", "start") }
 
     func isDiscovering() throws -> Bool { try RadioLab.property("Discovering") == "true" }

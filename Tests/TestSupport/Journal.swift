@@ -20,6 +20,8 @@ public final class Journal: @unchecked Sendable {
         /// How many subscribers there are, at each change.
         public var subscribers: [Int] = []
         public var beacons: [Beacon] = []
+        /// Of the centrals that asked for something.
+        public var mtus: [Int?] = []
 
         public func sightings(of address: String) -> [Peripheral] { sightings.filter { $0.address == address } }
         public func sightings(named name: String) -> [Peripheral] { sightings.filter { $0.name == name } }

@@ -34,6 +34,16 @@ extension PeripheralBodies {
         try central.disconnect()
     }
 
+    /// `bluetoothd` 5.66 takes an empty packet for the end of the socket.
+    public func anUpdateOfNoBytesIsOneOfThem() throws {
+        let oven = try visited()
+        try central.subscribe(to: Oven.uuid(0x21))
+        let values: [[UInt8]] = [[1], [], [2], [], [], [3]]
+        for value in values { try oven.overSocket.update(withData: Data(value)) }
+        XCTAssertEqual(try central.values(of: Oven.uuid(0x21), count: values.count), values)
+        try central.disconnect()
+    }
+
     public func updatesWaitForASubscriber() throws {
         let oven = try visited()
         for number in UInt8(1)...3 { try oven.overSocket.update(withData: Data([number])) }

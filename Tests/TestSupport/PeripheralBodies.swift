@@ -98,6 +98,31 @@ public struct PeripheralBodies: StagePlayer {
         try central.disconnect()
     }
 
+    /// - Parameter mtu: What the stage's links have been told, where that is known.
+    public func longValuesTakeSeveralPackets(mtu: Int? = nil) throws {
+        let oven = try visited()
+        let journal = journal
+        let reads = oven.long.startRespondingToReadRequests()
+        reads.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
+            oven?.long.respondToRequest(request, withValue: Data(Oven.longValue))
+            journal.write { $0.mtus.append((central as? Central)?.mtu) }
+        }
+        XCTAssertEqual(try central.read(Oven.uuid(0x12)), .value(Oven.longValue))
+        let writes = oven.request.startRespondingToWriteRequests()
+        writes.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
+            oven?.request.value = request.value
+            oven?.request.respondToRequest(request, withResult: .success)
+            journal.write { $0.mtus.append((central as? Central)?.mtu) }
+        }
+        let long = Array(Oven.longValue.prefix(300))
+        XCTAssertEqual(try central.write(long, to: Oven.uuid(0x13), withResponse: true), .value([]))
+        XCTAssertEqual(oven.request.value, Data(long))
+        let mtus = journal.read(\.mtus)
+        XCTAssertEqual(mtus.count, 2, "one request each, however many packets")
+        if let mtu { XCTAssertEqual(mtus, [mtu, mtu]) }
+        try central.disconnect()
+    }
+
     public func writesAreRefused() throws {
         let oven = try visited()
         guard case .refused = try central.write([1], to: Oven.uuid(0x13), withResponse: true) else {

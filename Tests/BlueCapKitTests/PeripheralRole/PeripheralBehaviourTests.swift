@@ -12,6 +12,7 @@ final class PeripheralBehaviourTests: XCTestCase {
     func testReadsAreAnsweredWithTheValue() throws { try bodies().readsAreAnsweredWithTheValue() }
     func testTheApplicationAnswersReads() throws { try bodies().theApplicationAnswersReads() }
     func testWritesArriveBothWays() throws { try bodies().writesArriveBothWays() }
+    func testLongValuesTakeSeveralPackets() throws { try bodies().longValuesTakeSeveralPackets(mtu: 517) }
     func testWritesAreRefused() throws { try bodies().writesAreRefused() }
     func testAThousandUpdatesArriveInOrderOverASocket() throws {
         try bodies().aThousandUpdatesArriveInOrderOverASocket()
@@ -20,6 +21,7 @@ final class PeripheralBehaviourTests: XCTestCase {
         try bodies().aThousandUpdatesArriveInOrderOverTheBus()
     }
     func testIndicationsArriveInOrder() throws { try bodies().indicationsArriveInOrder() }
+    func testAnUpdateOfNoBytesIsOneOfThem() throws { try bodies().anUpdateOfNoBytesIsOneOfThem() }
     func testUpdatesWaitForASubscriber() throws { try bodies().updatesWaitForASubscriber() }
     func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
     func testAServiceThatComesAndGoesLeavesTheOthersAlone() throws {
