@@ -23,7 +23,8 @@ extension MutableCharacteristic {
     ///
     /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
     /// BlueZ cuts what is longer than a central's packets, without a word: to the MTU less 3, and to the MTU less 5 where the
-    /// central knows several values in a packet, as another BlueZ does.
+    /// central knows several values in a packet, as another BlueZ does. An update of no bytes cannot go over a socket
+    /// (``sendsUpdatesOverSocket``): it arrives, but may change places with its neighbours.
     /// - Parameter value: At most 512 bytes.
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
     ///   ``MutableCharacteristicError/tooLong(count:maximum:)``,
