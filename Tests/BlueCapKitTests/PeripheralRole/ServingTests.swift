@@ -212,19 +212,20 @@ final class ServingTests: PeripheralStage {
         weak var session: PeripheralManagerSession?
         weak var service: MutableService?
         weak var characteristic: MutableCharacteristic?
-        try ({
-            let manager = manager()
-            let served = Self.heart()
-            (session, service, characteristic) = (manager.session, served, served.characteristics[0])
-            try serve(served, with: manager)
-            let phone = phone()
-            _ = result(of: phone.subscribe(to: "2A37"))
-            let requests = Elements(served.characteristics[1].startRespondingToWriteRequests())
-            phone.write([1], to: "2A39")
-            wait { requests.count == 1 }
-            try served.characteristics[0].update(withData: Data([1]))
-            simulator.advance(by: 0.1)
-        })()
+        try
+            ({
+                let manager = manager()
+                let served = Self.heart()
+                (session, service, characteristic) = (manager.session, served, served.characteristics[0])
+                try serve(served, with: manager)
+                let phone = phone()
+                _ = result(of: phone.subscribe(to: "2A37"))
+                let requests = Elements(served.characteristics[1].startRespondingToWriteRequests())
+                phone.write([1], to: "2A39")
+                wait { requests.count == 1 }
+                try served.characteristics[0].update(withData: Data([1]))
+                simulator.advance(by: 0.1)
+            })()
         simulator.advance(by: 60)
         XCTAssertNil(session)
         XCTAssertNil(service)
