@@ -63,7 +63,9 @@ extension Simulator {
         stage.decide { $0.daemon.refusal = isDenied ? .accessDenied : nil }
     }
 
-    /// Every reply comes that many seconds late from now on; 0 ends it. Signals are not held back.
+    /// Every reply comes that many seconds late from now on; 0 ends it. Signals are not held back, and what a reply says is
+    /// as it was when the call came: a program that asks for all objects meanwhile may be told less than it was signalled
+    /// before, which a real bus never does. So leave adapters and daemon alone while replies are slow.
     public func simulateSlowReplies(by seconds: TimeInterval) {
         stage.decide { $0.replyDelay = max(0, seconds) }
     }

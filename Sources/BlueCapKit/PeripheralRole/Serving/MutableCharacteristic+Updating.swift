@@ -22,6 +22,10 @@ extension MutableCharacteristic {
     /// sent again to the next who subscribes.
     ///
     /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
+    ///
+    /// A notification is taken when BlueZ has it, and nobody tells what becomes of it then: what is on its way over a link
+    /// that falls is lost. An indication is taken when a central has confirmed it.
+    ///
     /// BlueZ cuts what is longer than a central's packets, without a word: to the MTU less 3, and to the MTU less 5 where the
     /// central knows several values in a packet, as another BlueZ does. An update of no bytes cannot go over a socket
     /// (``sendsUpdatesOverSocket``): it arrives, but may change places with its neighbours.
