@@ -11,7 +11,8 @@ final class PeripheralRun: Sendable {
     let session: CentralSession
     let key: PeripheralKey
     let id: OperationID
-    /// The run inside which this one was asked for.
+    /// The run inside which this one was asked for, unless that is over: else work that begins the next run in a task
+    /// of its own, again and again, would hold all that were before it.
     private let outer: PeripheralRun?
     private let turn = Promise<Void>()
     private let phase = Locked(Phase.waiting)
@@ -21,16 +22,18 @@ final class PeripheralRun: Sendable {
         self.id = id
         session = peripheral.session
         key = peripheral.key
-        outer = PeripheralRun.current
+        outer = sequence(first: PeripheralRun.current) { $0?.outer }.first { $0?.isOver == false } ?? nil
     }
 
     /// Whether it was asked for inside another one of the same peripheral that has not ended.
     var isInsideItsLike: Bool {
         sequence(first: outer, next: { $0?.outer }).contains { outer in
             guard let outer else { return false }
-            return outer.session === session && outer.key == key && outer.phase.withLock { $0 != .over }
+            return outer.session === session && outer.key == key && !outer.isOver
         }
     }
+
+    private var isOver: Bool { phase.withLock { $0 == .over } }
 
     /// Has the work done in a task that inherits from the caller's; `ended` is told its outcome, also where it never
     /// began.

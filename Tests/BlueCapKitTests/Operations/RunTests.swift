@@ -359,13 +359,17 @@ final class RunTests: XCTestCase {
     func testARunInsideARunFailsAtOnce() throws {
         let stage = try stage()
         let (peripheral, location) = (stage.peripheral, location)
+        // A task on Swift's own threads would race with the virtual time.
+        let executor = peripheral.session.loop.taskExecutor
         let run: Future<[String]> = peripheral.run { connected in
             var failures: [String] = []
             do { try await peripheral.run { _ in } } catch { failures.append("\(error)") }
             do { _ = try await peripheral.operations.read(location).value as Data } catch {
                 failures.append("\(error)")
             }
-            do { try await Task { try await peripheral.run { _ in } }.value } catch { failures.append("\(error)") }
+            do {
+                try await Task(executorPreference: executor) { try await peripheral.run { _ in } }.value
+            } catch { failures.append("\(error)") }
             _ = try await connected.read(location) as Data
             return failures
         }
@@ -377,8 +381,9 @@ final class RunTests: XCTestCase {
         stage.connect()
         let peripheral = stage.peripheral
         let gate = Promise<Void>()
+        let executor = peripheral.session.loop.taskExecutor
         let run: Future<Task<String, any Error>> = peripheral.run { _ in
-            Task {
+            Task(executorPreference: executor) {
                 try await gate.future.value
                 return try await peripheral.run { _ in "done" }
             }
