@@ -41,7 +41,8 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// How many bytes can be written at once; 0 where the task is over.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        session.core.withLock { $0.peripheral }?.maximumWriteValueLength(for: type) ?? 0
+        guard (try? checkTask()) != nil else { return 0 }
+        return session.core.withLock { $0.peripheral }?.maximumWriteValueLength(for: type) ?? 0
     }
 
     // MARK: Listening
@@ -120,13 +121,16 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     ) throws {
         guard idleWindow > 0, idleWindow < .infinity else { throw BluejayError.indefiniteFlush }
         try listening(to: characteristicIdentifier) { values in
-            while true {
-                let timer = session.timer(after: idleWindow) { values.put(.failure(BluejayError.listenTimedOut)) }
+            for number in 0... {
+                let timer = session.timer(after: idleWindow) { values.put(.failure(Silence(number: number))) }
                 defer { timer?.cancel() }
                 do {
                     _ = try values.take().get()
-                } catch BluejayError.listenTimedOut {
-                    break
+                } catch let silence as Silence {
+                    // One of an earlier window was put behind the value that ended that window.
+                    if silence.number == number { return }
+                } catch CharacteristicError.notificationsInterrupted {
+                    // What was missed would have been thrown away.
                 }
             }
         }
@@ -134,6 +138,11 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     }
 
     // MARK: Waiting
+
+    /// Nothing has come for this window of a flush.
+    private struct Silence: Error {
+        let number: Int
+    }
 
     private typealias Values = Mailbox<Result<Data, any Error>>
 

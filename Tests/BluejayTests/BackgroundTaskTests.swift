@@ -33,6 +33,20 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
             ])
     }
 
+    func testAfterTheTaskItsPeripheralIsOfNoUse() {
+        connect()
+        bluejay.run(backgroundTask: { peripheral -> SynchronizedPeripheral in
+            XCTAssertGreaterThan(peripheral.maximumWriteValueLength(for: .withoutResponse), 0)
+            return peripheral
+        }) { [seen] (result: RunResult<SynchronizedPeripheral>) in
+            guard case .success(let peripheral) = result else { return }
+            seen.note("\(peripheral.maximumWriteValueLength(for: .withoutResponse))")
+            do { _ = try peripheral.read(from: Self.location) as UInt8 } catch { seen.note("read", error) }
+        }
+        expect("read notInBackgroundTask")
+        XCTAssertEqual(seen.texts, ["0", "read notInBackgroundTask"])
+    }
+
     func testALossEndsWhatTheTaskWaitsFor() {
         let observer = Observer(seen)
         connect()
