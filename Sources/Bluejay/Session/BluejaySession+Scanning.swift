@@ -14,6 +14,8 @@ final class Scan {
     let token = CancelToken()
     private var discoveries: [ScanDiscovery] = []
     private var blacklist: Set<PeripheralIdentifier> = []
+    /// `stopped` was called, and nothing comes after it.
+    private var isOver = false
 
     init(
         duration: TimeInterval, allowsDuplicates: Bool, services: [CBUUID]?,
@@ -27,7 +29,7 @@ final class Scan {
 
     func heard(_ heard: ScanDiscovery) -> ScanAction {
         let identifier = heard.peripheralIdentifier
-        guard !blacklist.contains(identifier) else { return .continue }
+        guard !isOver, !blacklist.contains(identifier) else { return .continue }
         if let place = discoveries.firstIndex(where: { $0.peripheralIdentifier == identifier }) {
             discoveries[place] = heard
         } else {
@@ -37,10 +39,11 @@ final class Scan {
     }
 
     func fellSilent(_ identifier: PeripheralIdentifier) -> ScanAction {
-        guard let expired, let place = discoveries.firstIndex(where: { $0.peripheralIdentifier == identifier }) else {
-            return .continue
-        }
+        guard !isOver, let expired,
+            let place = discoveries.firstIndex(where: { $0.peripheralIdentifier == identifier })
+        else { return .continue }
         let lost = discoveries.remove(at: place)
+        guard !blacklist.contains(identifier) else { return .continue }
         return answer(expired(lost, discoveries), about: identifier)
     }
 
@@ -49,7 +52,10 @@ final class Scan {
         return action
     }
 
-    func hasStopped(_ error: (any Error)?) { stopped(discoveries, error) }
+    func hasStopped(_ error: (any Error)?) {
+        isOver = true
+        stopped(discoveries, error)
+    }
 }
 
 extension BluejaySession {
