@@ -4,7 +4,8 @@ extension Bluejay {
     /// Connects.
     ///
     /// There is one connection at a time: the request fails with ``BluejayError/multipleConnectNotSupported`` where there
-    /// is one already, or an attempt at one. A scan that is running is stopped.
+    /// is one already, or an attempt at one. Where the one before is still being ended it waits for that. A scan that is
+    /// running is stopped.
     ///
     /// - Parameters:
     ///   - peripheralIdentifier: Of a discovery, or of a peripheral that BlueZ knows.
@@ -18,12 +19,13 @@ extension Bluejay {
         session.connect(peripheralIdentifier, timeout: timeout, completion: completion)
     }
 
-    /// Disconnects. When that has succeeded ``shouldAutoReconnect`` is `false`.
+    /// Disconnects, or ends the attempt to connect, also while Bluetooth is off. When that has succeeded
+    /// ``shouldAutoReconnect`` is `false`.
     ///
     /// - Parameters:
-    ///   - immediate: Whether everything in the queue fails at once with ``BluejayError/explicitDisconnect``; without it
-    ///     the disconnection waits for its turn, and what takes the connection and is asked for after it is refused with
-    ///     ``BluejayError/disconnectQueued``.
+    ///   - immediate: Whether everything in the queue fails at once with ``BluejayError/explicitDisconnect``, also a
+    ///     disconnection that waits for its turn. Without it the disconnection waits for its turn, and what takes the
+    ///     connection and is asked for after it is refused with ``BluejayError/disconnectQueued``.
     ///   - completion: Called once, with ``BluejayError/notConnected`` where there is no connection and no attempt at one.
     public func disconnect(immediate: Bool = false, completion: ((DisconnectionResult) -> Void)? = nil) {
         session.disconnect(isImmediate: immediate, completion: completion)

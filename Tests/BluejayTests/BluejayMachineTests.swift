@@ -86,6 +86,62 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(4, .operation), "begin 4")
     }
 
+    func testEachAttemptHasANumberOfItsOwn() {
+        _ = player.ready()
+        _ = player.ask(1, .connect)
+        let first = player.machine.attempt
+        _ = player.play { $0.linkWentUp() }
+        _ = player.ask(2, .disconnect(isImmediate: false))
+        XCTAssertEqual(player.machine.attempt, first)
+        _ = player.ask(3, .connect)
+        _ = player.play { $0.linkWentDown(isWished: false) }
+        XCTAssertEqual(player.machine.connection, .connecting(ID(rawValue: 3)))
+        XCTAssertNotEqual(player.machine.attempt, first)
+        let second = player.machine.attempt
+        _ = player.play { $0.stopped() }
+        _ = player.play { $0.started() }
+        XCTAssertFalse([first, second].contains(player.machine.attempt))
+    }
+
+    func testAConnectionIsMadeWhenTheOneThatEndsIsGone() {
+        _ = player.connected()
+        _ = player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }
+        XCTAssertEqual(player.ask(1, .connect), "")
+        XCTAssertFalse(player.machine.isConnecting)
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, disconnected nil false, begin 1")
+        XCTAssertTrue(player.machine.isConnecting)
+        _ = player.play { $0.linkWentUp() }
+        _ = player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }
+        _ = player.ask(2, .connect)
+        XCTAssertEqual(
+            player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: false) }, "settle 2 cancelled")
+        XCTAssertEqual(player.ask(3, .scan), "begin 3")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isWished: true) },
+            "end listens explicitDisconnect, disconnected nil false")
+    }
+
+    func testTheFirstWordIsWaitedForAlsoWhenEverythingIsCancelled() {
+        _ = player.play { $0.started() }
+        _ = player.ask(1, .scan)
+        XCTAssertEqual(
+            player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: true) }, "settle 1 cancelled")
+        XCTAssertEqual(player.ask(2, .scan), "")
+        XCTAssertEqual(player.play { $0.availabilityChanged(true) }, "available true, begin 2")
+    }
+
+    func testThousandsMayWait() {
+        _ = player.connected()
+        let start = Date()
+        for number in 1...20_000 {
+            _ = player.machine.requested(ID(rawValue: UInt64(number)), .operation, by: .application)
+        }
+        XCTAssertLessThan(Date().timeIntervalSince(start), 20)
+        XCTAssertEqual(player.finish(1), "settle 1 ok, begin 2")
+    }
+
     func testThereIsOneScan() {
         _ = player.ready()
         XCTAssertEqual(player.ask(1, .scan), "begin 1")
@@ -116,7 +172,9 @@ final class BluejayMachineTests: XCTestCase {
     func testAConnectionThatFailsLetsTheNextTry() {
         _ = player.ready()
         _ = player.ask(1, .connect)
-        XCTAssertEqual(player.play { $0.linkFailed(BluejayError.connectionTimedOut) }, "settle 1 connectionTimedOut")
+        XCTAssertEqual(
+            player.play { $0.linkFailed(BluejayError.connectionTimedOut) },
+            "end listens connectionTimedOut, settle 1 connectionTimedOut")
         XCTAssertFalse(player.machine.isConnecting)
         XCTAssertEqual(player.ask(2, .connect), "begin 2")
     }
@@ -174,7 +232,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.play { $0.linkWentDown(isWished: false) }
         _ = player.play { $0.handlerAnswered(.noChange) }
         XCTAssertEqual(player.ask(1, .disconnect(isImmediate: false)), "end link")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "settle 1 ok")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, settle 1 ok")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "settle 2 notConnected")
     }
@@ -191,7 +249,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.ask(2, .connect)
         XCTAssertEqual(player.play(cancel(false)), "settle 2 cancelled, end link")
         XCTAssertEqual(player.ask(3, .connect), "", "The next attempt waits for the end of the last.")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "begin 3")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, begin 3")
         XCTAssertTrue(player.machine.shouldAutoReconnect)
         _ = player.play { $0.linkWentUp() }
         _ = player.ask(4, .operation)
@@ -226,7 +284,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: true)), "settle 1 explicitDisconnect, end link")
         XCTAssertTrue(player.machine.isDisconnecting)
         XCTAssertEqual(player.play { $0.linkWentUp() }, "")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "settle 2 ok")
+        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, settle 2 ok")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
     }
 

@@ -19,7 +19,10 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    private func start(_ mode: BackgroundRestoreMode, _ observer: (any ConnectionObserver)? = nil) {
+    private func start(
+        _ mode: BackgroundRestoreMode, _ observer: (any ConnectionObserver)? = nil,
+        atOnce: (Bluejay) -> Void = { _ in }
+    ) {
         var options = managerOptions
         options[CentralManagerOptionStateDirectoryKey] = folder
         options[CentralManagerOptionKeepsLinksKey] = true
@@ -27,14 +30,16 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
             mode: .new(
                 StartOptions(enableBluetoothAlert: true, backgroundRestore: mode, managerOptions: options)),
             connectionObserver: observer)
+        atOnce(bluejay)
         waitForTheDisk()
         eventually("Bluetooth") { bluejay.isBluetoothAvailable }
     }
 
     /// A program that was connected and listened to two characteristics, and is gone.
-    private func leaveSomethingBehind() {
+    @discardableResult
+    private func leaveSomethingBehind() -> PeripheralIdentifier {
         start(.enable("us.gnos.bluejay"))
-        connect()
+        let identifier = connect()
         for identifier in [Self.measurement, Self.answers] {
             bluejay.listen(to: identifier) { (_: ReadResult<Data>) in }
         }
@@ -48,6 +53,7 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(simulator.links.count, 1, "The link outlives the program.")
         XCTAssertEqual(simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [])
         bluejay = Bluejay(callbackQueue: callbacks)
+        return identifier
     }
 
     func testTheConnectionComesBackAndTheRestorerIsAskedFirst() {
@@ -124,6 +130,40 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
         expect("restore \(Self.measurement)")
         _ = bluejay.stopAndExtractBluetoothState()
         expect("listen stopped")
+    }
+
+    func testARestoredListenEndsWithTheAttemptThatItWaitsFor() {
+        let identifier = leaveSomethingBehind()
+        simulator.simulateLinkLoss(of: Self.address)
+        pass(1)
+        strap.ignoresConnections = true
+        let restorer = Restorer(seen, bluejay, [Self.measurement])
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer))
+        expect("restore \(Self.measurement)")
+        bluejay.disconnect { [seen] in seen.note("disconnect", $0) }
+        expect("disconnect Strap 1")
+        expect("listen explicitDisconnect")
+        strap.ignoresConnections = false
+        bluejay.connect(identifier) { [seen] in seen.note("connect", $0) }
+        expect("connect Strap 1")
+        pass(1)
+        XCTAssertEqual(try bluejay.isListening(to: Self.measurement), false)
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [])
+    }
+
+    func testWhoConnectsAtOnceHasTheConnectionThatComesBack() {
+        let identifier = leaveSomethingBehind()
+        let restorer = Restorer(seen, bluejay, [Self.measurement])
+        start(.enableWithListenRestorer("us.gnos.bluejay", restorer)) { [seen] bluejay in
+            bluejay.connect(identifier) { seen.note("connect", $0) }
+        }
+        expect("connect Strap 1")
+        eventually("the listen") { !simulator.subscriptions(to: .uuid("2A37"), at: Self.address).isEmpty }
+        pass(3)
+        notify([0, 61])
+        XCTAssertTrue(bluejay.isConnected)
+        XCTAssertEqual(seen.texts.last, "listen 2 bytes")
+        XCTAssertEqual(simulator.subscriptions(to: .uuid("2A3A"), at: Self.address), [])
     }
 }
 

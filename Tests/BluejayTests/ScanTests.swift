@@ -78,6 +78,29 @@ final class ScanTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(seen.texts.filter { $0.hasPrefix("lost") }.count, 1)
     }
 
+    func testWhatIsBlacklistedIsNotLostEither() {
+        start()
+        simulator.add(Self.virtual(1))
+        simulator.add(Self.virtual(2))
+        scan(duplicates: true) { $0 == "Strap 1" ? .blacklist : .continue }
+        expect("found Strap 2 of 2")
+        simulator.remove(Self.virtual(1).address)
+        simulator.remove(Self.virtual(2).address)
+        eventually("the second", limit: 90, step: 1) { seen.texts.contains { $0.hasPrefix("lost Strap 2") } }
+        pass(5)
+        XCTAssertEqual(seen.texts.filter { $0.hasPrefix("lost Strap 1") }, [])
+    }
+
+    func testCancellingEverythingRightAfterTheStartLeavesTheNextScanItsWaitForBluetooth() {
+        simulator.add(Self.virtual())
+        bluejay.start(mode: .new(options))
+        scan()
+        bluejay.cancelEverything()
+        scan { _ in .stop }
+        expect("stopped 1 nil")
+        XCTAssertEqual(seen.texts, ["stopped 0 cancelled", "found Strap 1 of 1", "stopped 1 nil"])
+    }
+
     func testThereIsOneScanAtATime() {
         start()
         scan()

@@ -5,78 +5,27 @@ import Foundation
 ///
 /// The queue is strict: one thing at a time, in the order in which it was asked for. What can be refused is refused when
 /// it is asked for, everything else waits for its turn. The machine names requests and looks into none of them; who asked and
-/// what exactly is the session's business.
+/// what exactly is the session's business. Fields are changed here and in this type's other files alone.
 struct BluejayMachine {
-    struct RequestID: Hashable, Swift.Sendable {
-        let rawValue: UInt64
-        /// The wait for Bluetooth's first word, which stands before everything else in the queue.
-        static let firstWord = RequestID(rawValue: 0)
-    }
-
-    enum Kind {
-        case firstWord
-        case scan
-        case connect
-        /// One that was begun when it was asked for does not wait for its turn; its end does.
-        case disconnect(isImmediate: Bool)
-        /// Something that takes the connection.
-        case operation
-    }
-
-    /// Who asks.
-    enum Caller {
-        case application
-        /// The background task, by its synchronized peripheral.
-        case task
-        /// The background task, by the outer object.
-        case insideTask
-    }
-
-    enum Connection: Equatable {
-        case none
-        case connecting(RequestID)
-        /// By itself, until it has succeeded.
-        case reconnecting
-        case connected
-        /// `wasConnected` where there was more than an attempt; `isAsked` where the application wants to be
-        /// disconnected, and not only the attempt ended.
-        case disconnecting(wasConnected: Bool, isAsked: Bool)
-    }
-
-    /// What a request has brought; empty where it brings nothing but success.
-    typealias Outcome = Result<Data, any Error>
-
-    enum Effect {
-        case begin(RequestID)
-        /// Have it end; it has been settled.
-        case stop(RequestID)
-        case settle(RequestID, Outcome)
-        case endLink
-        case reconnect
-        /// An attempt to reconnect has come to nothing: another one.
-        case tryAgain
-        case endListens(any Error)
-        case failTask(any Error)
-        case tellAvailability(Bool)
-        case tellConnected
-        /// The observers, then the handler, whose answer is the next event.
-        case tellDisconnected((any Error)?, willReconnect: Bool)
-    }
-
     private(set) var isStarted = false
     /// `nil` until it is known.
     private(set) var isAvailable: Bool?
-    private(set) var connection = Connection.none
-    private(set) var shouldAutoReconnect = true
+    var connection = Connection.none
+    /// Counts the attempts to connect, over all starts: what is told of an earlier one does not count any more.
+    var attempt = 0
+    var shouldAutoReconnect = true
     private(set) var isTaskRunning = false
     /// Why nothing that the task asks for can succeed any more.
-    private var taskFailure: (any Error)?
+    private(set) var taskFailure: (any Error)?
     /// What is to be told when the task has ended.
     private var deferred: [Effect] = []
-    private var queue = OperationQueueMachine<RequestID, Outcome>()
-    private var kinds: [RequestID: Kind] = [:]
+    var queue = OperationQueueMachine<RequestID, Outcome>()
+    var kinds: [RequestID: Kind] = [:]
+    /// The scans, connections and disconnections that are not settled, in their order: few, where operations may be
+    /// thousands.
+    private(set) var milestones: [RequestID] = []
     /// The attempt to connect that was cancelled, until its link is down.
-    private var cancelledAttempt: RequestID?
+    var cancelledAttempt: RequestID?
 
     // MARK: Looking
 
@@ -95,12 +44,14 @@ struct BluejayMachine {
     }
 
     /// Requests that are not settled, in the order of their turns.
-    private var requests: [RequestID] { (queue.current.map { [$0] } ?? []) + queue.waiting }
+    var requests: [RequestID] { (queue.current.map { [$0] } ?? []) + queue.waiting }
 
     // MARK: Beginning and end
 
     mutating func started() -> [Effect] {
+        let attempts = attempt
         self = BluejayMachine()
+        attempt = attempts
         isStarted = true
         kinds[.firstWord] = .firstWord
         return queueEvent(.enqueued(.firstWord))
@@ -114,8 +65,10 @@ struct BluejayMachine {
         if connection == .reconnecting { effects.append(.endLink) }
         isStarted = false
         connection = .none
-        deferred = []
-        return effects
+        attempt += 1
+        // The task goes on in vain, and nobody waits for it.
+        defer { deferred = [] }
+        return effects + deferred
     }
 
     // MARK: Requests
@@ -123,6 +76,7 @@ struct BluejayMachine {
     mutating func requested(_ id: RequestID, _ kind: Kind, by caller: Caller) -> [Effect] {
         if let refusal = refusal(of: kind, by: caller) { return [.settle(id, .failure(refusal))] }
         kinds[id] = kind
+        if case .operation = kind {} else { milestones.append(id) }
         switch kind {
         case .firstWord, .scan, .operation, .disconnect(isImmediate: false):
             return queueEvent(.enqueued(id))
@@ -142,8 +96,10 @@ struct BluejayMachine {
         case .task where taskFailure != nil: return taskFailure
         case .application, .task: break
         }
-        guard isAvailable != false else { return BluejayError.bluetoothUnavailable }
-        return refusal(of: kind)
+        let refusal = refusal(of: kind)
+        // Who wants no connection any more can have that without Bluetooth: else Bluejay would come back to it.
+        if case .disconnect = kind, refusal == nil { return nil }
+        return isAvailable == false ? BluejayError.bluetoothUnavailable : refusal
     }
 
     private func refusal(of kind: Kind) -> BluejayError? {
@@ -151,10 +107,12 @@ struct BluejayMachine {
         case .firstWord:
             return nil
         case .scan:
-            return requests.contains { if case .scan = kinds[$0] { true } else { false } }
+            return milestones.contains { if case .scan = kinds[$0] { true } else { false } }
                 ? .multipleScanNotSupported : nil
         case .connect:
             return willBeConnected ? .multipleConnectNotSupported : nil
+        case .disconnect(isImmediate: true) where connection.isThereOrTried:
+            return nil
         case .disconnect:
             if isDisconnectAwaited { return .multipleDisconnectNotSupported }
             return willBeConnected ? nil : .notConnected
@@ -165,23 +123,20 @@ struct BluejayMachine {
     }
 
     /// Whether there is to be a connection, or an attempt at one, when all that is queued is done.
-    private var willBeConnected: Bool {
-        for id in requests.reversed() {
+    var willBeConnected: Bool {
+        for id in milestones.reversed() {
             switch kinds[id] {
             case .connect: return true
             case .disconnect: return false
             case .scan, .operation, .firstWord, nil: break
             }
         }
-        switch connection {
-        case .connecting, .reconnecting, .connected: return true
-        case .none, .disconnecting: return false
-        }
+        return connection.isThereOrTried
     }
 
     /// Whether the last that is asked for of the connection is its end.
     private var isDisconnectAwaited: Bool {
-        for id in requests.reversed() {
+        for id in milestones.reversed() {
             switch kinds[id] {
             case .connect: return false
             case .disconnect: return true
@@ -196,7 +151,7 @@ struct BluejayMachine {
 
     /// A request to connect ends the scan.
     private mutating func endScans() -> [Effect] {
-        requests.flatMap { id -> [Effect] in
+        milestones.flatMap { id -> [Effect] in
             guard case .scan = kinds[id] else { return [] }
             return queueEvent(.cancelled(id, .success(Data())))
         }
@@ -220,12 +175,17 @@ struct BluejayMachine {
     }
 
     private mutating func cancelAll(_ error: any Error) -> [Effect] {
-        queueEvent(.allCancelled(.failure(error)))
+        let isFirstWordAwaited = queue.current == .firstWord && isAvailable == nil
+        let effects = queueEvent(.allCancelled(.failure(error)))
+        guard isFirstWordAwaited else { return effects }
+        // That wait is nobody's request: what is asked for next waits, too.
+        kinds[.firstWord] = .firstWord
+        return effects + queueEvent(.enqueued(.firstWord))
     }
 
     // MARK: The queue
 
-    private mutating func queueEvent(_ event: OperationQueueMachine<RequestID, Outcome>.Event) -> [Effect] {
+    mutating func queueEvent(_ event: OperationQueueMachine<RequestID, Outcome>.Event) -> [Effect] {
         let said = queue.event(event)
         return said.indices.flatMap { index -> [Effect] in
             switch said[index] {
@@ -238,6 +198,7 @@ struct BluejayMachine {
                 var isStopped = false
                 if index + 1 < said.endIndex, case .stop(id) = said[index + 1] { isStopped = true }
                 if !isStopped { kinds[id] = nil }
+                milestones.removeAll { $0 == id }
                 return id == .firstWord ? [] : [.settle(id, outcome)]
             }
         }
@@ -255,9 +216,12 @@ struct BluejayMachine {
             guard connection == .connected else { return finished(id, .failure(BluejayError.notConnected)) }
             return [.begin(id)]
         case .connect:
-            guard connection == .none else { return finished(id, .failure(BluejayError.multipleConnectNotSupported)) }
-            connection = .connecting(id)
-            return [.begin(id)]
+            switch connection {
+            case .none: return connect(id)
+            case .disconnecting: return []
+            case .connecting, .reconnecting, .connected:
+                return finished(id, .failure(BluejayError.multipleConnectNotSupported))
+            }
         case .disconnect(let isImmediate):
             switch connection {
             case .connected, .reconnecting: return beginEndOfLink()
@@ -272,6 +236,8 @@ struct BluejayMachine {
     private mutating func stop(_ id: RequestID) -> [Effect] {
         switch kinds[id] {
         case .connect:
+            // It may have waited for the end of the link before it.
+            guard connection == .connecting(id) else { return finished(id, .success(Data())) }
             cancelledAttempt = id
             connection = .disconnecting(wasConnected: false, isAsked: false)
             return [.endLink]
@@ -293,139 +259,6 @@ struct BluejayMachine {
         return [.tellAvailability(false)] + cancelAll(failure) + failTask(failure)
     }
 
-    // MARK: The connection
-
-    private mutating func beginEndOfLink() -> [Effect] {
-        switch connection {
-        case .none:
-            return []
-        case .disconnecting(let wasConnected, _):
-            connection = .disconnecting(wasConnected: wasConnected, isAsked: true)
-            return []
-        case .connected:
-            connection = .disconnecting(wasConnected: true, isAsked: true)
-        case .connecting, .reconnecting:
-            connection = .disconnecting(wasConnected: false, isAsked: true)
-        }
-        return [.endLink]
-    }
-
-    mutating func linkWentUp() -> [Effect] {
-        switch connection {
-        case .connecting(let id):
-            (connection, shouldAutoReconnect) = (.connected, true)
-            // Before the next one begins, which may end it again.
-            return inOrder(finished(id, .success(Data())), then: [.tellConnected])
-        case .reconnecting:
-            (connection, shouldAutoReconnect) = (.connected, true)
-            return [.tellConnected]
-        case .none, .connected, .disconnecting:
-            return []
-        }
-    }
-
-    /// What is told comes before what begins next.
-    private func inOrder(_ effects: [Effect], then told: [Effect]) -> [Effect] {
-        let first = effects.firstIndex { if case .settle = $0 { false } else { true } } ?? effects.endIndex
-        return effects[..<first] + told + effects[first...]
-    }
-
-    /// An attempt has failed.
-    mutating func linkFailed(_ error: any Error) -> [Effect] {
-        switch connection {
-        case .connecting(let id):
-            connection = .none
-            return finished(id, .failure(error))
-        case .reconnecting:
-            return [.tryAgain]
-        case .disconnecting:
-            return linkWentDown(isWished: true)
-        case .none, .connected:
-            return []
-        }
-    }
-
-    /// - Parameter isWished: Whether somebody in this program asked for it.
-    mutating func linkWentDown(isWished: Bool) -> [Effect] {
-        switch connection {
-        case .none:
-            return []
-        case .connecting(let id):
-            connection = .none
-            return finished(id, .failure(isWished ? BluejayError.explicitDisconnect : BluejayError.notConnected))
-        case .reconnecting:
-            guard isWished else { return [.tryAgain] }
-            (connection, shouldAutoReconnect) = (.none, false)
-            return []
-        case .connected:
-            return linkWasLost(isWished: isWished)
-        case .disconnecting(let wasConnected, let isAsked):
-            connection = .none
-            if isAsked { shouldAutoReconnect = false }
-            return linkHasEnded(wasConnected: wasConnected)
-        }
-    }
-
-    /// As it was to.
-    private mutating func linkHasEnded(wasConnected: Bool) -> [Effect] {
-        var effects: [Effect] = []
-        if wasConnected {
-            effects = endOperations(.explicitDisconnect) + [.endListens(BluejayError.explicitDisconnect)]
-        }
-        var following: [Effect] = []
-        if let attempt = cancelledAttempt {
-            cancelledAttempt = nil
-            following += finished(attempt, .success(Data()))
-        }
-        if let current = queue.current, case .disconnect = kinds[current] {
-            following += finished(current, .success(Data()))
-        }
-        if wasConnected {
-            following = inOrder(following, then: [.tellDisconnected(nil, willReconnect: shouldAutoReconnect)])
-        }
-        return afterTask(effects + following)
-    }
-
-    /// Nobody had asked Bluejay to end it.
-    private mutating func linkWasLost(isWished: Bool) -> [Effect] {
-        connection = .none
-        let error = isWished ? BluejayError.explicitDisconnect : BluejayError.notConnected
-        if isWished { shouldAutoReconnect = false }
-        var effects = endOperations(error) + [.endListens(error)]
-        // Who waits to disconnect has what he wants.
-        for id in requests {
-            guard case .disconnect = kinds[id] else { continue }
-            shouldAutoReconnect = false
-            effects += queueEvent(.cancelled(id, .success(Data())))
-        }
-        effects += failTask(error)
-        effects.append(.tellDisconnected(isWished ? nil : error, willReconnect: shouldAutoReconnect))
-        return afterTask(effects)
-    }
-
-    /// What takes the connection fails with it. What stands in the queue for another reason stays.
-    private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        requests.flatMap { id -> [Effect] in
-            guard case .operation = kinds[id] else { return [] }
-            return queueEvent(.cancelled(id, .failure(error)))
-        }
-    }
-
-    /// The disconnect handler has spoken.
-    mutating func handlerAnswered(_ mode: AutoReconnectMode) -> [Effect] {
-        if case .change(let shouldAutoReconnect) = mode { self.shouldAutoReconnect = shouldAutoReconnect }
-        guard isStarted, shouldAutoReconnect, connection == .none, !willBeConnected else { return [] }
-        connection = .reconnecting
-        return [.reconnect]
-    }
-
-    /// A connection of an earlier run, or of whoever had the manager before.
-    mutating func tookOver() -> [Effect] {
-        guard isStarted, connection == .none, !willBeConnected else { return [] }
-        connection = .reconnecting
-        return [.reconnect]
-    }
-
     // MARK: The background task
 
     /// Why it cannot be run; `nil` where it is running now.
@@ -445,14 +278,14 @@ struct BluejayMachine {
         return deferred
     }
 
-    private mutating func failTask(_ error: any Error) -> [Effect] {
+    mutating func failTask(_ error: any Error) -> [Effect] {
         guard isTaskRunning, taskFailure == nil else { return [] }
         taskFailure = error
         return [.failTask(error)]
     }
 
     /// Who hears of a disconnection may begin something then, so he hears of it when the task is over.
-    private mutating func afterTask(_ effects: [Effect]) -> [Effect] {
+    mutating func afterTask(_ effects: [Effect]) -> [Effect] {
         guard isTaskRunning else { return effects }
         return effects.filter { effect in
             guard case .tellDisconnected = effect else { return true }

@@ -8,7 +8,7 @@ extension BluejaySession {
     ) {
         request(
             .connect,
-            Request { session, _ in
+            Request(target: identifier.uuid) { session, _ in
                 guard let peripheral = session.peripheral(identifier) else {
                     session.decide { $0.machine.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
                     return
@@ -32,15 +32,15 @@ extension BluejaySession {
 
     /// Connects; what becomes of it are events of the machine.
     func link(to peripheral: Peripheral, timeout: Timeout) {
-        let attempt = core.withLock { core in
-            core.attempt += 1
-            core.peripheral = peripheral
-            return core.attempt
+        let (attempt, last) = core.withLock { core in
+            defer { core.peripheral = peripheral }
+            return (core.machine.attempt, core.peripheral)
         }
+        defer { withExtendedLifetime(last) {} }
         let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = peripheral.connect(
             timeoutRetries: 0, connectionTimeout: timeout.interval)
         events.onComplete(context: ImmediateContext()) { [weak self] event in
-            self?.decide { core in core.attempt == attempt ? core.machine.linkEvent(event) : [] }
+            self?.decide { core in core.machine.attempt == attempt ? core.machine.linkEvent(event) : [] }
         }
     }
 
@@ -53,7 +53,7 @@ extension BluejaySession {
                 let peripheral = session.core.withLock { $0.peripheral }
                 let result: DisconnectionResult =
                     switch outcome {
-                    case .success: peripheral.map { .success($0) } ?? .failure(BluejayError.stopped)
+                    case .success: peripheral.map { .success($0) } ?? .failure(BluejayError.notConnected)
                     case .failure(let error): .failure(error)
                     }
                 session.call { completion(result) }

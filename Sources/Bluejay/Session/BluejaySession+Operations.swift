@@ -82,7 +82,7 @@ extension BluejaySession {
         let handed = Handed(listen)
         let subscription = peripheral.characteristic(identifier).flatMap(context: ImmediateContext()) {
             [weak self] characteristic -> Future<Void> in
-            self?.attach(handed.value, to: characteristic)
+            guard let self, attach(handed.value, to: characteristic) else { throw BluejayError.cancelled }
             return characteristic.startNotifying()
         }
         subscription.onFailure(context: ImmediateContext()) { [weak self] _ in _ = self?.remove(handed.value) }
@@ -90,24 +90,38 @@ extension BluejaySession {
         finish(id, with: subscription.map(context: ImmediateContext()) { Data() }, of: identifier)
     }
 
-    private func attach(_ listen: Listen, to characteristic: Characteristic) {
+    /// Answers whether it is still wanted.
+    private func attach(_ listen: Listen, to characteristic: Characteristic) -> Bool {
         let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
             characteristic.receiveNotificationUpdates(capacity: 0)
-        core.withLock { _ in (listen.characteristic, listen.stream) = (characteristic, stream) }
+        let isWanted = core.withLock { _ in
+            guard !listen.isEnded else { return false }
+            (listen.characteristic, listen.stream) = (characteristic, stream)
+            return true
+        }
+        guard isWanted else { return false }
         let handed = Handed(listen)
         stream.onComplete(context: ImmediateContext(), cancelToken: listen.token) { [weak self] element in
             self?.received(element, for: handed.value)
         }
+        return true
     }
 
     private func received(_ element: Try<(characteristic: Characteristic, data: Data?)>, for listen: Listen) {
-        guard core.withLock({ $0.listens[listen.identifier] === listen }) else { return }
         switch element {
-        case .success((_, let data?)): listen.receive(.success(data))
-        case .success((_, nil)): listen.receive(.failure(CharacteristicError.notificationsInterrupted))
+        case .success((_, let data?)): hand(.success(data), to: listen)
+        case .success((_, nil)): hand(.failure(CharacteristicError.notificationsInterrupted), to: listen)
         case .failure(let error):
             guard remove(listen) else { return }
             end(listen, with: BluejayError.inDocumentsWords(error, of: listen.identifier))
+        }
+    }
+
+    /// Hands a value on, unless the listen has had its last word: both under the lock, or a value might come after that
+    /// word. Nobody else's code runs there; what is handed on is taken up later.
+    private func hand(_ value: Result<Data, any Error>, to listen: Listen) {
+        core.withLock { core in
+            if core.listens[listen.identifier] === listen, !listen.isEnded { listen.receive(value) }
         }
     }
 
@@ -122,12 +136,12 @@ extension BluejaySession {
 
     /// No value goes to it any more, after this one word. Whoever comes first has it.
     private func end(_ listen: Listen, with error: (any Error)?) {
-        let (wasEnded, stream) = core.withLock { _ in
+        let stream = core.withLock { _ in
             defer { (listen.isEnded, listen.stream) = (true, nil) }
-            return (listen.isEnded, listen.stream)
+            if !listen.isEnded, let error { listen.receive(.failure(error)) }
+            return listen.stream
         }
         stream?.cancel(listen.token)
-        if !wasEnded, let error { listen.receive(.failure(error)) }
     }
 
     /// Ends it without asking for a turn, for those who cannot have one any more.
@@ -149,14 +163,16 @@ extension BluejaySession {
 
     /// The connection is gone, or Bluejay has stopped.
     func endListens(_ error: any Error) {
-        let (listens, isStarted) = core.withLock { core in
-            defer { core.listens = [:] }
-            return (Array(core.listens.values), core.machine.isStarted)
+        let (listens, peripheral, isStarted) = core.withLock { core in
+            defer { (core.listens, core.restoredListens) = ([:], []) }
+            return (Array(core.listens.values) + core.restoredListens, core.peripheral, core.machine.isStarted)
         }
         for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
             end(listen, with: error)
             // Else BlueCapKit would take it up again on the next connection. Who extracts the state may go on with it.
-            if isStarted { unsubscribe(listen) }
+            guard isStarted else { continue }
+            unsubscribe(listen)
+            peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
 

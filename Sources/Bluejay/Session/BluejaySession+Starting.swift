@@ -30,10 +30,14 @@ extension BluejaySession {
     private func start(with manager: CentralManager, restorer: (any ListenRestorer)?) {
         var number = 0
         var token = CancelToken()
+        // Let go of after the lock.
+        var last: CentralManager?
+        defer { withExtendedLifetime(last) {} }
         decide { core in
             // Somebody else may have been faster.
             guard !core.machine.isStarted else { return [] }
             core.start += 1
+            last = core.manager
             core.manager = manager
             core.restorer = restorer
             core.stateToken = CancelToken()
@@ -57,16 +61,13 @@ extension BluejaySession {
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
         var extracted: (manager: CentralManager, peripheral: Peripheral?)?
         var token = CancelToken()
-        var listens: [Listen] = []
         decide { core in
             guard let manager = core.manager else { return [] }
             extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
             token = core.stateToken
-            swap(&listens, &core.restoredListens)
             return core.machine.stopped()
         }
         guard let extracted else { return nil }
-        for listen in listens { listen.receive(.failure(BluejayError.stopped)) }
         extracted.manager.whenStateChanges().cancel(token)
         // After what was just decided has been done, which needs them.
         work { _ in [.call { self.forget(extracted.manager) }] }
@@ -78,7 +79,6 @@ extension BluejaySession {
             // It may have been started with the same one again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
             defer { (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals()) }
-            core.attempt += 1
             return (core.manager, core.peripheral, core.discovered)
         }
         withExtendedLifetime(dropped) {}
@@ -100,18 +100,19 @@ extension BluejaySession {
         // An identifier is one Bluejay's, and a Bluejay has one connection.
         for other in peripherals.dropFirst() { other.terminate() }
         let listens = peripheral.restoredSubscriptions
-        var isTakenOver = false
+        var isWanted = false
         work { core in
             guard core.start == start else { return [] }
             let effects = core.machine.tookOver()
-            guard !effects.isEmpty else { return [] }
-            isTakenOver = true
-            core.peripheral = peripheral
+            // The application may have been faster, and wants the same one.
+            isWanted = !effects.isEmpty || core.wants(peripheral)
+            guard isWanted else { return [] }
+            if !effects.isEmpty { core.peripheral = peripheral }
             // The restorer is asked before anybody hears of the connection.
             return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }]
                 + effects.map { .effect($0) }
         }
-        if !isTakenOver { peripheral.terminate() }
+        if !isWanted { peripheral.terminate() }
     }
 
     /// On the callback queue.
@@ -119,9 +120,8 @@ extension BluejaySession {
         let restorer = core.withLock { $0.restorer }
         for identifier in listens where restorer?.willRestoreListen(on: identifier) != true {
             peripheral.forgetRestoredSubscription(to: identifier)
-            // It may have been taken up already.
-            guard core.withLock({ $0.machine.connection == .connected }) else { continue }
-            endListen(to: identifier, error: nil, by: .application) { _, _ in }
+            // It may have been taken up already, also before Bluejay has heard of the link: so it is not asked for a turn.
+            peripheral.stopNotifications(identifier)
         }
     }
 
@@ -133,13 +133,19 @@ extension BluejaySession {
                 failure = .stopped
                 return
             }
-            switch core.machine.connection {
-            case .connected: isConnected = true
-            case .connecting, .reconnecting: core.restoredListens.append(listen)
-            case .none, .disconnecting: failure = .notConnected
-            }
+            isConnected = core.machine.connection == .connected
+            guard !isConnected else { return }
+            if core.machine.willBeConnected { core.restoredListens.append(listen) } else { failure = .notConnected }
         }
         if let failure { listen.receive(.failure(failure)) }
         if isConnected { begin(listen, by: caller) }
+    }
+}
+
+extension BluejaySession.Core {
+    /// Whether the application has the peripheral connected, or has asked for that.
+    fileprivate func wants(_ wanted: Peripheral) -> Bool {
+        requests.values.contains { $0.target == wanted.identifier }
+            || peripheral === wanted && machine.connection.isThereOrTried
     }
 }

@@ -17,6 +17,13 @@ final class BluejaySession: Swift.Sendable {
         case call(() -> Void)
     }
 
+    struct PendingWork {
+        let work: Work
+        /// Those who observed when it was decided: who comes later is told how things stand instead, and so hears of
+        /// everything once.
+        let observations: [Observation]
+    }
+
     struct Core {
         var machine = BluejayMachine()
         var manager: CentralManager?
@@ -25,21 +32,20 @@ final class BluejaySession: Swift.Sendable {
         var stateToken = CancelToken()
         /// The one that is connected, or was last, or is being connected.
         var peripheral: Peripheral?
-        /// Counts the attempts: what is told of an earlier one does not count any more.
-        var attempt = 0
         var requests: [RequestID: Request] = [:]
         private var lastRequest: UInt64 = 0
         var listens: [CharacteristicIdentifier: Listen] = [:]
         /// Those that wait for the connection to come back.
         var restoredListens: [Listen] = []
-        var observers: [WeakObserver] = []
+        var observations: [Observation] = []
+        private var lastObservation: UInt64 = 0
         weak var handler: (any DisconnectHandler)?
         weak var restorer: (any ListenRestorer)?
         /// What scans have found, so that it can be connected to also when BlueZ has forgotten it.
         var discovered = DiscoveredPeripherals()
         /// Counts the background tasks.
         var task = 0
-        var pending: [Work] = []
+        var pending: [PendingWork] = []
         var isDraining = false
 
         mutating func add(_ request: Request) -> RequestID {
@@ -51,16 +57,27 @@ final class BluejaySession: Swift.Sendable {
 
         mutating func add(_ observer: any ConnectionObserver) {
             remove(observer)
-            observers.append(WeakObserver(observer: observer))
+            lastObservation += 1
+            observations.append(Observation(number: lastObservation, observer))
         }
 
         mutating func remove(_ observer: any ConnectionObserver) {
-            observers.removeAll { $0.observer == nil || $0.observer === observer }
+            observations.removeAll { $0.identity == ObjectIdentifier(observer) }
         }
     }
 
-    struct WeakObserver {
+    /// An observer from its registration on.
+    struct Observation {
+        let number: UInt64
+        /// For those who look under the lock: somebody who is held there for a moment might die there.
+        let identity: ObjectIdentifier
         weak var observer: (any ConnectionObserver)?
+
+        init(number: UInt64, _ observer: any ConnectionObserver) {
+            self.number = number
+            identity = ObjectIdentifier(observer)
+            self.observer = observer
+        }
     }
 
     let core = Locked(Core())
@@ -88,7 +105,9 @@ final class BluejaySession: Swift.Sendable {
 
     func work(_ decision: (inout Core) -> [Work]) {
         let mustDrain = core.withLock { core in
-            core.pending += decision(&core)
+            let works = decision(&core)
+            let observations = core.observations
+            core.pending += works.map { PendingWork(work: $0, observations: observations) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
             return true
@@ -98,17 +117,17 @@ final class BluejaySession: Swift.Sendable {
 
     private func drain() {
         while true {
-            var works: [Work] = []
+            var works: [PendingWork] = []
             core.withLock { core in
                 swap(&works, &core.pending)
                 core.isDraining = !works.isEmpty
             }
             guard !works.isEmpty else { return }
             for index in works.indices {
-                switch works[index] {
+                switch works[index].work {
                 case .call(let call): call()
                 case .effect(.settle(let id, let outcome)): settle(id, outcome, isToBeStopped(id, in: works[index...]))
-                case .effect(let effect): perform(effect)
+                case .effect(let effect): perform(effect, works[index].observations)
                 }
             }
         }
@@ -129,8 +148,8 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Doing
 
-    private func isToBeStopped(_ id: RequestID, in works: ArraySlice<Work>) -> Bool {
-        guard works.count > 1, case .effect(.stop(id)) = works[works.startIndex + 1] else { return false }
+    private func isToBeStopped(_ id: RequestID, in works: ArraySlice<PendingWork>) -> Bool {
+        guard works.count > 1, case .effect(.stop(id)) = works[works.startIndex + 1].work else { return false }
         return true
     }
 
@@ -139,7 +158,7 @@ final class BluejaySession: Swift.Sendable {
         request?.settle(self, outcome)
     }
 
-    private func perform(_ effect: BluejayMachine.Effect) {
+    private func perform(_ effect: BluejayMachine.Effect, _ observations: [Observation]) {
         switch effect {
         case .settle:
             break
@@ -156,13 +175,14 @@ final class BluejaySession: Swift.Sendable {
         case .endListens(let error):
             endListens(error)
         case .failTask(let error):
-            gate.fail(error)
+            // Unless that task is over, and another one at work.
+            if core.withLock({ $0.machine.taskFailure != nil }) { gate.fail(error) }
         case .tellAvailability(let isAvailable):
-            tell(observers) { $0.bluetoothAvailable(isAvailable) }
+            call { self.tell(observations) { $0.bluetoothAvailable(isAvailable) } }
         case .tellConnected:
-            tellConnected()
+            tellConnected(observations)
         case .tellDisconnected(let error, let willReconnect):
-            tellDisconnected(error, willReconnect: willReconnect)
+            tellDisconnected(observations, error, willReconnect: willReconnect)
         }
     }
 
@@ -174,60 +194,54 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Observers
 
-    /// It joins between the events that were decided before and those after, and the greeting tells what came before: so
-    /// it hears of everything once.
     func register(_ observer: any ConnectionObserver) {
         work { core in
+            core.add(observer)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
+            let newest = core.observations.suffix(1)
             return [
                 .call {
-                    self.core.withLock { $0.add(observer) }
-                    self.tell([WeakObserver(observer: observer)]) { observer in
-                        if let isAvailable { observer.bluetoothAvailable(isAvailable) }
-                        if let peripheral { observer.connected(to: peripheral) }
+                    self.call {
+                        self.tell(newest) { observer in
+                            if let isAvailable { observer.bluetoothAvailable(isAvailable) }
+                            if let peripheral { observer.connected(to: peripheral) }
+                        }
                     }
                 }
             ]
         }
     }
 
-    func unregister(_ observer: any ConnectionObserver) {
-        core.withLock { $0.remove(observer) }
-        // Its registration may not have been done so far.
-        work { _ in [.call { self.core.withLock { $0.remove(observer) } }] }
-    }
+    func unregister(_ observer: any ConnectionObserver) { core.withLock { $0.remove(observer) } }
 
-    private var observers: [WeakObserver] { core.withLock { $0.observers } }
-
-    /// Tells those of them who have not left meanwhile.
-    private func tell(_ observers: [WeakObserver], _ event: @escaping (any ConnectionObserver) -> Void) {
-        call { self.tellNow(observers, event) }
-    }
-
-    /// On the callback queue.
-    private func tellNow(_ observers: [WeakObserver], _ event: (any ConnectionObserver) -> Void) {
-        for case let observer? in observers.map(\.observer) {
+    /// Tells those of them who have not left meanwhile. On the callback queue.
+    private func tell(_ observations: some Sequence<Observation>, _ event: (any ConnectionObserver) -> Void) {
+        for observation in observations {
             // Each time anew, for the one before may have had it leave.
-            if core.withLock({ core in core.observers.contains { $0.observer === observer } }) { event(observer) }
+            guard core.withLock({ $0.observations.contains { $0.number == observation.number } }) else { continue }
+            if let observer = observation.observer {
+                event(observer)
+            } else {
+                core.withLock { $0.observations.removeAll { $0.number == observation.number } }
+            }
         }
     }
 
-    private func tellConnected() {
+    private func tellConnected(_ observations: [Observation]) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
             return (core.peripheral, core.restoredListens)
         }
         guard let peripheral else { return }
         for listen in listens { begin(listen, by: .application) }
-        tell(observers) { $0.connected(to: peripheral) }
+        call { self.tell(observations) { $0.connected(to: peripheral) } }
     }
 
-    private func tellDisconnected(_ error: (any Error)?, willReconnect: Bool) {
+    private func tellDisconnected(_ observations: [Observation], _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral = core.withLock({ $0.peripheral }) else { return }
-        let observers = observers
         call {
-            self.tellNow(observers) { $0.disconnected(from: peripheral) }
+            self.tell(observations) { $0.disconnected(from: peripheral) }
             let handler = self.core.withLock { $0.handler }
             let answer = handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.machine.handlerAnswered(answer ?? .noChange) }

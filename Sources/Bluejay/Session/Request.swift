@@ -5,6 +5,8 @@ import Foundation
 ///
 /// `begin` and `stop` lead to `finished` of the machine, at once or later. `settle` is called once.
 struct Request {
+    /// The peripheral that is to be connected.
+    var target: UUID?
     let begin: (BluejaySession, BluejayMachine.RequestID) -> Void
     var stop: (BluejaySession, BluejayMachine.RequestID) -> Void = { _, _ in }
     let settle: (BluejaySession, BluejayMachine.Outcome) -> Void
