@@ -1,0 +1,141 @@
+import Bluejay
+import BlueZSimulator
+import XCTest
+
+/// Several threads that ask one Bluejay for whatever comes to their mind, while links are lost and Bluetooth goes.
+final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
+    func testEachCompletionComesOnceWhoeverAsks() {
+        let identifier = connect()
+        let asked = Tally()
+        let threads = DispatchGroup()
+        for number in 0..<4 {
+            DispatchQueue.global().async(group: threads) { [bluejay] in
+                var dice = Dice(seed: UInt64(number + 1))
+                for _ in 0..<1_000 { Self.ask(bluejay!, identifier, asked, &dice) }
+            }
+        }
+        var dice = Dice(seed: 99)
+        while threads.wait(timeout: .now()) == .timedOut {
+            switch dice.roll(200) {
+            case 0: simulator.simulateLinkLoss(of: Self.address)
+            case 1: simulator.simulatePowerOff()
+            case 2, 3, 4: simulator.simulatePowerOn()
+            case 5...20: simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 60])
+            default: simulator.advance(by: 0.01)
+            }
+        }
+        simulator.simulatePowerOn()
+        pass(5)
+        _ = bluejay.stopAndExtractBluetoothState()
+        pass(60, step: 1)
+        XCTAssertEqual(asked.complaints, [])
+        XCTAssertGreaterThan(asked.count, 500)
+        for kind in ["connect", "read", "run"] { XCTAssertGreaterThan(asked.successes(of: kind), 0, kind) }
+    }
+
+    /// One request of any kind.
+    private static func ask(_ bluejay: Bluejay, _ identifier: PeripheralIdentifier, _ asked: Tally, _ dice: inout Dice)
+    {
+        switch dice.roll(24) {
+        case 0...4:
+            let name = asked.name("read")
+            bluejay.read(from: location) { (result: ReadResult<UInt8>) in
+                if case .success = result { asked.succeeded("read") }
+                asked.came(name)
+            }
+        case 5...8:
+            let name = asked.name("write")
+            bluejay.write(to: location, value: UInt8(1)) { _ in asked.came(name) }
+        case 9...10:
+            let name = asked.name("listen")
+            bluejay.listen(to: measurement, multipleListenOption: dice.roll(2) == 0 ? .trap : .replaceable) {
+                (result: ReadResult<Data>) in
+                switch result {
+                case .success: asked.mayCome(name)
+                case .failure(CharacteristicError.notificationsInterrupted): asked.mayCome(name)
+                case .failure: asked.came(name)
+                }
+            }
+        case 11...12:
+            let name = asked.name("end")
+            bluejay.endListen(to: measurement, error: BluejayError.cancelled) { _ in asked.came(name) }
+        case 13...17:
+            let name = asked.name("connect")
+            bluejay.connect(identifier, timeout: .seconds(5)) { result in
+                if case .success = result { asked.succeeded("connect") }
+                asked.came(name)
+            }
+        case 18:
+            let name = asked.name("disconnect")
+            bluejay.disconnect(immediate: dice.roll(2) == 0) { _ in asked.came(name) }
+        case 19:
+            let name = asked.name("scan")
+            bluejay.scan(
+                duration: 0.5, allowDuplicates: true, serviceIdentifiers: nil,
+                discovery: { _, _ in
+                    asked.mayCome(name)
+                    return .continue
+                }, stopped: { _, _ in asked.came(name) })
+        case 20...21:
+            let name = asked.name("run")
+            bluejay.run(backgroundTask: { try $0.read(from: location) as UInt8 }) {
+                (result: RunResult<UInt8>) in
+                if case .success = result { asked.succeeded("run") }
+                asked.came(name)
+            }
+        case 22:
+            let observer = Observer(Notes())
+            bluejay.register(observer: observer)
+            if dice.roll(2) == 0 { bluejay.unregister(observer: observer) }
+        default:
+            if dice.roll(4) == 0 { bluejay.cancelEverything(shouldDisconnect: dice.roll(2) == 0) }
+        }
+        usleep(UInt32(dice.roll(400)))
+    }
+}
+
+/// Numbers that look like chance and are the same each time.
+private struct Dice {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+
+    mutating func roll(_ sides: Int) -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int((state >> 33) % UInt64(sides))
+    }
+}
+
+/// Who was asked for, and whose last word has come.
+// Unchecked: what changes is touched under the lock alone.
+private final class Tally: @unchecked Swift.Sendable {
+    private let lock = NSLock()
+    private var last = 0
+    private var open: Set<String> = []
+    private var wrong: [String] = []
+    private var successes: [String: Int] = [:]
+
+    var count: Int { lock.withLock { last } }
+    /// What came twice or late, and what never came.
+    var complaints: [String] { lock.withLock { wrong + open.map { "\($0) never" } } }
+
+    func name(_ kind: String) -> String {
+        lock.withLock {
+            last += 1
+            open.insert("\(kind) \(last)")
+            return "\(kind) \(last)"
+        }
+    }
+
+    func succeeded(_ kind: String) { lock.withLock { successes[kind, default: 0] += 1 } }
+
+    func successes(of kind: String) -> Int { lock.withLock { successes[kind] ?? 0 } }
+
+    func mayCome(_ name: String) {
+        lock.withLock { if !open.contains(name) { wrong.append("\(name) late") } }
+    }
+
+    func came(_ name: String) {
+        lock.withLock { if open.remove(name) == nil { wrong.append("\(name) twice") } }
+    }
+}
