@@ -45,7 +45,8 @@ extension CentralSession {
         switch opening {
         case .failed(let error):
             core.withLock { $0.isKeeping = true }
-            complete { self.restoredPromise.failure(CentralManagerError(error)) }
+            // Not here: whoever hears of it must not hold up the disk.
+            loop.post { self.complete { self.restoredPromise.failure(CentralManagerError(error)) } }
         case .kept(let state):
             let now = loop.now
             let date = loop.date

@@ -1,8 +1,8 @@
 import DBus
 import GATT
 
-/// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for one property after
-/// the other; those that were not asked for are answered as missing, which is what it expects.
+/// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for all properties at
+/// once; what was not wished is not among them. It then writes `TxPower`, of which it does not mind the refusal.
 enum AdvertisementTable {
     static let table = InterfaceTable<AdvertisingCore>(
         "org.bluez.LEAdvertisement1",

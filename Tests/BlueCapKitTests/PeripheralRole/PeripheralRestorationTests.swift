@@ -164,6 +164,21 @@ final class PeripheralRestorationTests: PeripheralStage {
         XCTAssertTrue(FileManager.default.fileExists(atPath: place.file))
     }
 
+    /// Handlers may take their time; the disk's queue is that of all managers.
+    func testThatNothingWasRestoredIsNotToldByTheDisksQueue() throws {
+        try FileManager.default.createDirectory(atPath: place.folder, withIntermediateDirectories: true)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: place.file))
+        let manager = unreadyManager(options)
+        // The simulator's loop is driven here.
+        let isOnLoop = Locked<Bool?>(nil)
+        manager.whenStateRestored().onFailure(context: ImmediateContext()) { _ in
+            isOnLoop.withLock { $0 = Thread.isMainThread }
+        }
+        manager.session.keeper?.wait()
+        wait { isOnLoop.withLock { $0 != nil } }
+        XCTAssertEqual(isOnLoop.withLock { $0 }, true)
+    }
+
     func testAnIdentifierIsOneManagers() throws {
         let first = unreadyManager(options)
         _ = try restored(first)

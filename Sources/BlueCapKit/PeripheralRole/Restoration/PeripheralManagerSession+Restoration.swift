@@ -40,7 +40,8 @@ extension PeripheralManagerSession {
         switch opening {
         case .failed(let error):
             core.withLock { $0.isKeeping = true }
-            complete { self.restoredPromise.failure(PeripheralManagerError(error)) }
+            // Not here: whoever hears of it must not hold up the disk.
+            loop.post { self.complete { self.restoredPromise.failure(PeripheralManagerError(error)) } }
         case .kept(let state):
             let services = state.services.map(\.made)
             for service in services { _ = service.claim(self) }

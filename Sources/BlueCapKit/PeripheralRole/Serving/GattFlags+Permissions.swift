@@ -1,7 +1,7 @@
 import BlueZ
 import GATT
 
-// Where something takes encryption, the plain flag is left out: with both, BlueZ 5.66 answers unencrypted reads too.
+// Where something takes encryption, the plain flag is left out: the other one says by itself what is allowed.
 
 extension GattFlags {
     /// What BlueZ is told of a characteristic.
