@@ -13,7 +13,17 @@ public final class OwnCentral: StageCentral, StagePlayer {
 
     public init(on ground: any ScanStage) { self.ground = ground }
 
+    /// A daemon that has just come back may show the link of the one that died: it falls before anything is discovered.
+    /// Then there is a second attempt, as an application would make it; one that falls, too, is a failure.
     public func connect(to name: String, advertising service: String) throws {
+        do {
+            try connectOnce(to: name, advertising: service)
+        } catch PeripheralError.disconnected {
+            try connectOnce(to: name, advertising: service)
+        }
+    }
+
+    private func connectOnce(to name: String, advertising service: String) throws {
         // What an earlier link brought is of no interest.
         journal = Journal()
         heard = [:]
