@@ -41,15 +41,19 @@ radio-self-test: dependencies-radio python ## Check the radio lab itself
 lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
 	Scripts/lint
 
+test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
+	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
+	Scripts/run-tests .build/optimized/release 2>&1 | Scripts/count-tests
+
 test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
 	swift build --build-tests --sanitize thread --scratch-path .build/thread
-	Scripts/run-tests .build/thread 2>&1 | Scripts/count-tests
+	Scripts/run-tests .build/thread/debug 2>&1 | Scripts/count-tests
 
 # Without its search for leaks: it does not know the forms in which Swift keeps addresses (weak references, payloads of
 # enums), and takes what is held there for lost.
 test-asan: dependencies-build dependencies-test python ## Run the tests under the address sanitizer
 	swift build --build-tests --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address
-	ASAN_OPTIONS=detect_leaks=0 Scripts/run-tests .build/address 2>&1 | Scripts/count-tests
+	ASAN_OPTIONS=detect_leaks=0 Scripts/run-tests .build/address/debug 2>&1 | Scripts/count-tests
 
 soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, connect twenty thousand times with faults
 	swift build --build-tests
@@ -59,7 +63,7 @@ soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, conn
 coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
 	swift build --build-tests --enable-code-coverage --scratch-path .build/coverage
 	rm -f .build/coverage/*.profraw
-	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests .build/coverage 2>&1 | Scripts/count-tests
+	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests .build/coverage/debug 2>&1 | Scripts/count-tests
 	"$(LLVM)/llvm-profdata" merge -o .build/coverage/tests.profdata .build/coverage/*.profraw
 	"$(LLVM)/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
 	    -instr-profile .build/coverage/tests.profdata .build/coverage/debug/BlueCapPackageTests.xctest
@@ -102,5 +106,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example test radio-test radio-self-test lint test-tsan test-asan soak coverage bench-bus bench-futures format \
+.PHONY: run run-example test radio-test radio-self-test lint test-optimized test-tsan test-asan soak coverage bench-bus bench-futures format \
     docs python clean help
