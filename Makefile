@@ -13,13 +13,14 @@ LLVM = $(shell dirname "$$(readlink -f "$$(command -v swift)")")
 
 ##@ Use
 
-run: dependencies-build ## Build, and scan a simulated room for ten seconds: needs no radio
+run: dependencies-build ## Build, and scan simulated peripherals for ten seconds: needs no radio
 	swift build --product bluecap
 	.build/debug/bluecap scan --simulated --duration 10
 
-run-example: dependencies-build ## Run the README's programs in the simulated room
+run-example: dependencies-build ## Run the examples with simulated peripherals
 	swift build
 	.build/debug/bluecap simulate -- .build/debug/ReadBatteryExample
+	.build/debug/bluecap simulate -- .build/debug/ConnectExample
 	.build/debug/bluecap simulate -- .build/debug/ScriptExample
 	.build/debug/bluecap simulate -- .build/debug/HeartRateExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample

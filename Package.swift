@@ -67,6 +67,8 @@ let package = Package(
             name: "ReadBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ReadBattery",
             swiftSettings: strict),
         .executableTarget(
+            name: "ConnectExample", dependencies: ["BlueCapKit"], path: "Examples/Connect", swiftSettings: strict),
+        .executableTarget(
             name: "ScriptExample", dependencies: ["BlueCapKit"], path: "Examples/Script", swiftSettings: strict),
         .executableTarget(
             name: "FollowExample", dependencies: ["BlueCapKit"], path: "Examples/Follow", swiftSettings: strict),
@@ -105,8 +107,8 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "bluecap", "ScanExample", "ReadBatteryExample", "ScriptExample", "FollowExample", "HeartRateExample",
-                "ServeBatteryExample",
+                "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
+                "HeartRateExample", "ServeBatteryExample",
                 "BlueCapKit", "BlueZSimulator", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

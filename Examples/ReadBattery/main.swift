@@ -1,15 +1,9 @@
 import BlueCapKit
 
+let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
 let manager = CentralManager()
-let (battery, level) = (CBUUID(string: "180F"), CBUUID(string: "2A19"))
 for try await state in manager.whenStateChanges().values where state == .poweredOn { break }
-scan: for try await found in manager.startScanning(forServiceUUIDs: [battery]).values {
-    manager.stopScanning()
-    for try await (peripheral, event) in found.connect(connectionTimeout: 10).values {
-        guard event == .connect else { break scan }
-        let service = try await peripheral.discoverServices([battery]).value.service(battery)
-        let value = try await service?.discoverCharacteristics([level]).value.characteristic(level)?.read().value
-        print(peripheral.name, value?.dataValue?.first ?? 0, "%")
-        peripheral.disconnect()
-    }
-}
+let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180F")], timeout: 30).first().value
+manager.stopScanning()
+let percent: UInt8 = try await found.run(timeout: 30) { try await $0.read(level) }
+print(found.name, percent, "%")

@@ -5,12 +5,10 @@ let location = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
 let control = CharacteristicIdentifier(uuid: "2A39", service: heartRate)
 let manager = CentralManager()
 for try await state in manager.whenStateChanges().values where state == .poweredOn { break }
-for try await found in manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")]).values {
-    manager.stopScanning()
-    let place: UInt8 = try await found.run(timeout: 30) { strap in
-        try await strap.write(UInt8(1), to: control)  // starts the count of energy anew
-        return try await strap.read(location)
-    }
-    print(found.name, place == 1 ? "on the chest" : "at place \(place)")
-    break
+let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")], timeout: 30).first().value
+manager.stopScanning()
+let place: UInt8 = try await found.run(timeout: 30) { strap in
+    try await strap.write(UInt8(1), to: control)  // resets the energy expended
+    return try await strap.read(location)
 }
+print(found.name, place == 1 ? "on the chest" : "at location \(place)")

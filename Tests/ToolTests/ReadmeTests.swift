@@ -1,18 +1,31 @@
 import Foundation
 import XCTest
 
-/// The README's programs are built and run, and the README shows those very programs.
+/// The programs of README and guide are built and run, and those pages show the very programs.
 final class ReadmeTests: XCTestCase {
     private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    func testTheReadmeShowsTheExamplesAsTheyAre() throws {
-        let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        for example in ["Scan", "ReadBattery", "ServeBattery", "Script", "HeartRate"] {
-            let path = "Examples/\(example)/main.swift"
-            let program = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
-            XCTAssertTrue(readme.contains("```swift\n\(program)```"), "README.md and \(path) differ.")
+    private func text(of path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    func testThePagesShowTheExamplesAsTheyAre() throws {
+        let examples = [
+            "README.md": ["ReadBattery", "ServeBattery"],
+            "Documentation/GettingStarted.md": ["Scan", "Connect", "Script", "HeartRate"],
+        ]
+        for (page, names) in examples {
+            for name in names {
+                let path = "Examples/\(name)/main.swift"
+                XCTAssertTrue(
+                    try text(of: page).contains("```swift\n\(text(of: path))```"), "\(page) and \(path) differ.")
+            }
         }
+    }
+
+    func testTheReadmeIsShort() throws {
+        XCTAssertLessThanOrEqual(try text(of: "README.md").filter { $0 == "\n" }.count, 130)
     }
 
     func testTheExampleFindsTheRoom() throws {
@@ -25,12 +38,13 @@ final class ReadmeTests: XCTestCase {
         _ = try run.finish()
     }
 
-    func testTheSecondExampleReadsABattery() throws {
-        let run = try ToolRun(
-            script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/ReadBatteryExample""#)
-        let result = try run.finish()
-        XCTAssertEqual(result.status, 0, "\(result.errors)")
-        XCTAssertNotNil(result.lines.first?.wholeMatch(of: /.+ \d+ %/), "\(result.lines)")
+    func testABatteryIsReadByIdentifierAndByDiscovery() throws {
+        for example in ["ReadBatteryExample", "ConnectExample"] {
+            let run = try ToolRun(script: #"exec "$BLUECAP" simulate -- "$(dirname "$BLUECAP")/\#(example)""#)
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 0, "\(example): \(result.errors)")
+            XCTAssertNotNil(result.lines.first?.wholeMatch(of: /.+ \d+ %/), "\(example): \(result.lines)")
+        }
     }
 
     func testTheThirdExampleRunsItsScript() throws {
