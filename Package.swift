@@ -82,40 +82,50 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["BlueCapKit", "Bluejay", "BlueZSimulator", "DBus", "Futures", "Reactor"],
             path: "Tests/TestSupport", swiftSettings: strict),
-        .testTarget(name: "FuturesTests", dependencies: ["Futures"], swiftSettings: strict),
+        // The tests' random numbers: without dependencies, so that the tests of any module can use it.
+        .target(name: "TestRandomness", path: "Tests/TestRandomness", swiftSettings: strict),
+        .testTarget(name: "FuturesTests", dependencies: ["Futures", "TestRandomness"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
             name: "FuturesSwift5Tests", dependencies: ["Futures"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
-        .testTarget(name: "ReactorTests", dependencies: ["Reactor", "Futures"], swiftSettings: strict),
         .testTarget(
-            name: "DBusTests", dependencies: ["DBus", "Reactor", "Futures", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "GATTTests", dependencies: ["GATT"], swiftSettings: strict),
+            name: "ReactorTests", dependencies: ["Reactor", "Futures", "TestRandomness"], swiftSettings: strict),
         .testTarget(
-            name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures"], swiftSettings: strict),
+            name: "DBusTests", dependencies: ["DBus", "Reactor", "Futures", "TestRandomness", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(name: "GATTTests", dependencies: ["GATT", "TestRandomness"], swiftSettings: strict),
         .testTarget(
-            name: "SimulatorTests", dependencies: ["BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
+            name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures", "TestRandomness"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SimulatorTests",
+            dependencies: ["BlueZSimulator", "DBus", "Reactor", "Futures", "TestRandomness", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: [
-                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor", "TestSupport",
+                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor", "TestRandomness",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "BluejayTests", dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator"], swiftSettings: strict),
+            name: "BluejayTests", dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestRandomness"],
+            swiftSettings: strict),
         .testTarget(
             name: "ToolTests",
             dependencies: [
                 "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
                 "HeartRateExample", "ServeBatteryExample",
-                "BlueCapKit", "BlueZSimulator", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",
-            dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestSupport"],
+            dependencies: [
+                "BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestRandomness", "TestSupport",
+            ],
             swiftSettings: strict),
         // What the documents declare and show; Documentation/Conformance.md says what is tested where.
         .testTarget(
@@ -128,7 +138,9 @@ let package = Package(
         .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RegressionTests",
-            dependencies: ["BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestSupport"],
+            dependencies: [
+                "BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestRandomness", "TestSupport",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import TestRandomness
 import XCTest
 
 @testable import BlueZ
@@ -15,7 +16,7 @@ final class AttributeFuzzTests: XCTestCase {
     ]
 
     func testRandomSignalsLeaveTheTreeAsAPlainModelSaysAndTellEachChange() throws {
-        var random = SeededGenerator(state: 566)
+        var random = TestRandom(self)
         for _ in 0..<40 {
             var tree = ObjectTree()
             var changes = ChangeBuffer()
@@ -29,7 +30,7 @@ final class AttributeFuzzTests: XCTestCase {
                 let devicePath = try XCTUnwrap(ObjectPath(validating: device))
                 let (tail, kind) = randomTail(&random)
                 let path = try XCTUnwrap(ObjectPath(validating: device + tail))
-                let value = (0..<Int.random(in: 0...40, using: &random)).map { _ in UInt8.random(in: 0...255) }
+                let value = random.bytes(random.below(41))
                 switch Int.random(in: 0..<20, using: &random) {
                 case 0:
                     tree.apply(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]), into: &changes)
@@ -71,7 +72,7 @@ final class AttributeFuzzTests: XCTestCase {
     }
 
     func testRandomBytesInPathsAreNoAttributesOfAnybody() {
-        var random = SeededGenerator(state: 1)
+        var random = TestRandom(self)
         let alphabet = Array("0123456789abcdefABCDEF_/servicechardesc")
         for _ in 0..<20_000 {
             let length = Int.random(in: 0...40, using: &random)
@@ -107,7 +108,7 @@ final class AttributeFuzzTests: XCTestCase {
     }
 
     /// Few handles, so that many collide.
-    private func randomTail(_ random: inout SeededGenerator) -> (String, AttributeKind) {
+    private func randomTail(_ random: inout TestRandom) -> (String, AttributeKind) {
         func handle() -> String { "00" + ["0a", "0b", "1c", "2d", "ff"][Int.random(in: 0..<5, using: &random)] }
         switch Int.random(in: 0..<3, using: &random) {
         case 0: return ("/service" + handle(), .service)
@@ -118,17 +119,5 @@ final class AttributeFuzzTests: XCTestCase {
 
     private func attribute(_ kind: AttributeKind, _ value: [UInt8]) -> TestInterfaces {
         [(interfaces[kind] ?? "", kind == .service ? [("Primary", .bool(true))] : [("Value", .bytes(value))])]
-    }
-}
-
-private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

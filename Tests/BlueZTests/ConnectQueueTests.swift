@@ -1,3 +1,4 @@
+import TestRandomness
 import XCTest
 
 @testable import BlueZ
@@ -156,7 +157,7 @@ final class ConnectQueueTests: XCTestCase {
 
     /// Whatever happens in whatever order: each attempt is completed exactly once, and no two are under way.
     func testRandomLivesEndEachAttemptOnceAndNeverOverlap() {
-        var random = SystemRandomNumberGenerator()
+        var random = TestRandom(self)
         for _ in 0..<500 {
             var queue = ConnectQueue()
             var open = Set<ConnectID>()
@@ -183,12 +184,20 @@ final class ConnectQueueTests: XCTestCase {
                     last += 1
                     open.insert(ConnectID(last))
                     let device = Self.device(Int.random(in: 0..<4, using: &random))
-                    perform(queue.requested(ConnectID(last), device, timeout: Double.random(in: 1...60)))
-                case 2: if let id = open.randomElement() { perform(queue.cancelled(id)) }
+                    perform(
+                        queue.requested(ConnectID(last), device, timeout: Double.random(in: 1...60, using: &random)))
+                case 2:
+                    // In their order: that of a set differs between processes.
+                    guard let id = open.sorted(by: { $0.rawValue < $1.rawValue }).randomElement(using: &random) else {
+                        return
+                    }
+                    perform(queue.cancelled(id))
                 case 3: perform(queue.cancelled(Self.device(Int.random(in: 0..<4, using: &random))))
                 case 4, 5:
                     guard !pendingConnects.isEmpty else { return }
-                    perform(queue.connectReplied(pendingConnects.removeFirst(), error: Bool.random() ? refused : nil))
+                    perform(
+                        queue.connectReplied(
+                            pendingConnects.removeFirst(), error: Bool.random(using: &random) ? refused : nil))
                 case 6:
                     guard !pendingDisconnects.isEmpty else { return }
                     perform(queue.disconnectReplied(pendingDisconnects.removeFirst()))

@@ -1,4 +1,5 @@
 import GATT
+import TestRandomness
 import XCTest
 
 @testable import BlueZ
@@ -427,8 +428,8 @@ final class DiscoveryMachineTests: XCTestCase {
 
     /// Whatever happens in whatever order: one call at a time, and no session is left when nobody scans.
     func testAnyOrderOfEventsEndsAtRestOnceNobodyScans() {
-        for seed in 1...300 as ClosedRange<UInt64> {
-            var random = Congruential(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<300 {
             var daemon = SessionKeeper()
             var machine = Machine()
             daemon.perform(machine.poweredOn())
@@ -452,9 +453,9 @@ final class DiscoveryMachineTests: XCTestCase {
                 daemon.answerOne(&machine, refuses: false)
                 daemon.perform(machine.timerFired(.retry))
             }
-            XCTAssertTrue(machine.isAtRest, "seed \(seed): \(machine.session)")
-            XCTAssertFalse(daemon.isDiscovering, "seed \(seed)")
-            XCTAssertFalse(daemon.hasFilter, "seed \(seed)")
+            XCTAssertTrue(machine.isAtRest, "round \(round): \(machine.session)")
+            XCTAssertFalse(daemon.isDiscovering, "round \(round)")
+            XCTAssertFalse(daemon.hasFilter, "round \(round)")
         }
     }
 }
@@ -499,15 +500,5 @@ private struct SessionKeeper {
             perform(machine.stopReplied(request, error: refuses ? busy : nil))
         case .startTimer, .cancelTimer, .scanStarted, .scanRestarted, .scanFailed: break
         }
-    }
-}
-
-/// Random numbers that are the same on every run.
-struct Congruential {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state >> 33
     }
 }

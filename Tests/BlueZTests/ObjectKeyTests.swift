@@ -1,4 +1,5 @@
 import GATT
+import TestRandomness
 import XCTest
 
 @testable import BlueZ
@@ -36,7 +37,7 @@ final class ObjectKeyTests: XCTestCase {
     func testTheTableFindsWhatIsInItAndNothingElse() {
         var table = SlotTable()
         var reference: [ObjectKey: Int] = [:]
-        var random = Congruential(seed: 7)
+        var random = TestRandom(self)
         for step in 0..<20_000 {
             guard
                 let key = key(

@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestRandomness
 import XCTest
 
 /// A long batch as of a firmware update: commands whose answers come in fragments, chunks that are written, values that
@@ -7,19 +8,19 @@ import XCTest
 final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
     private static let operations = 2_000
 
-    /// What the n-th operation of the batch is; the same on each run.
+    /// One operation of the batch.
     private enum Step: Equatable {
         /// Asks for that many bytes, which come in fragments.
         case command(UInt16, length: Int)
         case chunk(UInt16)
         case read(UInt16)
 
-        static func of(_ number: Int) -> Step {
-            var random = SeededGenerator(seed: UInt64(number))
+        /// The operation with this number, with a random length if it is a command.
+        init(_ number: Int, _ random: inout TestRandom) {
             switch number % 4 {
-            case 0: return .command(UInt16(number), length: Int.random(in: 1...60, using: &random))
-            case 1, 2: return .chunk(UInt16(number))
-            default: return .read(UInt16(number))
+            case 0: self = .command(UInt16(number), length: Int.random(in: 1...60, using: &random))
+            case 1, 2: self = .chunk(UInt16(number))
+            default: self = .read(UInt16(number))
             }
         }
     }
@@ -28,12 +29,12 @@ final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
         (0..<length).map { UInt8(truncatingIfNeeded: Int(number) &* 31 &+ $0) }
     }
 
-    /// Runs the steps, and notes how many have succeeded.
+    /// Runs the steps from the one with the number `first`, and notes how many have succeeded.
     private static func run(
-        _ peripheral: SynchronizedPeripheral, from first: Int, _ progress: Progress
+        _ steps: [Step], _ peripheral: SynchronizedPeripheral, from first: Int, _ progress: Progress
     ) throws {
-        for number in first..<operations {
-            switch Step.of(number) {
+        for number in first..<steps.count {
+            switch steps[number] {
             case .command(let id, let length):
                 var assembled = Data()
                 try peripheral.writeAndAssemble(
@@ -56,7 +57,9 @@ final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
     private struct Wrong: Error { let number: Int }
 
     func testTwoThousandOperationsGoInTheirOrderThroughADisconnection() {
-        let device = Device(simulator)
+        var random = TestRandom(self)
+        let steps = (0..<Self.operations).map { Step($0, &random) }
+        let device = Device(simulator, random.split())
         start()
         simulator.add(Self.virtual(), behavior: device)
         let identifier = find()
@@ -66,7 +69,7 @@ final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
         bluejay.register(observer: observer)
 
         let progress = Progress()
-        bluejay.run(backgroundTask: { try Self.run($0, from: 0, progress) }) { [seen] in seen.note("run", $0) }
+        bluejay.run(backgroundTask: { try Self.run(steps, $0, from: 0, progress) }) { [seen] in seen.note("run", $0) }
         eventually("the middle", limit: 3_600, step: 0.05) { progress.done >= Self.operations / 2 }
         simulator.simulateLinkLoss(of: Self.address)
 
@@ -83,14 +86,16 @@ final class FirmwareBatchTests: BluejayCase, @unchecked Swift.Sendable {
                 "connected Strap 1",
             ])
 
-        bluejay.run(backgroundTask: { try Self.run($0, from: stopped, progress) }) { [seen] in seen.note("run", $0) }
+        bluejay.run(backgroundTask: { try Self.run(steps, $0, from: stopped, progress) }) { [seen] in
+            seen.note("run", $0)
+        }
         eventually("the end", limit: 3_600, step: 0.05) { seen.texts.last == "run ()" }
         XCTAssertEqual(progress.done, Self.operations)
 
         // What the peripheral has got: each step once, in its order; the one in which the link fell perhaps twice.
         var received = device.received
-        let wanted = (0..<Self.operations).compactMap { number -> [UInt8]? in
-            switch Step.of(number) {
+        let wanted = steps.compactMap { step -> [UInt8]? in
+            switch step {
             case .command(let id, let length): [0x3A] + id.bytes + [UInt8(length)]
             case .chunk(let id): id.bytes
             case .read: nil
@@ -117,10 +122,13 @@ private final class Progress: @unchecked Swift.Sendable {
 // Unchecked: touched on the simulator's loop, which the test's thread drives.
 private final class Device: PeripheralBehavior, @unchecked Swift.Sendable {
     private let simulator: Simulator
-    private var random = SeededGenerator(seed: 6)
+    private var random: TestRandom
     private(set) var received: [[UInt8]] = []
 
-    init(_ simulator: Simulator) { self.simulator = simulator }
+    init(_ simulator: Simulator, _ random: TestRandom) {
+        self.simulator = simulator
+        self.random = random
+    }
 
     private var delay: TimeInterval { TimeInterval.random(in: 0...0.08, using: &random) }
 

@@ -1,5 +1,6 @@
 import Bluejay
 import BlueZSimulator
+import TestRandomness
 import XCTest
 
 /// Several threads that ask one Bluejay for whatever comes to their mind, while links are lost and Bluetooth goes.
@@ -8,15 +9,16 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
         let identifier = connect()
         let asked = Tally()
         let threads = DispatchGroup()
-        for number in 0..<4 {
+        var random = TestRandom(self)
+        for _ in 0..<4 {
+            let numbers = random.split()
             DispatchQueue.global().async(group: threads) { [bluejay] in
-                var dice = Dice(seed: UInt64(number + 1))
-                for _ in 0..<1_000 { Self.ask(bluejay!, identifier, asked, &dice) }
+                var random = numbers
+                for _ in 0..<1_000 { Self.ask(bluejay!, identifier, asked, &random) }
             }
         }
-        var dice = Dice(seed: 99)
         while threads.wait(timeout: .now()) == .timedOut {
-            switch dice.roll(200) {
+            switch random.below(200) {
             case 0: simulator.simulateLinkLoss(of: Self.address)
             case 1: simulator.simulatePowerOff()
             case 2, 3, 4: simulator.simulatePowerOn()
@@ -34,9 +36,10 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
     }
 
     /// One request of any kind.
-    private static func ask(_ bluejay: Bluejay, _ identifier: PeripheralIdentifier, _ asked: Tally, _ dice: inout Dice)
-    {
-        switch dice.roll(24) {
+    private static func ask(
+        _ bluejay: Bluejay, _ identifier: PeripheralIdentifier, _ asked: Tally, _ random: inout TestRandom
+    ) {
+        switch random.below(24) {
         case 0...4:
             let name = asked.name("read")
             bluejay.read(from: location) { (result: ReadResult<UInt8>) in
@@ -48,7 +51,7 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
             bluejay.write(to: location, value: UInt8(1)) { _ in asked.came(name) }
         case 9...10:
             let name = asked.name("listen")
-            bluejay.listen(to: measurement, multipleListenOption: dice.roll(2) == 0 ? .trap : .replaceable) {
+            bluejay.listen(to: measurement, multipleListenOption: random.below(2) == 0 ? .trap : .replaceable) {
                 (result: ReadResult<Data>) in
                 switch result {
                 case .success: asked.mayCome(name)
@@ -67,7 +70,7 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
             }
         case 18:
             let name = asked.name("disconnect")
-            bluejay.disconnect(immediate: dice.roll(2) == 0) { _ in asked.came(name) }
+            bluejay.disconnect(immediate: random.below(2) == 0) { _ in asked.came(name) }
         case 19:
             let name = asked.name("scan")
             bluejay.scan(
@@ -86,23 +89,11 @@ final class ManyThreadsTests: BluejayCase, @unchecked Swift.Sendable {
         case 22:
             let observer = Observer(Notes())
             bluejay.register(observer: observer)
-            if dice.roll(2) == 0 { bluejay.unregister(observer: observer) }
+            if random.below(2) == 0 { bluejay.unregister(observer: observer) }
         default:
-            if dice.roll(4) == 0 { bluejay.cancelEverything(shouldDisconnect: dice.roll(2) == 0) }
+            if random.below(4) == 0 { bluejay.cancelEverything(shouldDisconnect: random.below(2) == 0) }
         }
-        usleep(UInt32(dice.roll(400)))
-    }
-}
-
-/// Numbers that look like chance and are the same each time.
-private struct Dice {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-    mutating func roll(_ sides: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int((state >> 33) % UInt64(sides))
+        usleep(UInt32(random.below(400)))
     }
 }
 

@@ -1,9 +1,10 @@
 import DBus
+import TestRandomness
 import XCTest
 
 /// Random messages, read in wrong ways: nothing may trap, loop, or be lost.
 final class MessageFuzzTests: XCTestCase {
-    private var random = SplitMix(state: 2_026)
+    private lazy var random = TestRandom(self)
 
     func testRandomMessagesAreReadAsTheyWereWritten() {
         for _ in 0..<2_000 {
@@ -131,7 +132,7 @@ final class MessageFuzzTests: XCTestCase {
     private func writeArray(_ element: String, to writer: inout MessageWriter) -> String {
         let count = Int.random(in: 0...3, using: &random)
         if element == "y" {
-            let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+            let bytes = random.bytes(count)
             writer.bytes(bytes)
             return "0x" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         }
@@ -164,18 +165,5 @@ final class MessageFuzzTests: XCTestCase {
             }
         }
         return types
-    }
-}
-
-/// A generator with a seed, so that a failure comes again.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

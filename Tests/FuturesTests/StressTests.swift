@@ -1,21 +1,22 @@
 import Dispatch
 import Futures
+import TestRandomness
 import XCTest
 
-/// Many threads at once, at random but repeatably: every failure names the seed it happened with.
+/// Many threads at once. The test's seed decides what each does, not how they interleave.
 final class StressTests: XCTestCase {
     private let immediate = ImmediateContext()
 
     func testHandlersRunOnceAndInOrderWhileAnotherThreadCompletes() {
-        for seed in UInt64(1)...40 {
-            var random = SeededRandom(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<40 {
             let queue = Queue("stress")
             let contexts: [any ExecutionContext] = [immediate, QueueContext(queue: queue)]
-            let context = contexts[Int(random.next() % 2)]
+            let context = contexts[random.below(2)]
             let promise = Promise<Int>()
             let seen = Recorder<Int>()
-            let count = 50 + Int(random.next() % 200)
-            let pause = Int(random.next() % 3_000)
+            let count = 50 + random.below(200)
+            let pause = random.below(3_000)
             inParallel([
                 { for number in 0..<count { promise.future.onComplete(context: context) { _ in seen(number) } } },
                 {
@@ -25,26 +26,26 @@ final class StressTests: XCTestCase {
             ])
             // What was added while the other thread was delivering is delivered by that thread, which has returned by now.
             drain(queue)
-            XCTAssertEqual(seen.all, Array(0..<count), "seed \(seed)")
+            XCTAssertEqual(seen.all, Array(0..<count), "round \(round)")
         }
     }
 
     func testOneOfManyCompletionsWins() {
-        for seed in UInt64(1)...40 {
+        for round in 0..<40 {
             let promise = Promise<Int>()
             let seen = Recorder<Int>()
             let won = Recorder<Int>()
             promise.future.onSuccess(context: immediate) { seen($0) }
             inParallel(
                 (0..<4).map { number in { if promise.success(number) { won(number) } } })
-            XCTAssertEqual(seen.count, 1, "seed \(seed)")
-            XCTAssertEqual(seen.all, won.all, "seed \(seed)")
+            XCTAssertEqual(seen.count, 1, "round \(round)")
+            XCTAssertEqual(seen.all, won.all, "round \(round)")
         }
     }
 
     func testAHandlerIsEitherRunOrCancelledNeverBoth() {
-        for seed in UInt64(1)...40 {
-            var random = SeededRandom(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<40 {
             let promise = Promise<Int>()
             let ran = Recorder<Int>()
             let cancelled = Recorder<Int>()
@@ -52,7 +53,7 @@ final class StressTests: XCTestCase {
             for (number, token) in tokens.enumerated() {
                 promise.future.onSuccess(context: immediate, cancelToken: token) { _ in ran(number) }
             }
-            let pause = Int(random.next() % 2_000)
+            let pause = random.below(2_000)
             let order = tokens.indices.shuffled(using: &random)
             inParallel([
                 { for number in order where promise.future.cancel(tokens[number]) { cancelled(number) } },
@@ -61,22 +62,22 @@ final class StressTests: XCTestCase {
                     promise.success(1)
                 },
             ])
-            XCTAssertEqual(ran.all, ran.all.sorted(), "seed \(seed)")
-            XCTAssertEqual((ran.all + cancelled.all).sorted(), Array(tokens.indices), "seed \(seed)")
+            XCTAssertEqual(ran.all, ran.all.sorted(), "round \(round)")
+            XCTAssertEqual((ran.all + cancelled.all).sorted(), Array(tokens.indices), "round \(round)")
         }
     }
 
     func testLateHandlersOfABusyStreamMissNothingAndSeeNothingTwice() {
-        for seed in UInt64(1)...20 {
-            var random = SeededRandom(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<20 {
             let queue = Queue("stress")
             let promise = StreamPromise<Int>(capacity: 8)
             let total = 2_000
             let handlers = 12
             let recorders = (0..<handlers).map { _ in Recorder<Int>() }
-            let onQueue = (0..<handlers).map { _ in random.next() % 2 == 0 }
-            let pauses = (0..<handlers).map { _ in Int(random.next() % 3_000) }
-            let batch = 1 + Int(random.next() % 5)
+            let onQueue = (0..<handlers).map { _ in Bool.random(using: &random) }
+            let pauses = (0..<handlers).map { _ in random.below(3_000) }
+            let batch = 1 + random.below(5)
             inParallel([
                 {
                     for start in stride(from: 0, to: total, by: batch) {
@@ -96,16 +97,16 @@ final class StressTests: XCTestCase {
             drain(queue)
             for recorder in recorders {
                 let seen = recorder.all
-                XCTAssertEqual(seen, Array((seen.first ?? total)..<total), "seed \(seed)")
-                XCTAssertGreaterThanOrEqual(seen.count, 8, "seed \(seed)")
+                XCTAssertEqual(seen, Array((seen.first ?? total)..<total), "round \(round)")
+                XCTAssertGreaterThanOrEqual(seen.count, 8, "round \(round)")
             }
         }
     }
 
     func testRacingProducersGiveAllHandlersTheSameOrder() {
-        for seed in UInt64(1)...20 {
+        for round in 0..<20 {
             let queue = Queue("stress")
-            let promise = StreamPromise<Int>(capacity: Int(seed % 2) * 16)
+            let promise = StreamPromise<Int>(capacity: round % 2 * 16)
             let direct = Recorder<Int>()
             let mapped = Recorder<Int>()
             let queued = Recorder<Int>()
@@ -118,24 +119,24 @@ final class StressTests: XCTestCase {
                     { for number in 0..<500 { promise.success(producer * 500 + number) } }
                 })
             drain(queue)
-            XCTAssertEqual(direct.count, 2_000, "seed \(seed)")
-            XCTAssertEqual(direct.all, mapped.all, "seed \(seed)")
-            XCTAssertEqual(direct.all, queued.all, "seed \(seed)")
+            XCTAssertEqual(direct.count, 2_000, "round \(round)")
+            XCTAssertEqual(direct.all, mapped.all, "round \(round)")
+            XCTAssertEqual(direct.all, queued.all, "round \(round)")
             for producer in 0..<4 {
                 let own = direct.all.filter { $0 / 500 == producer }
-                XCTAssertEqual(own, own.sorted(), "seed \(seed)")
+                XCTAssertEqual(own, own.sorted(), "round \(round)")
             }
         }
     }
 
     func testCancellingWhileElementsArriveStopsAtOnePointForGood() {
-        for seed in UInt64(1)...30 {
-            var random = SeededRandom(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<30 {
             let promise = StreamPromise<Int>(capacity: 0)
             let token = CancelToken()
             let cancelled = Recorder<Int>()
             let seen = Recorder<Int>()
-            let pause = Int(random.next() % 4_000)
+            let pause = random.below(4_000)
             promise.stream.onSuccess(context: immediate, cancelToken: token) { seen($0) }
             inParallel([
                 { for number in 0..<1_000 { promise.success(number) } },
@@ -146,23 +147,23 @@ final class StressTests: XCTestCase {
             ])
             let atTheEnd = seen.count
             promise.success(-1)
-            XCTAssertEqual(cancelled.count, 1, "seed \(seed)")
-            XCTAssertEqual(seen.count, atTheEnd, "seed \(seed)")
-            XCTAssertEqual(seen.all, Array(0..<atTheEnd), "seed \(seed)")
+            XCTAssertEqual(cancelled.count, 1, "round \(round)")
+            XCTAssertEqual(seen.count, atTheEnd, "round \(round)")
+            XCTAssertEqual(seen.all, Array(0..<atTheEnd), "round \(round)")
         }
     }
 
     func testChainsAcrossThreadsDeliverTheirValue() {
-        for seed in UInt64(1)...10 {
-            var random = SeededRandom(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<10 {
             let queues = (0..<3).map { QueueContext(queue: Queue("stress \($0)")) as any ExecutionContext }
             let contexts = queues + [immediate, MaxStackDepthContext()]
             let promise = Promise<Int>()
             var last = promise.future
             for _ in 0..<200 {
-                let context = contexts[Int(random.next() % UInt64(contexts.count))]
+                let context = contexts[random.below(contexts.count)]
                 last =
-                    random.next() % 2 == 0
+                    Bool.random(using: &random)
                     ? last.map(context: context) { $0 + 1 }
                     : last.flatMap(context: context) { value -> Future<Int> in future(context: context) { value + 1 } }
             }
@@ -170,7 +171,7 @@ final class StressTests: XCTestCase {
             last.onComplete(context: immediate) { _ in done.fulfill() }
             promise.success(0)
             wait(for: [done], timeout: 30)
-            XCTAssertEqual(last.result?.value, 200, "seed \(seed)")
+            XCTAssertEqual(last.result?.value, 200, "round \(round)")
         }
     }
 
@@ -195,21 +196,4 @@ final class StressTests: XCTestCase {
 private func spin(_ turns: Int) {
     let counter = Locked(0)
     for _ in 0..<turns / 10 { counter.withLock { $0 += 1 } }
-}
-
-/// The same numbers for the same seed, on every machine (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

@@ -1,4 +1,5 @@
 import Reactor
+import TestRandomness
 import XCTest
 
 final class TimerQueueTests: XCTestCase {
@@ -61,7 +62,7 @@ final class TimerQueueTests: XCTestCase {
 
     /// Against a plain sorted list, over random additions, cancellations and steps of time.
     func testItBehavesLikeASortedList() {
-        var random = SystemRandomNumberGenerator()
+        var random = TestRandom(self)
         var queue = TimerQueue<UInt64>()
         var model: [(deadline: Instant, number: UInt64)] = []
         var now = Instant.origin

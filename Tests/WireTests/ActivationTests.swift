@@ -9,7 +9,7 @@ import XCTest
 final class ActivationTests: XCTestCase {
     func testACallToADaemonThatIsAwayDoesNotStartIt() throws {
         let mark = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "started-\(UInt32.random(in: 0 ... .max))")
+            "started-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: mark) }
         let bus = try PolicedBus(services: ["org.bluez": "touch \(mark.path)"])
         let loop = ManualLoop()

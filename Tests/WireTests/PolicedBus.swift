@@ -14,7 +14,7 @@ final class PolicedBus {
     /// - Parameter services: what the bus starts when it is asked for the name: shell commands by bus names.
     init(policy: String = PolicedBus.allowingAll, services: [String: String] = [:]) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "bus-\(UInt32.random(in: 0 ... .max))")
+            "bus-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
         address = "unix:path=\(directory.path)/bus"
         try """

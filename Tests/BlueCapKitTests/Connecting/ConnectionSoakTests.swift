@@ -1,4 +1,5 @@
 import BlueZSimulator
+import TestRandomness
 import TestSupport
 import XCTest
 
@@ -8,7 +9,7 @@ import XCTest
 ///
 /// `SOAK_ROUNDS` in the environment makes it more of them; `make soak` sets it.
 final class ConnectionSoakTests: ConnectionStage {
-    private var chance = SeededChance(state: 7)
+    private lazy var random = TestRandom(self)
 
     func testEveryFutureCompletesNothingLeaksAndStatisticsAddUpOverAThousandRounds() {
         let rounds = ProcessInfo.processInfo.environment["SOAK_ROUNDS"].flatMap(Int.init) ?? 1_000
@@ -20,16 +21,16 @@ final class ConnectionSoakTests: ConnectionStage {
             goneManager = manager
             goneSession = manager.session
             let peripherals = find((1...4).map { Self.device($0) }, with: manager)
-            for (seed, peripheral) in peripherals.enumerated() {
+            for peripheral in peripherals {
                 simulator.simulateRandomFaults(
-                    seed: UInt64(seed), share: 0.4, of: VirtualAddress(stringLiteral: peripheral.address))
+                    seed: random.next(), share: 0.4, of: VirtualAddress(stringLiteral: peripheral.address))
             }
             let runners = peripherals.map { SoakRunner($0, rounds: rounds / peripherals.count) }
             for runner in runners { runner.begin() }
             var seconds = 0.0
             while runners.contains(where: { !$0.isDone }) {
-                if Bool.random(using: &chance) { goWrong() }
-                let step = Double.random(in: 0.05...1.5, using: &chance)
+                if Bool.random(using: &random) { goWrong() }
+                let step = Double.random(in: 0.05...1.5, using: &random)
                 seconds += step
                 simulator.advance(by: step)
                 guard seconds < Double(rounds) * 60 else {
@@ -83,26 +84,26 @@ final class ConnectionSoakTests: ConnectionStage {
     // MARK: Faults
 
     private func goWrong() {
-        let address = VirtualAddress(stringLiteral: "C0:00:00:00:00:0\(Int.random(in: 1...4, using: &chance))")
-        switch Int.random(in: 0..<16, using: &chance) {
+        let address = VirtualAddress(stringLiteral: "C0:00:00:00:00:0\(Int.random(in: 1...4, using: &random))")
+        switch Int.random(in: 0..<16, using: &random) {
         case 0, 1: simulator.simulateLinkLoss(of: address)
-        case 2: simulator.simulateConnectFailures(Int.random(in: 1...4, using: &chance), of: address)
-        case 3: simulator.simulateConnectReplyThenDrop(after: Double.random(in: 0...0.4, using: &chance), of: address)
+        case 2: simulator.simulateConnectFailures(Int.random(in: 1...4, using: &random), of: address)
+        case 3: simulator.simulateConnectReplyThenDrop(after: Double.random(in: 0...0.4, using: &random), of: address)
         case 4: simulator.simulateDropAfter(requests: 1, of: address)
-        case 5: simulator.simulateLateAnswers(by: Double.random(in: 0...3, using: &chance), of: address)
-        case 6: simulator.simulateUnresolvedServices(Bool.random(using: &chance), of: address)
-        case 7: simulator.simulateUntoldConnections(Bool.random(using: &chance), of: address)
+        case 5: simulator.simulateLateAnswers(by: Double.random(in: 0...3, using: &random), of: address)
+        case 6: simulator.simulateUnresolvedServices(Bool.random(using: &random), of: address)
+        case 7: simulator.simulateUntoldConnections(Bool.random(using: &random), of: address)
         case 8: simulator.simulateDeviceRemoval(of: address)
-        case 9: simulator.simulateSilence(Bool.random(using: &chance), of: address)
+        case 9: simulator.simulateSilence(Bool.random(using: &random), of: address)
         case 10:
             simulator.simulatePowerOff()
-            simulator.advance(by: Double.random(in: 0...3, using: &chance))
+            simulator.advance(by: Double.random(in: 0...3, using: &random))
             simulator.simulatePowerOn()
         case 11:
             simulator.simulateDaemonDeath()
-            simulator.advance(by: Double.random(in: 0...3, using: &chance))
+            simulator.advance(by: Double.random(in: 0...3, using: &random))
             simulator.simulateDaemonReturn()
-        case 12: simulator.simulateSlowReplies(by: Double.random(in: 0...1, using: &chance))
+        case 12: simulator.simulateSlowReplies(by: Double.random(in: 0...1, using: &random))
         case 13: calm()
         case 14:
             simulator.simulateConnectFailures(
@@ -110,7 +111,7 @@ final class ConnectionSoakTests: ConnectionStage {
         default:
             let peripherals = simulator.peripherals
             simulator.remove(address)
-            simulator.advance(by: Double.random(in: 0...8, using: &chance))
+            simulator.advance(by: Double.random(in: 0...8, using: &random))
             if let gone = peripherals.first(where: { $0.address == address }) { simulator.add(gone) }
         }
     }
@@ -204,14 +205,5 @@ private final class SoakRunner: @unchecked Sendable {
                 // A link that has been lost meanwhile has told so, or is about to.
                 if peripheral.state == .connected { peripheral.disconnect() }
             }
-    }
-}
-
-private struct SeededChance: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state ^ (state >> 33)) &* 0xff51_afd7_ed55_8ccd
     }
 }

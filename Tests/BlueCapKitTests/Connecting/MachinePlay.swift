@@ -1,4 +1,5 @@
 import BlueZ
+import TestRandomness
 @testable import BlueCapKit
 
 /// Plays a `ConnectionMachine` at random, as a world that keeps its own rules, and notes where the machine breaks one.
@@ -7,7 +8,7 @@ struct MachinePlay {
         backOff: BackOff(seed: 1), isUsable: true, isPresent: true, isLinkUp: false)
     private(set) var faults: [String] = []
     private(set) var history: [ConnectionMachine.Event] = []
-    private var generator: Seeded
+    private var random: TestRandom
     private var timers: Set<ConnectionMachine.Timer> = []
     private var pendingConnects: Set<ConnectionMachine.Attempt> = []
     private var openStreams: Set<ConnectionMachine.ConnectionNumber> = []
@@ -15,7 +16,7 @@ struct MachinePlay {
     private var isSeeking = false
     private var isPausing = false
 
-    init(seed: UInt64) { generator = Seeded(state: seed) }
+    init(_ random: TestRandom) { self.random = random }
 
     mutating func step() {
         let failures: [ConnectionFailure?] = [
@@ -26,27 +27,27 @@ struct MachinePlay {
             ConnectionFailure(cause: .authentication, failure: BusFailure(name: "", message: "")),
             ConnectionFailure(cause: .other, failure: BusFailure(name: "", message: "")),
         ]
-        switch Int.random(in: 0..<18, using: &generator) {
+        switch Int.random(in: 0..<18, using: &random) {
         case 0:
             send(.connectAsked(ConnectionPolicy(timeoutRetries: 2, disconnectRetries: 2, timeout: 10)))
-        case 1: send(.reconnectAsked(delay: Bool.random(using: &generator) ? 0 : 1))
+        case 1: send(.reconnectAsked(delay: Bool.random(using: &random) ? 0 : 1))
         case 2: send(.disconnectAsked)
-        case 3: send(Int.random(in: 0..<4, using: &generator) == 0 ? .terminateAsked : .disconnectReplied)
+        case 3: send(Int.random(in: 0..<4, using: &random) == 0 ? .terminateAsked : .disconnectReplied)
         case 4: send(.connectStarted(machine.lastAttempt))
         case 5, 6, 7, 8:
-            guard let attempt = pendingConnects.randomElement(using: &generator) else { return }
+            guard let attempt = Self.inOrder(pendingConnects).randomElement(using: &random) else { return }
             pendingConnects.remove(attempt)
-            send(.connectReplied(attempt, failures.randomElement(using: &generator)!))
-        case 9, 10: send(.connectedChanged(Bool.random(using: &generator)))
-        case 11: send(.deviceAppeared(isConnected: Bool.random(using: &generator)))
+            send(.connectReplied(attempt, failures.randomElement(using: &random)!))
+        case 9, 10: send(.connectedChanged(Bool.random(using: &random)))
+        case 11: send(.deviceAppeared(isConnected: Bool.random(using: &random)))
         case 12: send(.deviceDisappeared)
-        case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &generator) > 0))
+        case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &random) > 0))
         case 14: send(.linkBorrowed)
         case 15:
             send(.linkReturned)
             check(!machine.isBorrowed, "lends for ever")
         default:
-            guard let timer = timers.randomElement(using: &generator) else { return }
+            guard let timer = Self.inOrder(timers).randomElement(using: &random) else { return }
             timers.remove(timer)
             send(.timerFired(timer))
         }
@@ -56,7 +57,7 @@ struct MachinePlay {
     mutating func end() {
         send(.disconnectAsked)
         for _ in 0..<20 {
-            guard let timer = timers.min(by: { "\($0)" < "\($1)" }) else { break }
+            guard let timer = Self.inOrder(timers).first else { break }
             timers.remove(timer)
             send(.timerFired(timer))
         }
@@ -66,6 +67,11 @@ struct MachinePlay {
         check(!isUp, "the link is taken for up")
         send(.closed(keepingLinks: false))
         check(openStreams.isEmpty, "a stream stays open")
+    }
+
+    /// The elements in an order that is the same in each process, unlike that of a set.
+    private static func inOrder<Element>(_ elements: Set<Element>) -> [Element] {
+        elements.sorted { "\($0)" < "\($1)" }
     }
 
     private mutating func send(_ event: ConnectionMachine.Event) {
@@ -119,13 +125,4 @@ struct MachinePlay {
     }
 
     private mutating func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
-}
-
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state ^ (state >> 33)) &* 0xff51_afd7_ed55_8ccd
-    }
 }

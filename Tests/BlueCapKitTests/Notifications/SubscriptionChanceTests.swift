@@ -1,49 +1,40 @@
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
 
 /// The subscription under events in any order.
 final class SubscriptionChanceTests: XCTestCase {
-    /// A course of events that a seed decides.
+    /// A random course of events.
     private struct Course {
-        private var generator: SplitMix
+        private var random: TestRandom
         private var machine = SubscriptionMachine(isReady: true)
         private(set) var asked: [OperationID] = []
         private(set) var settled: [OperationID: Int] = [:]
         private(set) var openSockets: Set<SubscriptionMachine.Call> = []
         private var unanswered: [SubscriptionMachine.Effect] = []
 
-        private struct SplitMix: RandomNumberGenerator {
-            var state: UInt64
-
-            mutating func next() -> UInt64 {
-                state &+= 0x9E37_79B9_7F4A_7C15
-                var word = state
-                word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-                word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-                return word ^ (word >> 31)
-            }
-        }
-
-        init(seed: UInt64) { generator = SplitMix(state: seed) }
+        init(_ random: TestRandom) { self.random = random }
 
         mutating func run(steps: Int) {
             for _ in 0..<steps { take(randomEvent()) }
-            take(.closed(canCall: Bool.random(using: &generator)))
+            take(.closed(canCall: Bool.random(using: &random)))
             while !unanswered.isEmpty { take(answer()) }
         }
 
         private mutating func randomEvent() -> SubscriptionMachine.Event {
-            let transport: NotificationTransport = Bool.random(using: &generator) ? .signals : .socket
-            switch UInt8.random(in: 0..<14, using: &generator) {
+            let transport: NotificationTransport = Bool.random(using: &random) ? .signals : .socket
+            switch UInt8.random(in: 0..<14, using: &random) {
             case 0, 1: return .startAsked(newID(), transport)
             case 2: return .stopAsked(newID())
-            case 3: return .linkWentDown(.disconnected, canCall: Bool.random(using: &generator))
+            case 3: return .linkWentDown(.disconnected, canCall: Bool.random(using: &random))
             case 4, 5: return .attributesReady
-            case 6: return .notifyingChanged(Bool.random(using: &generator))
-            case 7: return openSockets.first.map { .socketClosed($0) } ?? .notifyingChanged(false)
-            case 8: return .fired(Bool.random(using: &generator) ? .confirmation : .interruption)
-            case 9: return Bool.random(using: &generator) ? .attributeRemoved : .invalidated
+            case 6: return .notifyingChanged(Bool.random(using: &random))
+            case 7:
+                return openSockets.min(by: { $0.rawValue < $1.rawValue }).map { .socketClosed($0) }
+                    ?? .notifyingChanged(false)
+            case 8: return .fired(Bool.random(using: &random) ? .confirmation : .interruption)
+            case 9: return Bool.random(using: &random) ? .attributeRemoved : .invalidated
             case 10: return .linkWentUp
             default: return unanswered.isEmpty ? .attributesReady : answer()
             }
@@ -55,12 +46,12 @@ final class SubscriptionChanceTests: XCTestCase {
         }
 
         private mutating func answer() -> SubscriptionMachine.Event {
-            let isGood = UInt8.random(in: 0..<4, using: &generator) > 0
+            let isGood = UInt8.random(in: 0..<4, using: &random) > 0
             let refusal = SubscriptionMachine.Failure.refused(BusFailure(name: "no", message: ""))
             switch unanswered.removeFirst() {
             case .callStart(let call):
                 return isGood
-                    ? .startReplied(call, isNotifying: Bool.random(using: &generator)) : .startFailed(call, refusal)
+                    ? .startReplied(call, isNotifying: Bool.random(using: &random)) : .startFailed(call, refusal)
             case .acquire(let call):
                 if isGood { openSockets.insert(call) }
                 return isGood ? .startReplied(call, isNotifying: false) : .startFailed(call, refusal)
@@ -84,12 +75,13 @@ final class SubscriptionChanceTests: XCTestCase {
     }
 
     func testWhateverHappensEachAskIsSettledOnceAndNoSocketStaysOpen() {
-        for seed in 0..<2_000 as Range<UInt64> {
-            var course = Course(seed: seed)
+        var random = TestRandom(self)
+        for round in 0..<2_000 {
+            var course = Course(random.split())
             course.run(steps: 60)
-            XCTAssertEqual(course.settled.count, course.asked.count, "seed \(seed)")
-            XCTAssertTrue(course.settled.values.allSatisfy { $0 == 1 }, "seed \(seed)")
-            XCTAssertEqual(course.openSockets, [], "seed \(seed)")
+            XCTAssertEqual(course.settled.count, course.asked.count, "round \(round)")
+            XCTAssertTrue(course.settled.values.allSatisfy { $0 == 1 }, "round \(round)")
+            XCTAssertEqual(course.openSockets, [], "round \(round)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
@@ -112,22 +113,22 @@ final class OperationQueueMachineTests: XCTestCase {
     /// Anything in any order: each is settled once, no two are at work together, and what begins does so in the order of
     /// asking.
     func testByChance() {
-        for seed in UInt64(1)...300 {
-            var chance = Chance(state: seed)
+        var random = TestRandom(self)
+        for round in 0..<300 {
             var machine = Machine()
             var model = Model()
             for _ in 0..<400 {
-                let event = model.anything(&chance)
+                let event = model.anything(&random)
                 model.take(machine.event(event), of: event)
-                XCTAssertEqual(machine.count, model.unsettled.count, "seed \(seed)")
-                if let problem = model.problem { return XCTFail("seed \(seed): \(problem) at \(event)") }
+                XCTAssertEqual(machine.count, model.unsettled.count, "round \(round)")
+                if let problem = model.problem { return XCTFail("round \(round): \(problem) at \(event)") }
             }
             model.take(machine.event(.allCancelled("end")), of: .allCancelled("end"))
             if let id = model.atWork { model.take(machine.event(.finished(id, "late")), of: .finished(id, "late")) }
-            XCTAssertTrue(machine.isIdle, "seed \(seed)")
-            XCTAssertEqual(model.unsettled, [], "seed \(seed)")
-            XCTAssertEqual(model.settled.count, model.last, "seed \(seed)")
-            XCTAssertNil(model.problem, "seed \(seed)")
+            XCTAssertTrue(machine.isIdle, "round \(round)")
+            XCTAssertEqual(model.unsettled, [], "round \(round)")
+            XCTAssertEqual(model.settled.count, model.last, "round \(round)")
+            XCTAssertNil(model.problem, "round \(round)")
         }
     }
 
@@ -153,16 +154,16 @@ private struct Model {
     var atWork: Int?
     var problem: String?
 
-    func anything(_ chance: inout Chance) -> Machine.Event {
-        switch Int.random(in: 0..<12, using: &chance) {
+    func anything(_ random: inout TestRandom) -> Machine.Event {
+        switch Int.random(in: 0..<12, using: &random) {
         case 0...3: return .enqueued(last + 1)
         case 4, 5: return told.map { .began($0) } ?? .began(last)
         case 6...8: return (atWork ?? told).map { .finished($0, "done") } ?? .finished(last, "late")
-        case 9, 10: return .cancelled(Int.random(in: 0...last, using: &chance), "cancelled")
+        case 9, 10: return .cancelled(Int.random(in: 0...last, using: &random), "cancelled")
         default:
-            return Int.random(in: 0..<8, using: &chance) == 0
+            return Int.random(in: 0..<8, using: &random) == 0
                 ? .allCancelled("all")
-                : .enqueued(unsettled.randomElement(using: &chance) ?? last + 1)
+                : .enqueued(unsettled.randomElement(using: &random) ?? last + 1)
         }
     }
 
@@ -193,16 +194,5 @@ private struct Model {
                 if atWork != id { problem = "\(id) is stopped and does not work" }
             }
         }
-    }
-}
-
-struct Chance: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }

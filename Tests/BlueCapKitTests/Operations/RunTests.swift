@@ -2,6 +2,7 @@ import BlueZSimulator
 import Foundation
 import Futures
 import Reactor
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
@@ -463,15 +464,15 @@ final class RunTests: XCTestCase {
     // MARK: By chance
 
     func testByChanceEachRunIsSettledOnceAndNoTwoWorkTogether() throws {
-        for seed in UInt64(1)...8 {
-            var chance = Chance(state: seed)
+        var random = TestRandom(self)
+        for round in 0..<8 {
             let stage = try stage()
             let (atWork, settled, control) = (Locked(0), Locked<[Int: Int]>([:]), control)
             var tokens: [(Future<Void>, CancelToken)] = []
             for number in 0..<120 {
                 let token = CancelToken()
                 let future: Future<Void> = stage.peripheral.run(
-                    timeout: .random(in: 0.2...20, using: &chance), cancelToken: token
+                    timeout: .random(in: 0.2...20, using: &random), cancelToken: token
                 ) { connected in
                     XCTAssertEqual(
                         atWork.withLock {
@@ -482,21 +483,21 @@ final class RunTests: XCTestCase {
                 }
                 future.onComplete(context: ImmediateContext()) { _ in settled.withLock { $0[number, default: 0] += 1 } }
                 tokens.append((future, token))
-                switch Int.random(in: 0..<10, using: &chance) {
+                switch Int.random(in: 0..<10, using: &random) {
                 case 0: stage.simulator.simulateLinkLoss(of: AttributeStage.address)
                 case 1: stage.peripheral.connect()
                 case 2: stage.peripheral.disconnect()
                 case 3, 4:
-                    if let (future, token) = tokens.randomElement(using: &chance) { future.cancel(token) }
+                    if let (future, token) = tokens.randomElement(using: &random) { future.cancel(token) }
                 case 5 where number % 20 == 5: stage.peripheral.operations.cancelAll()
                 default: break
                 }
-                stage.simulator.advance(by: .random(in: 0...0.3, using: &chance))
+                stage.simulator.advance(by: .random(in: 0...0.3, using: &random))
             }
             stage.peripheral.disconnect()
-            expect(stage, within: 300, "settled, seed \(seed)") { settled.withLock { $0.count } == 120 }
+            expect(stage, within: 300, "settled, round \(round)") { settled.withLock { $0.count } == 120 }
             expect(stage, within: 300, "at rest") { stage.peripheral.state == .disconnected }
-            XCTAssertEqual(settled.withLock { Set($0.values) }, [1], "seed \(seed)")
+            XCTAssertEqual(settled.withLock { Set($0.values) }, [1], "round \(round)")
             XCTAssertEqual(stage.peripheral.operations.count, 0)
         }
     }

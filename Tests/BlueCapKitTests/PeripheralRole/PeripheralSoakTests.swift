@@ -1,24 +1,13 @@
 import BlueZSimulator
 import Foundation
 import Futures
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
 
 /// Whatever comes together: every future is settled, and once Bluetooth is well, BlueZ has what the manager says.
 final class PeripheralSoakTests: PeripheralStage {
-    /// xorshift64*: the same seed, the same course.
-    private struct Dice {
-        var state: UInt64
-
-        mutating func roll(_ sides: Int) -> Int {
-            state ^= state >> 12
-            state ^= state << 25
-            state ^= state >> 27
-            return Int((state &* 0x2545_F491_4F6C_DD1D) >> 33) % sides
-        }
-    }
-
     private final class Course {
         let manager: PeripheralManager
         let services: [MutableService]
@@ -44,10 +33,12 @@ final class PeripheralSoakTests: PeripheralStage {
     }
 
     func testEverythingIsSettledAndComesBack() {
-        for seed in UInt64(1)...80 {
+        var random = TestRandom(self)
+        for round in 0..<80 {
+            let adapters = 1 + round % 2
             simulator = Simulator.inProcess(
-                room: .empty, adapters: (0...seed % 2).map { VirtualAdapter(index: Int($0)) })
-            play(seed)
+                room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
+            play(adapters, &random, "round \(round)")
         }
     }
 
@@ -88,20 +79,20 @@ final class PeripheralSoakTests: PeripheralStage {
     /// What nobody has confirmed goes out again. Of notifications BlueZ alone says that it has them: what it then has no link
     /// for is lost.
     func testWhoeverComesAndGoesValuesKeepTheirOrderAndNoIndicationIsLost() throws {
-        for seed in UInt64(1)...10 {
+        var random = TestRandom(self)
+        for round in 0..<10 {
             simulator = Simulator.inProcess(room: .empty)
-            let indicated = try hear(.indicate, overSocket: false, seed)
-            XCTAssertEqual(Set(indicated.flatMap { $0 }).count, 200, "seed \(seed)")
+            let indicated = try hear(.indicate, overSocket: false, &random)
+            XCTAssertEqual(Set(indicated.flatMap { $0 }).count, 200, "round \(round)")
             simulator = Simulator.inProcess(room: .empty)
-            let notified = try hear(.notify, overSocket: seed % 2 == 0, seed)
-            for link in indicated + notified { XCTAssertEqual(link, link.sorted(), "seed \(seed)") }
+            let notified = try hear(.notify, overSocket: round % 2 == 0, &random)
+            for link in indicated + notified { XCTAssertEqual(link, link.sorted(), "round \(round)") }
         }
     }
 
     private func hear(
-        _ properties: CBCharacteristicProperties, overSocket: Bool, _ seed: UInt64
+        _ properties: CBCharacteristicProperties, overSocket: Bool, _ random: inout TestRandom
     ) throws -> [[UInt8]] {
-        var dice = Dice(state: seed &* 0x9E37_79B9_7F4A_7C15)
         let manager = manager()
         let service = Self.heart(properties)
         let measurement = service.characteristics[0]
@@ -110,9 +101,9 @@ final class PeripheralSoakTests: PeripheralStage {
         var links: [CentralLink] = []
         for number in UInt8(0)..<200 {
             try measurement.update(withData: Data([number]))
-            if dice.roll(3) == 0 { simulator.advance(by: Double(dice.roll(200)) / 1_000) }
-            guard dice.roll(12) == 0 else { continue }
-            switch (links.last?.state, dice.roll(5)) {
+            if random.below(3) == 0 { simulator.advance(by: Double(random.below(200)) / 1_000) }
+            guard random.below(12) == 0 else { continue }
+            switch (links.last?.state, random.below(5)) {
             case (.connected?, 0):
                 simulator.simulateDaemonDeath()
                 simulator.advance(by: 0.1)
@@ -138,41 +129,42 @@ final class PeripheralSoakTests: PeripheralStage {
         return links.map { $0.values.flatMap(\.bytes) }
     }
 
-    private func play(_ seed: UInt64) {
-        var dice = Dice(state: seed &* 0x9E37_79B9_7F4A_7C15)
+    private func play(_ adapters: Int, _ random: inout TestRandom, _ round: String) {
         let course = Course(
             unreadyManager(), [Self.heart(), Self.battery(), Self.heart([.read, .indicate])],
-            adapters: Int(seed % 2) + 1)
+            adapters: adapters)
         for _ in 0..<60 {
-            step(course, &dice)
-            if dice.roll(3) > 0 { simulator.advance(by: Double(dice.roll(1_000)) / (dice.roll(2) == 0 ? 1_000 : 100)) }
+            step(course, &random)
+            if random.below(3) > 0 {
+                simulator.advance(by: Double(random.below(1_000)) / (random.below(2) == 0 ? 1_000 : 100))
+            }
         }
         for index in course.pulled { simulator.simulateAdapterAddition(VirtualAdapter(index: index)) }
         if course.isDead { simulator.simulateDaemonReturn() }
-        for index in 0...Int(seed % 2) { simulator.simulatePowerOn(adapter: index) }
+        for index in 0..<adapters { simulator.simulatePowerOn(adapter: index) }
         simulator.advance(by: 120)
-        check(course, "seed \(seed): \(course.log.joined(separator: ", "))")
+        check(course, "\(round): \(course.log.joined(separator: ", "))")
     }
 
-    private func step(_ course: Course, _ dice: inout Dice) {
+    private func step(_ course: Course, _ random: inout TestRandom) {
         let manager = course.manager
-        let service = course.services[dice.roll(course.services.count)]
-        switch dice.roll(16) {
+        let service = course.services[random.below(course.services.count)]
+        switch random.below(16) {
         case 0, 1, 2: course.expect("add \(service.uuid)", manager.add(service))
         case 3:
             course.log.append("remove \(service.uuid)")
             manager.remove(service)
         case 4: course.expect("start", manager.startAdvertising("Strap"))
         case 5, 6:
-            var data = AdvertisingData(localName: "Tag \(dice.roll(3))")
-            if dice.roll(3) == 0 { data.timeout = 1 + dice.roll(5) }
+            var data = AdvertisingData(localName: "Tag \(random.below(3))")
+            if random.below(3) == 0 { data.timeout = 1 + random.below(5) }
             course.expect("start \(data.timeout ?? 0)", manager.startAdvertising(data))
-        case 7: course.expect("stop", manager.stopAdvertising(timeout: Double(dice.roll(50)) / 10))
+        case 7: course.expect("stop", manager.stopAdvertising(timeout: Double(random.below(50)) / 10))
         case 8:
-            guard let running = manager.advertisements.randomElement(by: dice.roll(100)) else { return }
+            guard let running = manager.advertisements.randomElement(using: &random) else { return }
             course.expect("stop one", running.stop())
         case 9:
-            let index = dice.roll(course.adapters)
+            let index = random.below(course.adapters)
             let isOff = course.off.insert(index).inserted
             course.log.append("\(isOff ? "off" : "on") \(index)")
             if isOff {
@@ -187,7 +179,7 @@ final class PeripheralSoakTests: PeripheralStage {
             if course.isDead { simulator.simulateDaemonDeath() } else { simulator.simulateDaemonReturn() }
             if !course.isDead { course.off = [] }
         case 11:
-            let index = dice.roll(course.adapters)
+            let index = random.below(course.adapters)
             let isPulled = course.pulled.insert(index).inserted
             course.log.append("\(isPulled ? "pull" : "plug") \(index)")
             if isPulled {
@@ -203,21 +195,21 @@ final class PeripheralSoakTests: PeripheralStage {
             simulator.simulateSlowReplies(by: 1)
             course.expect("add \(service.uuid)", manager.add(service))
             course.expect("start", manager.startAdvertising("Slow"))
-            simulator.advance(by: Double(dice.roll(25)) / 10)
-            course.expect("stop", manager.stopAdvertising(timeout: Double(dice.roll(50)) / 10))
+            simulator.advance(by: Double(random.below(25)) / 10)
+            course.expect("stop", manager.stopAdvertising(timeout: Double(random.below(50)) / 10))
             manager.remove(service)
-            if dice.roll(2) == 0 { course.expect("add \(service.uuid)", manager.add(service)) }
-            simulator.advance(by: Double(dice.roll(25)) / 10)
+            if random.below(2) == 0 { course.expect("add \(service.uuid)", manager.add(service)) }
+            simulator.advance(by: Double(random.below(25)) / 10)
             simulator.simulateSlowReplies(by: 0)
             simulator.advance(by: 5)
         case 13:
-            if dice.roll(4) == 0 {
+            if random.below(4) == 0 {
                 course.log.append("reset")
                 manager.reset()
             } else {
-                guard let running = manager.advertisements.randomElement(by: dice.roll(100)) else { return }
+                guard let running = manager.advertisements.randomElement(using: &random) else { return }
                 course.log.append("change")
-                try? running.change(to: AdvertisingData(localName: "Other \(dice.roll(9))"))
+                try? running.change(to: AdvertisingData(localName: "Other \(random.below(9))"))
             }
         case 14:
             course.log.append("phone")
@@ -228,7 +220,7 @@ final class PeripheralSoakTests: PeripheralStage {
                 course.phone?.subscribe(to: "2A37")
             }
         default:
-            try? service.characteristics[0].update(withData: Data([UInt8(dice.roll(256))]))
+            try? service.characteristics[0].update(withData: Data([UInt8(random.below(256))]))
         }
     }
 
@@ -251,8 +243,4 @@ final class PeripheralSoakTests: PeripheralStage {
         XCTAssertEqual(simulator.advertisements.count, running.count, place)
         XCTAssertEqual([core.onAir, core.aired], [running.count, running.count], place)
     }
-}
-
-extension Array {
-    fileprivate func randomElement(by number: Int) -> Element? { isEmpty ? nil : self[number % count] }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestRandomness
 import XCTest
 
 @testable import GATT
@@ -155,13 +156,9 @@ final class BeaconTests: XCTestCase {
     }
 
     func testAnyBytesAreReadOrRefusedAndNeverTrap() {
-        var seed: UInt64 = 42
+        var random = TestRandom(self)
         for _ in 0..<20_000 {
-            let bytes = (0..<Int(seed >> 33) % 26).map { _ -> UInt8 in
-                seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                return UInt8(truncatingIfNeeded: seed >> 56)
-            }
-            seed = seed &* 6_364_136_223_846_793_005 &+ 1
+            let bytes = random.bytes(random.below(26))
             for first: UInt8 in [0x00, 0x10, 0x20] {
                 guard let beacon = frame([first] + bytes) else { continue }
                 switch beacon {

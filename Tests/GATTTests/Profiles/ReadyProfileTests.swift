@@ -1,5 +1,6 @@
 import Foundation
 import GATT
+import TestRandomness
 import XCTest
 
 /// Laws that hold for every ready-made profile, tried with bytes that nobody chose.
@@ -35,7 +36,7 @@ final class ReadyProfileTests: XCTestCase {
     }
 
     func testRandomBytesNeverTrapAndWhatIsReadCanBeTyped() {
-        var random = SplitMix(state: 0x5EED)
+        var random = TestRandom(self)
         for profile in services.flatMap(\.characteristics) {
             var understood = 0
             for round in 0..<1080 {
@@ -57,18 +58,5 @@ final class ReadyProfileTests: XCTestCase {
             }
             XCTAssertGreaterThan(understood, 0, "\(profile.name)")
         }
-    }
-}
-
-/// Random numbers that are the same on each run (Vigna's SplitMix64).
-private struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

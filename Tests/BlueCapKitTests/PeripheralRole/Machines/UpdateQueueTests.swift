@@ -1,4 +1,5 @@
 import Foundation
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
@@ -135,26 +136,26 @@ final class UpdateQueueTests: XCTestCase {
     }
 
     func testNothingIsLostOrDoubledOverSubscriptionsThatEndAnywhere() {
-        var generator = SystemRandomNumberGenerator()
-        for _ in 0..<50 {
+        var random = TestRandom(self)
+        for round in 0..<50 {
             queue = UpdateQueue()
             var arrived: [Data] = []
             var next = 0
             for _ in 0..<300 {
-                switch Int.random(in: 0..<5, using: &generator) {
+                switch Int.random(in: 0..<5, using: &random) {
                 case 0: queue.subscribed()
                 case 1: queue.unsubscribed()
                 case 2, 3:
                     add(next..<next + 1)
                     next += 1
                 default:
-                    for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                    for _ in 0..<Int.random(in: 0...3, using: &random) {
                         _ = queue.take()
                         if let data = queue.confirmed(queue.epoch) { arrived.append(data) }
                     }
                 }
             }
-            XCTAssertEqual(arrived + queue.pending, values(0..<next))
+            XCTAssertEqual(arrived + queue.pending, values(0..<next), "round \(round)")
         }
     }
 }
