@@ -81,6 +81,15 @@ final class CentralStateTests: XCTestCase {
         XCTAssertNil(state.scan)
     }
 
+    func testATimeOutEndsAScanThatHasReportedWithoutAnError() throws {
+        turnOn()
+        let scan = try state.startScan(ScanRequest(), timeout: 2).get().0
+        XCTAssertEqual(hear(device(1), at: 1), [.discovered(key(1), scan)])
+        XCTAssertEqual(
+            state.fired(.scanTimeout(scan), at: time(2)),
+            [.stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .finish(scan, nil)])
+    }
+
     func testAStaleTimerDoesNotEndALaterScan() throws {
         turnOn()
         let first = try state.startScan(ScanRequest(), timeout: 2).get().0

@@ -8,6 +8,7 @@ final class LoopbackScanTests: XCTestCase {
     func testReportsWhatIsAdvertised() throws { try bodies().reportsWhatIsAdvertised() }
     func testReportsOnlyWhoAdvertisesTheService() throws { try bodies().reportsOnlyWhoAdvertisesTheService() }
     func testAScanThatTimesOutStops() throws { try bodies().aScanThatTimesOutStops() }
+    func testATimeOutAfterADiscoveryIsNoError() throws { try bodies().aTimeOutAfterADiscoveryIsNoError() }
     func testASecondScanOfOneManagerIsRefused() throws { try bodies().aSecondScanOfOneManagerIsRefused() }
     func testStoppingLeavesNoDiscoveryBehind() throws { try bodies().stoppingLeavesNoDiscoveryBehind() }
     func testTheStateFollowsThePower() throws { try bodies().theStateFollowsThePower() }

@@ -53,6 +53,25 @@ final class ScanTests: BluejayCase, @unchecked Swift.Sendable {
         XCTAssertTrue(simulator.discoverySessions.isEmpty)
     }
 
+    func testADurationEndsAScanThatFoundNothingWithoutAnError() {
+        start()
+        scan(duration: 5)
+        expect("stopped 0 nil", limit: 6)
+        XCTAssertFalse(bluejay.isScanning)
+        XCTAssertTrue(simulator.discoverySessions.isEmpty)
+    }
+
+    func testTheDurationOfAStoppedScanDoesNotEndTheNext() {
+        start()
+        simulator.add(Self.virtual(1))
+        scan(duration: 5) { _ in .stop }
+        expect("stopped 1 nil")
+        scan(duration: 60)
+        eventually("the second scan") { bluejay.isScanning }
+        pass(10)
+        XCTAssertTrue(bluejay.isScanning)
+    }
+
     func testWhatIsBlacklistedIsNotHeardOfAgainInThisScan() {
         start()
         simulator.add(Self.virtual(1))

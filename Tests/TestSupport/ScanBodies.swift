@@ -78,6 +78,18 @@ public struct ScanBodies {
         XCTAssertFalse(try stage.isDiscovering())
     }
 
+    public func aTimeOutAfterADiscoveryIsNoError() throws {
+        try stage.advertise(.strap)
+        let manager = try manager()
+        let scan = manager.startScanning(forServiceUUIDs: [CBUUID(string: "180D")], timeout: 10)
+        journal.watch(scan)
+        journal.watch(scan.collect().map(context: ImmediateContext()) { _ in })
+        expect("the scan's end") { $0.completions == 1 }
+        XCTAssertEqual(journal.sightings.map(\.name), ["Strap"])
+        XCTAssertEqual(journal.failures, [])
+        XCTAssertFalse(manager.isScanning)
+    }
+
     public func aSecondScanOfOneManagerIsRefused() throws {
         let manager = try manager()
         let first = Journal()

@@ -12,15 +12,16 @@ extension CentralManager {
     /// - Parameters:
     ///   - capacity: how many peripherals the stream keeps for handlers that are added later. `Int.max` keeps as many
     ///     as the manager remembers, or the newest 1 024 sightings where duplicates are allowed; 0 keeps none.
-    ///   - timeout: seconds after which the scan stops and the stream fails with
-    ///     `CentralManagerError.peripheralScanTimeout`.
+    ///   - timeout: seconds after which the scan stops. If no peripheral was discovered, the stream fails with
+    ///     `CentralManagerError.peripheralScanTimeout`; otherwise it ends as with `stopScanning()`.
     ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and of ours
     ///     `CentralManagerScanOptionRSSIThresholdKey`, `CentralManagerScanOptionPatternKey`,
     ///     `CentralManagerScanOptionWatchdogKey`.
     /// - Returns: a stream of the discovered peripherals: each once, or at every sighting where duplicates are allowed.
     ///   It fails with `isPoweredOff`, `unsupported` or `unauthorized` where the state is not `poweredOn`, with
     ///   `isScanning` where this manager scans already, with `invalidOption`, and with `scanFailed` when BlueZ refuses
-    ///   also after the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure and with `stopScanning`.
+    ///   also after the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure, with `stopScanning` and with the
+    ///   time-out.
     public func startScanning(
         capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {

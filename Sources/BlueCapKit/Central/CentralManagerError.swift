@@ -12,7 +12,7 @@ public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     case restoreFailed
     /// Another manager keeps its state under this restore identifier, in the file that is named.
     case restoreIdentifierInUse(String)
-    /// The scan's time-out has passed; the scan has stopped.
+    /// The scan's time-out has passed, and no peripheral was discovered; the scan has stopped.
     case peripheralScanTimeout
     /// There is no bus, no `bluetoothd` on it, or no adapter.
     case unsupported
@@ -50,7 +50,7 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
             "Another manager that is running keeps its state in \(path): "
                 + "give each manager a restore identifier of its own."
         case .peripheralScanTimeout:
-            "The scan's time-out has passed and scanning has stopped."
+            "The scan discovered no peripheral before its time-out, and has stopped."
         case .unsupported:
             "There is no Bluetooth here: no system bus, no bluetoothd on it, or no adapter. "
                 + "Check `systemctl status bluetooth` and `bluetoothctl list`."

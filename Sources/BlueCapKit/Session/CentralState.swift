@@ -44,6 +44,8 @@ struct CentralState {
         let id: ScanNumber
         let request: ScanRequest
         let hasTimeout: Bool
+        /// Whether a peripheral was reported; the time-out is an error only if none was.
+        var hasReported = false
     }
 
     /// How often a scanning manager looks for peripherals that fell silent, in seconds.
@@ -157,7 +159,8 @@ struct CentralState {
         case .keeping:
             return []
         case .scanTimeout(let id):
-            return scanFailed(id, .peripheralScanTimeout)
+            guard let scan, scan.id == id else { return [] }
+            return endScan(scan.hasReported ? nil : .peripheralScanTimeout)
         case .expirySweep:
             guard isListening else { return [] }
             var effects: [Effect] = []
@@ -191,6 +194,7 @@ struct CentralState {
         // A name or a service may come by itself, after the sighting that it belongs to.
         let isSighting =
             wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
+        var isReported = false
         let isKnown = peripherals.update(key) { record -> Bool in
             record.values.take(fields, from: device)
             if wasHeard { record.hear(at: now) }
@@ -199,13 +203,20 @@ struct CentralState {
                 scan.request.accepts(device)
             else { return true }
             record.reportedBy = scan.id
-            effects.append(.discovered(key, scan.id))
+            isReported = true
             return true
         }
-        guard isKnown != true, let scan, isSighting, scan.request.accepts(device) else { return }
+        guard let scan else { return }
+        if isReported { report(key, to: scan.id, &effects) }
+        guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
         let evicted = peripherals.list(key, reportedBy: scan.id, values: copy device, at: now, date: date())
         effects += evicted.map { drop($0) }
-        effects.append(.discovered(key, scan.id))
+        report(key, to: scan.id, &effects)
+    }
+
+    private mutating func report(_ key: PeripheralKey, to id: ScanNumber, _ effects: inout [Effect]) {
+        scan?.hasReported = true
+        effects.append(.discovered(key, id))
     }
 
     // MARK: Silence

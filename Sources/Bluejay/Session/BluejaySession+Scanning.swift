@@ -12,6 +12,8 @@ final class Scan {
     let expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)?
     let stopped: ([ScanDiscovery], (any Error)?) -> Void
     let token = CancelToken()
+    /// Ends the scan after its duration. Set before the scan begins, and not changed afterwards.
+    var timer: ManagerTimer?
     private var discoveries: [ScanDiscovery] = []
     private var blacklist: Set<PeripheralIdentifier> = []
     /// `stopped` was called, and nothing comes after it.
@@ -89,9 +91,14 @@ extension BluejaySession {
                 self?.tell(id) { handed.value.fellSilent(identifier) }
             }
         }
+        // A duration of Bluejay is never an error, whatever was found, unlike a time-out of the manager.
+        if scan.duration > 0, scan.duration.isFinite {
+            scan.timer = manager.timer(after: scan.duration) { [weak self] in
+                self?.decide { $0.machine.ended(id, .success(Data())) }
+            }
+        }
         let options = [CBCentralManagerScanOptionAllowDuplicatesKey: scan.allowsDuplicates]
-        let stream = manager.startScanning(
-            forServiceUUIDs: scan.services, timeout: scan.duration > 0 ? scan.duration : .infinity, options: options)
+        let stream = manager.startScanning(forServiceUUIDs: scan.services, options: options)
         stream.onComplete(context: ImmediateContext(), cancelToken: scan.token) { [weak self] element in
             switch element {
             case .success(let peripheral): self?.discovered(peripheral, id, handed)
@@ -111,12 +118,13 @@ extension BluejaySession {
 
     /// It has ended by itself.
     private func ended(_ scan: Scan, _ id: RequestID, _ error: any Error) {
+        scan.timer?.cancel()
         core.withLock { $0.manager }?.whenPeripheralsExpire().cancel(scan.token)
-        if case CentralManagerError.peripheralScanTimeout = error { return finished(id, .success(Data())) }
         finished(id, .failure(error))
     }
 
     private func end(_ scan: Scan) {
+        scan.timer?.cancel()
         guard let manager = core.withLock({ $0.manager }) else { return }
         manager.whenPeripheralsExpire().cancel(scan.token)
         manager.stopScanning()

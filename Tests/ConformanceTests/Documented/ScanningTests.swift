@@ -68,6 +68,20 @@ final class ScanningTests: DocumentedCase, @unchecked Sendable {
         XCTAssertFalse(manager.isScanning)
     }
 
+    func testATimeOutAfterADiscoveryIsNoError() {
+        simulator.add(Sensor.peripheral)
+        let manager = poweredManager()
+        let scans: [() -> Scan] = [{ manager.startScanning(timeout: 5) }, { manager.startScanning(duration: 5) }]
+        for (index, scan) in scans.enumerated() {
+            let found = scan()
+            found.onFailure { error in self.seen.note("\(error)") }
+            found.collect().onSuccess { found in self.seen.note("end \(index): \(found.count)") }
+            eventually("the end") { seen.contains("end \(index): 1") }
+            XCTAssertFalse(manager.isScanning)
+        }
+        XCTAssertEqual(seen.count, 2)
+    }
+
     func testOptionsAreThoseOfCoreBluetooth() {
         simulator.add(Sensor.peripheral)
         let manager = poweredManager()
