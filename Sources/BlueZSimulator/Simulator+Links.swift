@@ -25,7 +25,9 @@ extension Simulator {
                     adapter: link.key.adapter, address: link.key.address, requests: link.requestCount,
                     subscriptions: subscriptions)
             }
-            return (betweenAdapters + toPeripherals).sorted { $0.address < $1.address }
+            return (betweenAdapters + toPeripherals).sorted {
+                ($0.address, $0.adapter) < ($1.address, $1.adapter)
+            }
         }
     }
 

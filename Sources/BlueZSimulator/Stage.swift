@@ -95,7 +95,7 @@ final class Stage: Sendable {
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer = before.timer { loop.cancel(timer.id) }
         before.connection?.close()
-        for link in before.centrals.values { link.take(.disconnected, seconds: seconds) }
+        for (_, link) in before.centrals.sorted(by: { $0.key < $1.key }) { link.take(.disconnected, seconds: seconds) }
         withExtendedLifetime(before) {}
     }
 

@@ -32,6 +32,60 @@ final class AdapterChoiceTests: XCTestCase {
         XCTAssertEqual(choice.choose(from: [first, second]), second)
     }
 
+    // MARK: Two adapters with one address
+
+    /// Each order of the candidates: a dictionary's keys may come in any.
+    private func eachOrder(
+        of candidates: [AdapterChoice.Candidate], _ body: ([AdapterChoice.Candidate]) -> Void
+    ) {
+        guard let first = candidates.first else { return body([]) }
+        eachOrder(of: Array(candidates.dropFirst())) { rest in
+            for place in 0...rest.count { body(Array(rest[..<place]) + [first] + Array(rest[place...])) }
+        }
+    }
+
+    private func twins(_ numbers: Int...) -> [AdapterChoice.Candidate] {
+        numbers.map { AdapterChoice.Candidate(name: "hci\($0)", address: second.address) }
+    }
+
+    func testOfTwinsTheLowestIndexIsUsedFirst() {
+        for wanted in [nil, second.address, second.address.lowercased()] {
+            eachOrder(of: twins(10, 2, 1)) { candidates in
+                var choice = AdapterChoice(wanted: wanted)
+                XCTAssertEqual(choice.choose(from: candidates)?.name, "hci1")
+            }
+        }
+    }
+
+    func testOfTwinsTheOneThatWasUsedLastIsKept() {
+        for wanted in [nil, second.address] {
+            eachOrder(of: twins(0, 1, 2)) { candidates in
+                var choice = AdapterChoice(wanted: wanted)
+                XCTAssertEqual(choice.choose(from: twins(1, 2))?.name, "hci1")
+                XCTAssertEqual(choice.choose(from: candidates)?.name, "hci1")
+                XCTAssertEqual(choice.choose(from: candidates.filter { $0.name != "hci1" })?.name, "hci0")
+                XCTAssertEqual(choice.choose(from: candidates)?.name, "hci0")
+            }
+        }
+    }
+
+    func testATwinUnderTheLastNameIsPreferredAfterNoAdapterWasThere() {
+        eachOrder(of: twins(0, 1)) { candidates in
+            var choice = AdapterChoice(wanted: nil)
+            _ = choice.choose(from: twins(1))
+            XCTAssertNil(choice.choose(from: []))
+            XCTAssertEqual(choice.choose(from: candidates)?.name, "hci1")
+        }
+    }
+
+    func testAdaptersWithoutANumberAreChosenByTheirNames() {
+        let others = ["vhci", "usb"].map { AdapterChoice.Candidate(name: $0, address: second.address) }
+        eachOrder(of: others) { candidates in
+            var choice = AdapterChoice(wanted: nil)
+            XCTAssertEqual(choice.choose(from: candidates)?.name, "usb")
+        }
+    }
+
     func testAWantedAdapterIsFoundByNameOrAddressAndNeverReplaced() {
         var byName = AdapterChoice(wanted: "hci1")
         XCTAssertEqual(byName.choose(from: [first, second]), second)

@@ -64,7 +64,7 @@ extension CentralSession {
             defer { core.rssiPolls = [:] }
             return core.rssiPolls
         }
-        for poll in polls.values { end(poll) }
+        for (_, poll) in polls.sorted(by: { $0.key < $1.key }) { end(poll) }
     }
 
     private func end(_ poll: RSSIPoll) {

@@ -40,7 +40,7 @@ extension CentralSession {
 
     /// Ends the streams of a peripheral.
     func endNotifications(of peripheral: PeripheralKey) {
-        let subjects = core.withLock { core in core.sinks.keys.filter { $0.peripheral == peripheral } }
+        let subjects = core.withLock { core in core.sinks.keys.filter { $0.peripheral == peripheral }.sorted() }
         for subject in subjects { endNotifications(of: subject) }
     }
 
@@ -52,7 +52,7 @@ extension CentralSession {
 
     /// The manager ends.
     func endAllNotifications() {
-        let subjects = core.withLock { Array($0.sinks.keys) }
+        let subjects = core.withLock { $0.sinks.keys.sorted() }
         for subject in subjects { endNotifications(of: subject) }
     }
 

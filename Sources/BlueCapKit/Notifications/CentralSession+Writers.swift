@@ -62,7 +62,7 @@ extension CentralSession {
 
     /// The manager ends.
     func endAllWriters() {
-        let peripherals = core.withLock { Array($0.writers.keys) }
+        let peripherals = core.withLock { $0.writers.keys.sorted() }
         for peripheral in peripherals { endWriters(of: peripheral, .disconnected) }
     }
 }

@@ -7,9 +7,13 @@ import Foundation
 /// confinement.
 final class NotificationChannels: @unchecked Sendable {
     /// Whose notifications they are.
-    struct Subject: Hashable, Sendable {
+    struct Subject: Hashable, Comparable, Sendable {
         let peripheral: PeripheralKey
         let characteristic: AttributeID
+
+        static func < (left: Subject, right: Subject) -> Bool {
+            (left.peripheral, left.characteristic) < (right.peripheral, right.characteristic)
+        }
     }
 
     private struct Channel {

@@ -16,21 +16,31 @@ struct AdapterChoice: Equatable {
     let wanted: String?
     /// The address of the adapter that was chosen first.
     private(set) var keptAddress: String?
+    /// The name of the adapter that was chosen last: cheap adapters may have the same address.
+    private(set) var lastName: String?
 
     init(wanted: String?) { self.wanted = wanted }
 
-    /// The adapter to use now, or `nil` where none fits.
+    /// The adapter to use now, or `nil` if none fits. The order of the candidates does not matter.
     mutating func choose(from candidates: [Candidate]) -> Candidate? {
         let choice = pick(from: candidates)
         if keptAddress == nil { keptAddress = choice?.address }
+        lastName = choice?.name ?? lastName
         return choice
     }
 
     private func pick(from candidates: [Candidate]) -> Candidate? {
-        if let wanted {
-            return candidates.first { $0.name == wanted || $0.address.lowercased() == wanted.lowercased() }
+        guard let wanted else {
+            return preferred(candidates.filter { $0.address == keptAddress }) ?? preferred(candidates)
         }
-        return candidates.first { $0.address == keptAddress } ?? candidates.min { $0.number < $1.number }
+        // A name is unique; an address is not.
+        return candidates.first { $0.name == wanted }
+            ?? preferred(candidates.filter { $0.address.lowercased() == wanted.lowercased() })
+    }
+
+    /// The adapter that was used last, else the one with the lowest index.
+    private func preferred(_ candidates: [Candidate]) -> Candidate? {
+        candidates.first { $0.name == lastName } ?? candidates.min { ($0.number, $0.name) < ($1.number, $1.name) }
     }
 }
 

@@ -210,14 +210,16 @@ extension CentralSession: BlueZObserver {
     /// Makes what the client discovers for us what is wished for, on the adapter in use.
     private func syncDiscovery() {
         let link = core.withLock { $0.link }
-        for (scan, discovery) in link.discoveries where link.wishes[scan] == nil || discovery.adapter != link.adapter {
+        for (scan, discovery) in link.discoveries.sorted(by: { $0.key < $1.key })
+        where link.wishes[scan] == nil || discovery.adapter != link.adapter {
             // Without an adapter the scan stays with the one it had: it may come back.
             guard link.wishes[scan] == nil || link.adapter != nil else { continue }
             core.withLock { $0.link.discoveries[scan] = nil }
             stop(discovery)
         }
         guard let adapter = link.adapter else { return }
-        for (scan, request) in link.wishes where core.withLock({ $0.link.discoveries[scan] == nil }) {
+        for (scan, request) in link.wishes.sorted(by: { $0.key < $1.key })
+        where core.withLock({ $0.link.discoveries[scan] == nil }) {
             let id = client.startScan(
                 on: adapter, filter: request.filter, watchdogSeconds: request.watchdog
             ) { [weak self] event in

@@ -222,7 +222,7 @@ final class CentralSession: Sendable {
     func finishStreams() {
         let services = core.withLock { core in
             defer { core.serviceStreams = [:] }
-            return Array(core.serviceStreams.values)
+            return core.serviceStreams.sorted { $0.key < $1.key }.map(\.value)
         }
         complete { [self] in
             for promise in services { promise.finish() }

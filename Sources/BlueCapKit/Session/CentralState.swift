@@ -4,8 +4,10 @@ import GATT
 import Reactor
 
 /// Names a scan of a manager.
-struct ScanNumber: Hashable {
+struct ScanNumber: Hashable, Comparable {
     let rawValue: UInt32
+
+    static func < (left: ScanNumber, right: ScanNumber) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// All that a `CentralManager` knows, as a value: what happened goes in, what is to be done comes out.

@@ -134,8 +134,8 @@ extension BlueZClient {
             .attributeRemoved:
             return
         }
-        for (key, state) in notifySockets where key.device == device {
-            guard case .acquiring(_, let wishes) = state else { continue }
+        for key in notifySockets.keys.filter({ $0.device == device }).sorted(by: { $0.handle < $1.handle }) {
+            guard case .acquiring(_, let wishes)? = notifySockets[key] else { continue }
             notifySockets[key] = nil
             // Not inside a report.
             loop.post { self.fail(wishes, of: key, .linkGone) }

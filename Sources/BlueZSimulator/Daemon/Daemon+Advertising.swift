@@ -101,7 +101,7 @@ extension Daemon {
     mutating func advertisementChanged(
         at path: String, of client: String, _ changed: [RemoteProperty], _ invalidated: [String]
     ) {
-        for record in advertisements.values.joined()
+        for record in advertisements.sorted(by: { $0.key < $1.key }).flatMap(\.value)
         where record.owner == client && record.path == path && record.stage == .registered {
             var record = record
             let isDiscoverable = adapters[record.key.adapter]?.isDiscoverable == true

@@ -180,7 +180,8 @@ extension Daemon {
 
     /// A service's object has gone while its application stays: its attributes go with it.
     private mutating func removeService(at path: String, of client: String) {
-        for application in applications.values where application.owner == client {
+        for application in applications.values.sorted(by: { $0.id.number < $1.id.number })
+        where application.owner == client {
             guard let handle = application.services[path],
                 let gone = databases[application.adapter]?.remove(service: handle)
             else { continue }

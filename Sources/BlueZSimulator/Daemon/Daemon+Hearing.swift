@@ -9,7 +9,7 @@ extension Daemon {
 
     /// An advertisement reaches the room's adapters.
     mutating func hear(_ sighting: Sighting, now: TimeInterval) {
-        for index in adapters.keys { hear(sighting, on: index, now: now) }
+        for index in adapters.keys.sorted() { hear(sighting, on: index, now: now) }
     }
 
     /// An advertisement reaches one adapter (`btd_adapter_update_found_device`, in its order).

@@ -83,7 +83,7 @@ extension Daemon {
     /// Writes some properties of a device with wrong types from now on, and says that they have changed.
     mutating func mistype(_ names: Set<String>, of address: VirtualAddress) {
         mistyped[address] = names.isEmpty ? nil : names
-        for key in devices.keys where key.address == address {
+        for key in devices.keys.filter({ $0.address == address }).sorted() {
             let concerned = (devices[key]?.mistyped ?? []).union(names)
             devices[key]?.mistyped = names
             for property in DeviceProperty.allCases where concerned.contains(property.rawValue) {

@@ -41,6 +41,13 @@ extension Advertisement: Codable {
         case localName, serviceUUIDs, manufacturerData, serviceData, txPower, flags, appearance, connectable
     }
 
+    /// The entries of an object, sorted: which of two errors is reported does not depend on chance.
+    private static func entries(
+        _ key: Key, of container: KeyedDecodingContainer<Key>
+    ) throws -> [(key: String, value: String)] {
+        (try container.decodeIfPresent([String: String].self, forKey: key) ?? [:]).sorted { $0.key < $1.key }
+    }
+
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init()
@@ -51,7 +58,7 @@ extension Advertisement: Codable {
         appearance = try container.decodeIfPresent(UInt16.self, forKey: .appearance)
         isConnectable = try container.decodeIfPresent(Bool.self, forKey: .connectable) ?? true
 
-        for (company, hex) in try container.decodeIfPresent([String: String].self, forKey: .manufacturerData) ?? [:] {
+        for (company, hex) in try Self.entries(.manufacturerData, of: container) {
             let number = company.hasPrefix("0x") ? UInt16(company.dropFirst(2), radix: 16) : UInt16(company)
             guard let number, let bytes = Hexadecimal.bytes(hex) else {
                 throw DecodingError.dataCorruptedError(
@@ -60,14 +67,14 @@ extension Advertisement: Codable {
             }
             manufacturerData[number] = bytes
         }
-        for (uuid, hex) in try container.decodeIfPresent([String: String].self, forKey: .serviceData) ?? [:] {
+        for (uuid, hex) in try Self.entries(.serviceData, of: container) {
             guard let bytes = Hexadecimal.bytes(hex) else {
                 throw DecodingError.dataCorruptedError(
                     forKey: .serviceData, in: container, debugDescription: "\"\(hex)\" is not hexadecimal bytes")
             }
             serviceData[uuid] = bytes
         }
-        if let wrong = (serviceUUIDs + serviceData.keys).first(where: { ServiceUUID.long($0) == nil }) {
+        if let wrong = (serviceUUIDs + serviceData.keys.sorted()).first(where: { ServiceUUID.long($0) == nil }) {
             throw DecodingError.dataCorrupted(
                 .init(
                     codingPath: container.codingPath,

@@ -39,6 +39,7 @@ public final class ProfileManager: @unchecked Sendable {
 
     /// The profiles that have this tag, by their names from A to Z.
     public func service(tag: String) -> [ServiceProfile] {
-        services.values.filter { $0.tag == tag }.sorted { $0.name < $1.name }
+        services.values.filter { $0.tag == tag }
+            .sorted { $0.name != $1.name ? $0.name < $1.name : CBUUID.precedes($0.uuid, $1.uuid) }
     }
 }

@@ -36,9 +36,16 @@ struct TreeReader: Sendable {
 
     /// Reads every value that can be read: all are asked for at once, and the library lets each have its turn.
     func readValues(into directory: Directory) async throws -> AttributeTree {
-        let characteristics: [UInt32: Future<Characteristic>] = directory.characteristics
-            .filter { $0.value.propertyEnabled(.read) }.mapValues { $0.read(timeout: timeout) }
-        let descriptors: [UInt32: Future<Descriptor>] = directory.descriptors.mapValues { $0.read(timeout: timeout) }
+        var characteristics: [UInt32: Future<Characteristic>] = [:]
+        var descriptors: [UInt32: Future<Descriptor>] = [:]
+        for entry in directory.tree.services.flatMap(\.characteristics) {
+            if let characteristic = directory.characteristics[entry.handle], characteristic.propertyEnabled(.read) {
+                characteristics[entry.handle] = characteristic.read(timeout: timeout)
+            }
+            for entry in entry.descriptors {
+                descriptors[entry.handle] = directory.descriptors[entry.handle]?.read(timeout: timeout)
+            }
+        }
         var tree = directory.tree
         for service in tree.services.indices {
             for place in tree.services[service].characteristics.indices {

@@ -153,13 +153,13 @@ extension PeripheralRestorationState {
                     var data = AdvertisingData(localName: localName, serviceUUIDs: serviceUUIDs ?? [])
                     data.kind = isBroadcast == true ? .broadcast : .connectable
                     data.solicitedServiceUUIDs = solicitedServiceUUIDs ?? []
-                    for (key, value) in manufacturerData ?? [:] {
+                    for (key, value) in (manufacturerData ?? [:]).sorted(by: { $0.key < $1.key }) {
                         guard let company = UInt16(key) else {
                             throw RestorationDamage.unreadable("\"\(key)\": a company?")
                         }
                         data.manufacturerData[company] = value.data
                     }
-                    for (key, value) in serviceData ?? [:] {
+                    for (key, value) in (serviceData ?? [:]).sorted(by: { $0.key < $1.key }) {
                         guard let uuid = CBUUID(validating: key) else {
                             throw RestorationDamage.unreadable("\"\(key)\" is not a UUID.")
                         }

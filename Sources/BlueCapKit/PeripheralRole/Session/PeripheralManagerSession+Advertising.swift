@@ -39,9 +39,10 @@ extension PeripheralManagerSession {
         }
         var refusal: PeripheralManagerError?
         let isOpen = decideIfOpen { core in
-            let former = core.aired.first { number, aired in
-                aired.isRestored && aired.isMain == isMain && (isMain || aired.data == data)
-                    && core.state.advertising.stage(of: number) != nil
+            // Of several that are alike the one that was begun first.
+            let former = core.state.advertising.numbers.first { number in
+                guard let aired = core.aired[number] else { return false }
+                return aired.isRestored && aired.isMain == isMain && (isMain || aired.data == data)
             }
             guard !isMain || !core.state.advertising.hasMain || former != nil else {
                 refusal = .isAdvertising
@@ -50,7 +51,7 @@ extension PeripheralManagerSession {
             let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
             let handle = RunningAdvertisement(session: self, number: number, data: data)
             core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
-            return core.state.advertise { $0.replace(former?.key) + $0.begin(number, isMain: isMain) }
+            return core.state.advertise { $0.replace(former) + $0.begin(number, isMain: isMain) }
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future

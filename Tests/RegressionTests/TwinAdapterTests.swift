@@ -1,0 +1,55 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// Of two adapters with one address, as cheap ones have, each process used either: the choice took the first key of a
+/// dictionary.
+final class TwinAdapterTests: XCTestCase {
+    /// Several addresses, since chance is right in half of the cases.
+    private func eachTwins(_ body: (Simulator, String) throws -> Void) rethrows {
+        for number in 1...8 {
+            let address = "00:AA:02:00:00:0\(number)"
+            let twins = [0, 1].map { VirtualAdapter(index: $0, address: VirtualAddress(stringLiteral: address)) }
+            try body(Simulator.inProcess(room: .empty, adapters: twins), address)
+        }
+    }
+
+    private func manager(on simulator: Simulator, _ adapter: String?) -> CentralManager {
+        var options: [String: Any] = [CentralManagerOptionBusAddressKey: simulator.address]
+        if let adapter { options[CentralManagerOptionAdapterKey] = adapter }
+        let manager = CentralManager(options: options)
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        return manager
+    }
+
+    func testTheFirstOfTwinsIsUsed() {
+        eachTwins { simulator, address in
+            for adapter in [nil, address] {
+                let manager = manager(on: simulator, adapter)
+                let scan = manager.startScanning()
+                simulator.advance(by: 1)
+                XCTAssertEqual(simulator.adapters.map(\.isDiscovering), [true, false])
+                manager.stopScanning()
+                simulator.advance(by: 1)
+                withExtendedLifetime(scan) {}
+            }
+        }
+    }
+
+    func testATwinThatReturnsDoesNotTakeTheScanBack() {
+        eachTwins { simulator, _ in
+            let manager = manager(on: simulator, nil)
+            let scan = manager.startScanning()
+            simulator.advance(by: 1)
+            simulator.simulateAdapterRemoval(0)
+            simulator.advance(by: 2)
+            XCTAssertTrue(manager.poweredOn)
+            simulator.simulateAdapterAddition()
+            simulator.advance(by: 2)
+            XCTAssertEqual(
+                simulator.adapters.filter(\.isDiscovering).map(\.path), ["/org/bluez/hci1"], manager.stateExplanation)
+            withExtendedLifetime(scan) {}
+        }
+    }
+}
