@@ -75,11 +75,15 @@ extension ConnectionMachine {
 
     mutating func adapterCame() -> [Effect] {
         isUsable = true
+        isLossReported = false
         guard state == .waiting(.power) else { return [] }
         return cancel(.timeout) + beginTry()
     }
 
-    /// Ends what is under way, with one report. Whoever merely waits goes on waiting.
+    /// Ends what is under way, with one report. What merely waits goes on waiting.
+    ///
+    /// BlueZ reports the ends of the links before that of the adapter. A program that has called `reconnect()` in between
+    /// is at the next try already: that one waits for the adapter, as if it had begun a moment later.
     mutating func adapterWent() -> [Effect] {
         guard isUsable else { return [] }
         isUsable = false
@@ -89,16 +93,23 @@ extension ConnectionMachine {
         case .disconnected, .waiting(.delay), .waiting(.power), .closed:
             return []
         case .waiting(.backOff), .seeking:
-            state = .disconnected
-            return endTry() + tell(.disconnected)
+            return interruptTry()
         case .connecting:
-            state = .disconnected
-            return [.cancelConnect] + endTry() + tell(.disconnected)
+            return [.cancelConnect] + interruptTry()
         case .connected:
             return lost(.adapterLost)
         case .cancelling(_, let ending), .disconnecting(let ending):
             return settle(ending)
         }
+    }
+
+    private mutating func interruptTry() -> [Effect] {
+        guard isLossReported, !isBorrowed else {
+            state = .disconnected
+            return endTry() + tell(.disconnected)
+        }
+        state = .waiting(.power)
+        return endTry() + startTimeout()
     }
 
     // MARK: Time

@@ -184,6 +184,7 @@ extension ConnectionMachine {
 
     /// Reports to the present stream, and gives up where a count is spent.
     mutating func tell(_ report: Report) -> [Effect] {
+        isLossReported = report == .disconnected
         switch report {
         case .timedOut:
             timeouts += 1

@@ -50,6 +50,9 @@ struct ConnectionMachine: Equatable {
     /// Time-outs since the last connection, disconnections since `connect`.
     var timeouts: UInt = 0
     var disconnections: UInt = 0
+    /// Whether `.disconnected` was reported last, and the adapter has not returned since: what the adapter takes along then
+    /// belongs to the same loss.
+    var isLossReported = false
     /// Tries in a row that led to no connection that held.
     var fruitlessTries = 0
     /// Attempts of this try that failed.
@@ -145,6 +148,7 @@ struct ConnectionMachine: Equatable {
         policy = new
         timeouts = 0
         disconnections = 0
+        isLossReported = false
         return effects
     }
 

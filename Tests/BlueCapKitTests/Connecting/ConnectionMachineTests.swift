@@ -456,6 +456,22 @@ final class ConnectionMachineTests: XCTestCase {
         }
     }
 
+    func testATryAfterAReportedLossWaitsForTheAdapterWithoutASecondReport() {
+        var machine = connected(timeout: 9)
+        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
+        _ = machine.event(.reconnectAsked(delay: 0))
+        XCTAssertEqual(machine.state, .connecting(2, .queued))
+        _ = machine.event(.connectStarted(2))
+        XCTAssertEqual(
+            machine.event(.adapterUsable(false)),
+            [.cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .startTimer(.timeout, 9)])
+        XCTAssertEqual(machine.state, .waiting(.power))
+        XCTAssertEqual(machine.event(.connectReplied(2, .notHeard)), [])
+        XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(3)])
+        // That was another loss.
+        XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
+    }
+
     func testWaitingForPowerHasTheSameLimitAndTheRadioItsFullTimeAfterwards() {
         var machine = machine(isUsable: false)
         XCTAssertEqual(

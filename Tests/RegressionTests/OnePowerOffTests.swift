@@ -1,0 +1,91 @@
+import BlueCapKit
+import BlueZSimulator
+import TestSupport
+import XCTest
+
+/// BlueZ reports the end of a link before that of the power. A program that called `reconnect()` in the `.disconnect` had
+/// begun a try by then, which ended with a second `.disconnect`: one power-off was counted twice against
+/// `disconnectRetries`.
+final class OnePowerOffTests: XCTestCase {
+    private typealias Loss = (name: String, go: (Simulator) -> Void, back: (Simulator) -> Void)
+
+    private let losses: [Loss] = [
+        ("the daemon", { $0.simulateDaemonDeath() }, { $0.simulateDaemonReturn() }),
+        ("the power", { $0.simulatePowerOff() }, { $0.simulatePowerOn() }),
+        ("rfkill", { $0.simulateRfkill(true) }, { $0.simulateRfkill(false) }),
+        ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
+    ]
+    private let address: VirtualAddress = "C0:00:00:00:00:01"
+
+    private struct Scene {
+        let simulator: Simulator
+        let manager: CentralManager
+        let peripheral: Peripheral
+        let journal = Journal()
+    }
+
+    /// A peripheral that is connected to, by a program that reconnects in each `.disconnect`.
+    private func scene(disconnectRetries: UInt, timeout: TimeInterval = .infinity) throws -> Scene {
+        let simulator = Simulator.inProcess(room: .empty)
+        simulator.add(
+            VirtualPeripheral(
+                address, advertisement: Advertisement(localName: "Strap"), interval: 0.2,
+                link: VirtualLink(connectLatency: 1)))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let scan = manager.startScanning()
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        let scene = Scene(simulator: simulator, manager: manager, peripheral: peripheral)
+        let stream = peripheral.connect(disconnectRetries: disconnectRetries, connectionTimeout: timeout)
+        scene.journal.watch(stream)
+        stream.onSuccess(context: ImmediateContext()) { peripheral, event in
+            if event == .disconnect || event == .timeout { peripheral.reconnect() }
+        }
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 10))
+        simulator.advance(by: 5)
+        withExtendedLifetime(scan) {}
+        return scene
+    }
+
+    func testOneLossIsOneDisconnectAlsoIfTheProgramReconnectsInIt() throws {
+        for loss in losses {
+            let scene = try scene(disconnectRetries: 1)
+            loss.go(scene.simulator)
+            scene.simulator.advance(by: 30)
+            XCTAssertEqual(scene.journal.connectionEvents, [.connect, .disconnect], loss.name)
+            loss.back(scene.simulator)
+            XCTAssertTrue(
+                scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 60), loss.name)
+            XCTAssertEqual(scene.journal.connectionEvents, [.connect, .disconnect, .connect], loss.name)
+            XCTAssertEqual(scene.peripheral.disconnectionCount, 1, loss.name)
+        }
+    }
+
+    func testEachLossCountsOnceAgainstTheRetries() throws {
+        for loss in losses {
+            let scene = try scene(disconnectRetries: 2)
+            for _ in 1...3 {
+                loss.go(scene.simulator)
+                scene.simulator.advance(by: 15)
+                loss.back(scene.simulator)
+                scene.simulator.advance(by: 60)
+            }
+            XCTAssertEqual(
+                scene.journal.connectionEvents,
+                [.connect, .disconnect, .connect, .disconnect, .connect, .giveUp], loss.name)
+        }
+    }
+
+    func testTheTryThatWaitsForTheAdapterRunsOut() throws {
+        for loss in losses {
+            let scene = try scene(disconnectRetries: .max, timeout: 10)
+            loss.go(scene.simulator)
+            scene.simulator.advance(by: 9)
+            XCTAssertEqual(scene.journal.connectionEvents, [.connect, .disconnect], loss.name)
+            scene.simulator.advance(by: 3)
+            XCTAssertEqual(scene.journal.connectionEvents, [.connect, .disconnect, .timeout], loss.name)
+        }
+    }
+}
