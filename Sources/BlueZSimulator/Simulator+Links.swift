@@ -83,6 +83,11 @@ extension Simulator {
         stage.decide { $0.air.drop(address, now: now) }
     }
 
+    /// The daemon closes the sockets that it gave for the characteristics of a peripheral; the links stay up.
+    public func simulateSocketLoss(of address: VirtualAddress) {
+        stage.decide { $0.daemon.loseSockets(of: address) }
+    }
+
     /// The next `count` attempts to connect fail, after what a connection takes.
     ///
     /// - Parameter error: what `Connect` is answered; 5.66 has one word for all that goes wrong on its own side.

@@ -1,3 +1,4 @@
+import CDBus
 import Foundation
 import Futures
 import Reactor
@@ -54,9 +55,11 @@ final class ConnectionCore: @unchecked Sendable {
     private func helloAnswered(_ result: Result<Message, DBusError>) {
         guard case .connecting = phase else { return }
         do {
-            var reader = try result.get().reader
-            guard let name = reader.string() else {
-                throw DBusError.failed("The bus has answered Hello without giving a name.")
+            let reply = try result.get()
+            var reader = reply.reader
+            guard let name = reader.string() else { throw DBusError.unexpected(reply, to: "Hello", instead: "s") }
+            guard isValid(name, cdbus_is_bus_name) else {
+                throw DBusError.failed("The bus has answered Hello with \"\(name)\", which is not a bus name.")
             }
             phase = .open
             uniqueName.withLock { $0 = name }

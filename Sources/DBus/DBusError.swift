@@ -1,3 +1,5 @@
+import Glibc
+
 /// An error as D-Bus knows it: a name for programs and a sentence for people.
 package struct DBusError: Error, Hashable, Sendable, CustomStringConvertible {
     package let name: String
@@ -20,6 +22,7 @@ extension DBusError {
         package static let disconnected = "org.freedesktop.DBus.Error.Disconnected"
         package static let failed = "org.freedesktop.DBus.Error.Failed"
         package static let fileNotFound = "org.freedesktop.DBus.Error.FileNotFound"
+        package static let inputOutput = "org.freedesktop.DBus.Error.IOError"
         package static let invalidArguments = "org.freedesktop.DBus.Error.InvalidArgs"
         package static let invalidSignature = "org.freedesktop.DBus.Error.InvalidSignature"
         package static let limitsExceeded = "org.freedesktop.DBus.Error.LimitsExceeded"
@@ -55,6 +58,24 @@ extension DBusError {
     /// A message with a descriptor in it, and this bus or this process has no way to carry it.
     static let cannotBeSent = DBusError(
         name: Name.limitsExceeded, message: "The message's file descriptors could not be sent.")
+
+    /// The process, or the system, has no file descriptor left.
+    ///
+    /// - Parameter code: The error number, `EMFILE` or `ENFILE`.
+    static func noDescriptors(_ code: Int32) -> DBusError {
+        DBusError(
+            name: Name.limitsExceeded,
+            message: code == EMFILE
+                ? "The process has used up its limit of open files (see `ulimit -n`)."
+                : "The system has used up its limit of open files (see `sysctl fs.file-max`).")
+    }
+
+    /// A reply whose arguments have other types than the method returns.
+    package static func unexpected(_ reply: Message, to method: String, instead expected: String) -> DBusError {
+        DBusError(
+            name: Name.invalidSignature,
+            message: "The reply to \(method) has the signature \"\(reply.signature)\" instead of \"\(expected)\".")
+    }
 
     package static func failed(_ message: String) -> DBusError {
         DBusError(name: Name.failed, message: message)

@@ -1,13 +1,24 @@
 import CDBus
+import Glibc
 
 extension MessageReader {
     /// A descriptor, duplicated for the caller; nil also where the process has no descriptor left for it.
-    package mutating func descriptor() -> OwnedDescriptor? {
+    package mutating func descriptor() -> OwnedDescriptor? { try? duplicatedDescriptor() ?? nil }
+
+    /// A descriptor, duplicated for the caller; nil where the next argument is none.
+    ///
+    /// - Throws: `…Error.LimitsExceeded` where this process has no descriptor left for the duplicate, and
+    ///   `…Error.InvalidArgs` where the message does not carry the descriptor that its argument names.
+    package mutating func duplicatedDescriptor() throws(DBusError) -> OwnedDescriptor? {
         guard isAt("h") else { return nil }
         align(4)
+        errno = 0
         // The bytes hold a number in a list that libdbus keeps to itself, and gives out by its iterators alone.
         let descriptor = cdbus_message_descriptor(message.pointer, descriptorsBefore(position))
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            if errno == EMFILE || errno == ENFILE { throw .noDescriptors(errno) }
+            throw .invalidArguments("The message does not carry the file descriptor that its argument names.")
+        }
         step()
         return OwnedDescriptor(owning: descriptor)
     }

@@ -144,11 +144,15 @@ final class SignalRouter {
             switch result {
             case .success(let reply):
                 var reader = reply.reader
-                connection.signals.set(reader.string(), asOwnerOf: owner)
-            case .failure(let error) where error.name == DBusError.Name.disconnected:
-                break
-            case .failure:
-                connection.signals.set(nil, asOwnerOf: owner)
+                guard let text = reader.string() else {
+                    return connection.close(.unexpected(reply, to: "GetNameOwner", instead: "s"))
+                }
+                connection.signals.set(text, asOwnerOf: owner)
+            case .failure(let error) where error.name == DBusError.Name.nameHasNoOwner:
+                connection.signals.set("", asOwnerOf: owner)
+            case .failure(let error):
+                // The owner remains unknown, and so does every signal of that name. The next connection asks again.
+                connection.close(error)
             }
         }
         return owner
@@ -166,12 +170,13 @@ final class SignalRouter {
         var reader = message.reader
         guard let name = reader.string(), let owner = owners[name], reader.string() != nil, let new = reader.string()
         else { return }
-        set(new.isEmpty ? nil : new, asOwnerOf: owner)
+        set(new, asOwnerOf: owner)
     }
 
-    fileprivate func set(_ name: String?, asOwnerOf owner: NameOwner) {
+    /// - Parameter text: The owner's unique name as the bus writes it: empty where the name has no owner.
+    fileprivate func set(_ text: String, asOwnerOf owner: NameOwner) {
         // Watchers are told at the end of this, and may subscribe.
-        owner.set(name) { [self] in
+        owner.set(text.isEmpty ? nil : text) { [self] in
             for entry in entries where entry.owner === owner { entry.ownerChanged() }
         }
     }

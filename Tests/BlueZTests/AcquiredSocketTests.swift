@@ -52,7 +52,8 @@ final class AcquiredSocketTests: XCTestCase {
                     writes.withLock { list in
                         switch result {
                         case .success: list.append("ok")
-                        case .failure(let error): list.append("\(error.cause)")
+                        case .failure(.socketClosed): list.append("closed")
+                        case .failure(let error): list.append("\(error)")
                         }
                     }
                 }
@@ -206,10 +207,10 @@ final class AcquiredSocketTests: XCTestCase {
         peer?.close()
         loop.run()
         XCTAssertEqual(writes.withLock { $0.count }, 5_000)
-        XCTAssertTrue(writes.withLock { $0.dropFirst(accepted).allSatisfy { $0 == "notConnected" } })
+        XCTAssertTrue(writes.withLock { $0.dropFirst(accepted).allSatisfy { $0 == "closed" } })
         XCTAssertEqual(closings.withLock { $0 }, 1)
         write([2], to: socket)
-        XCTAssertEqual(writes.withLock { $0.last }, "notConnected")
+        XCTAssertEqual(writes.withLock { $0.last }, "closed")
     }
 
     func testWritesThatWaitFailWhenTheOwnerCloses() throws {
@@ -218,7 +219,7 @@ final class AcquiredSocketTests: XCTestCase {
         let accepted = writes.withLock { $0.count }
         onLoop { socket.close() }
         XCTAssertEqual(writes.withLock { $0.count }, 5_000)
-        XCTAssertEqual(writes.withLock { $0[accepted] }, "notConnected")
+        XCTAssertEqual(writes.withLock { $0[accepted] }, "closed")
     }
 
     private func receiveAll() throws -> [[UInt8]] {

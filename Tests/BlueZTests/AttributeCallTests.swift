@@ -229,6 +229,53 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertTrue(isHungUp(peer))
     }
 
+    func testAReplyOfAnotherTypeIsReportedWithBothSignatures() {
+        let client = readyClient()
+        daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
+        onLoop { [characteristic, note] in client.acquireNotify(characteristic, completion: note()) }
+        XCTAssertEqual(
+            told,
+            [
+                "org.freedesktop.DBus.Error.InvalidSignature: "
+                    + "The reply to AcquireNotify has the signature \"s\" instead of \"hq\"."
+            ])
+    }
+
+    /// The reply was reported as `"hq" instead of "hq"`.
+    func testASocketThatThisProcessHasNoDescriptorForIsReportedAsThat() throws {
+        let client = readyClient()
+        let limit = try DescriptorLimit()
+        var ends: [Int32] = [-1, -1]
+        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends), 0)
+        let (ours, given) = (OwnedDescriptor(owning: ends[0]), OwnedDescriptor(owning: ends[1]))
+        let loop = daemon.loop
+        daemon.bodies["AcquireWrite"] = { writer in
+            writer.descriptor(given.rawValue ?? -1)
+            writer.uint16(247)
+            // Runs when the reply is on its way, before the client reads it.
+            loop.post { limit.exhaust() }
+        }
+        onLoop { [characteristic, note] in client.acquireWrite(characteristic, completion: note("first ")) }
+        limit.restore()
+
+        XCTAssertEqual(
+            told,
+            [
+                "first org.freedesktop.DBus.Error.LimitsExceeded: "
+                    + "The process has used up its limit of open files (see `ulimit -n`)."
+            ])
+        daemon.bodies["AcquireWrite"] = { writer in
+            writer.descriptor(given.rawValue ?? -1)
+            writer.uint16(247)
+        }
+        let mtu = Locked(0)
+        onLoop { [characteristic] in
+            client.acquireWrite(characteristic) { result in mtu.withLock { $0 = (try? result.get())?.mtu ?? 0 } }
+        }
+        XCTAssertEqual(mtu.withLock { $0 }, 247, "with descriptors again")
+        withExtendedLifetime(ours) {}
+    }
+
     // MARK: Links
 
     func testConnectionsOfOneAdapterTakeTurns() {
@@ -383,5 +430,30 @@ final class AttributeCallTests: XCTestCase {
         onLoop { pause.withLock { $0 }?.resume() }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
         XCTAssertEqual(events.withLock { $0 }, [.started])
+    }
+}
+
+/// Leaves this process without a free descriptor, until restored.
+private final class DescriptorLimit: Sendable {
+    private let usual: rlimit
+
+    init() throws {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw POSIXError(.EINVAL) }
+        usual = limit
+    }
+
+    /// A descriptor gets the lowest free number, which has to be below the limit.
+    func exhaust() {
+        let lowest = dup(STDERR_FILENO)
+        close(lowest)
+        set(rlim_t(lowest))
+    }
+
+    func restore() { set(usual.rlim_cur) }
+
+    private func set(_ count: rlim_t) {
+        var limit = rlimit(rlim_cur: count, rlim_max: usual.rlim_max)
+        XCTAssertEqual(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit), 0)
     }
 }

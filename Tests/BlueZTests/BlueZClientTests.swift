@@ -141,7 +141,7 @@ final class BlueZClientTests: XCTestCase {
         daemon.appear()
         let observation = makeClient().observe(observer)
         daemon.loop.run()
-        XCTAssertEqual(observer.log.last, "loading")
+        XCTAssertEqual(observer.log.last, "notLoaded org.freedesktop.DBus.Error.Failed: starting")
         daemon.loop.advance(by: 1)
         XCTAssertEqual(observer.log.last, "ready")
         withExtendedLifetime(observation) {}

@@ -101,10 +101,13 @@ final class DaemonMachineTests: XCTestCase {
         _ = machine.start()
         _ = machine.busOpened()
         _ = machine.ownerChanged(":1.5")
-        XCTAssertEqual(machine.loadReplied(1, error: noReply), [.startTimer(seconds: 1)])
+        XCTAssertEqual(
+            machine.loadReplied(1, error: noReply), [.report(.notLoaded(noReply)), .startTimer(seconds: 1)])
         XCTAssertEqual(machine.timerFired(), [.load(2)])
         XCTAssertEqual(machine.loadReplied(2, error: noReply), [.startTimer(seconds: 2)])
-        XCTAssertEqual(machine.availability, .loading)
+        XCTAssertEqual(machine.availability, .notLoaded(noReply))
+        XCTAssertEqual(machine.timerFired(), [.load(3)])
+        XCTAssertEqual(machine.loadReplied(3, error: nil), [.report(.ready)])
     }
 
     func testStoppingLeavesNothingBehindFromAnyState() {

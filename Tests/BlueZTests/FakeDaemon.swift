@@ -129,6 +129,7 @@ final class RecordingObserver: BlueZObserver, @unchecked Sendable {
         case .refused: log.append("refused")
         case .noDaemon: log.append("noDaemon")
         case .loading: log.append("loading")
+        case .notLoaded(let error): log.append("notLoaded \(error)")
         case .ready: log.append("ready")
         }
         whenTold()

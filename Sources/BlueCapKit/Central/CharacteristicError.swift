@@ -30,7 +30,7 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     case writeFailed(BusFailure)
     /// The peripheral, or `bluetoothd` for it, refused the subscription.
     case notifyFailed(BusFailure)
-    /// The application has closed the writer.
+    /// The application has closed the writer, or `bluetoothd` the writer's socket while the link stayed up.
     case writerClosed
     /// Another program has this characteristic's notifications to itself, or it cannot be had alone since another program
     /// is subscribed.

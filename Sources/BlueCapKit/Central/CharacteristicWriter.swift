@@ -16,8 +16,8 @@ import Reactor
 /// Values leave in the order in which they were written, from any thread. While the writer is open BlueZ refuses other
 /// writes to the characteristic, also those of ``Characteristic/write(data:timeout:type:)-(_,_,_)`` here.
 ///
-/// It ends with ``close()``, when nobody holds it any more and all that was written has been taken, with the link, and
-/// with the manager. It does not come back with the next link.
+/// It ends with ``close()``, when it is released and all that was written has been taken, with the link, when
+/// `bluetoothd` closes the socket, and with the manager. It does not come back with the next link.
 public final class CharacteristicWriter: Sendable {
     private struct State {
         /// On the loop only; here so that it can be let go anywhere.
@@ -25,6 +25,8 @@ public final class CharacteristicWriter: Sendable {
         var waiting: [(value: Data, promise: Promise<Void>)] = []
         /// Somebody is about to send what waits.
         var isSending = false
+        /// Writes that met a closed socket while it is not known yet whether the link has fallen.
+        var unexplained: [Promise<Void>] = []
         /// Why nothing is written any more.
         var end: PeripheralFailure?
     }
@@ -62,7 +64,8 @@ public final class CharacteristicWriter: Sendable {
     ///   on the air comes; that is as fast as the link carries, so who waits for it never fills the memory. What the
     ///   peripheral does with it is not heard of. Or a failure: ``CharacteristicError/valueTooLong(count:maximum:)`` at
     ///   once, also for no bytes at all, of which BlueZ sends nothing; ``PeripheralError/disconnected`` or
-    ///   ``PeripheralError/forcedDisconnect`` where the link ends before; ``CharacteristicError/writerClosed``.
+    ///   ``PeripheralError/forcedDisconnect`` if the link ends before; ``CharacteristicError/writerClosed`` if the writer,
+    ///   or `bluetoothd`, has closed the socket; ``CharacteristicError/writeFailed(_:)`` if the socket refuses the value.
     @discardableResult
     public func write(_ data: Data) -> Future<Void> {
         guard 1...maximumLength ~= data.count else {
@@ -104,10 +107,21 @@ public final class CharacteristicWriter: Sendable {
             socket.send(value) { result in
                 switch result {
                 case .success: self.settle(promise, .success(()))
-                case .failure: self.settle(promise, .failure(self.reason))
+                case .failure(.socketClosed): self.socketWasClosed(before: promise)
+                case .failure(let error):
+                    self.settle(promise, .failure(CharacteristicError.writeFailed(BusFailure(error))))
                 }
             }
         }
+    }
+
+    /// A value was not taken. It fails with the reason for the writer's end, which may still have to come.
+    private func socketWasClosed(before promise: Promise<Void>) {
+        let end = state.withLock { state in
+            if state.end == nil { state.unexplained.append(promise) }
+            return state.end
+        }
+        if let end { settle(promise, .failure(end.error)) }
     }
 
     private var reason: any Error { state.withLock { $0.end }?.error ?? PeripheralError.disconnected }
@@ -118,21 +132,32 @@ public final class CharacteristicWriter: Sendable {
 
     /// Begins to listen for the socket's end.
     func begin() {
-        state.withLock { $0.socket }?.start(onClosed: { [weak self] in self?.end(.peripheral(.disconnected)) })
+        state.withLock { $0.socket }?.start(onClosed: { [weak self] in self?.socketWasClosed() })
+    }
+
+    /// `bluetoothd` has closed the socket: mostly since the link is about to fall, or has fallen, which it signals in its own
+    /// time. If the link stays, only the socket is gone.
+    private func socketWasClosed() {
+        session.loop.schedule(after: SubscriptionMachine.Timer.interruption.seconds) {
+            self.end(.characteristic(.writerClosed))
+        }
     }
 
     /// Any thread: nothing is written any more.
     func end(_ failure: PeripheralFailure) {
-        let socket = state.withLock { state -> AcquiredSocket? in
-            guard state.end == nil else { return nil }
+        let (socket, unexplained) = state.withLock { state -> (AcquiredSocket?, [Promise<Void>]) in
+            guard state.end == nil else { return (nil, []) }
             state.end = failure
-            defer { state.socket = nil }
-            return state.socket
+            defer { (state.socket, state.unexplained) = (nil, []) }
+            return (state.socket, state.unexplained)
         }
         guard let socket else { return }
         session.loop.post { socket.close() }
         let closed = closed
-        session.complete { closed.success(()) }
+        session.complete {
+            for promise in unexplained { promise.failure(failure.error) }
+            closed.success(())
+        }
     }
 }
 

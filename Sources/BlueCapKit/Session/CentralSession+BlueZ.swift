@@ -296,7 +296,7 @@ extension ManagerStateMachine.Reach {
             case .noBus: .noBus
             case .refused: .refused
             case .noDaemon: .noDaemon
-            case .loading: .loading
+            case .loading, .notLoaded: .loading
             case .ready: .ready
             }
     }

@@ -7,9 +7,12 @@ enum Explanation {
     static func of(_ availability: Availability) -> String? {
         switch availability {
         case .connecting:
-            "The system bus does not answer: if that lasts, see `systemctl status dbus`."
+            "The system bus has not answered yet: if that lasts, see `systemctl status dbus`."
+        case .noBus(let error) where error.name == DBusError.Name.limitsExceeded:
+            "The manager cannot connect to the D-Bus system bus: \(error.message)"
         case .noBus(let error):
-            "There is no D-Bus system bus (\(error.message)): check that dbus runs (`systemctl status dbus`), "
+            "There is no connection to the D-Bus system bus (\(error.message)): "
+                + "check that dbus runs (`systemctl status dbus`), "
                 + "or set DBUS_SYSTEM_BUS_ADDRESS to the bus to use."
         case .refused(let error):
             "The bus does not let this process talk to bluetoothd (\(error.message)): "
@@ -17,7 +20,13 @@ enum Explanation {
         case .noDaemon:
             "bluetoothd is not running: start it with `systemctl start bluetooth` (Debian's package bluez)."
         case .loading:
-            "bluetoothd does not answer: if that lasts, restart it with `systemctl restart bluetooth`."
+            "bluetoothd has not answered yet: if that lasts, restart it with `systemctl restart bluetooth`."
+        case .notLoaded(let error) where BlueZError(error).cause == .noReply:
+            "bluetoothd does not answer (\(error.message)): if that lasts, restart it with "
+                + "`systemctl restart bluetooth`."
+        case .notLoaded(let error):
+            "bluetoothd's objects cannot be read (\(error)): if that lasts, check which program owns org.bluez "
+                + "(`busctl status org.bluez`), or restart bluetoothd with `systemctl restart bluetooth`."
         case .ready:
             nil
         }

@@ -126,8 +126,8 @@ package final class AcquiredSocket: @unchecked Sendable {
 extension AcquiredSocket {
     /// Writes a value, at most MTU - 3 bytes: of a longer one BlueZ says nothing and sends nothing.
     ///
-    /// - Parameter completion: Told once, never before this returns: when BlueZ has taken the value, which it does as fast as
-    ///   the link carries, or `notConnected` when the socket is closed before. In the order of the writes.
+    /// - Parameter completion: Called once, never before this returns: when BlueZ has taken the value, which it does as fast as
+    ///   the link carries, or with ``BlueZError/socketClosed`` when the socket is closed before. In the order of the writes.
     package func send(_ value: Data, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void) {
         requireLoop()
         guard !isClosed, let number = descriptor.rawValue else { return tell(completion, .failure(.socketClosed)) }
@@ -179,7 +179,7 @@ extension AcquiredSocket {
 // MARK: - Ending
 
 extension AcquiredSocket {
-    /// Gives it back. Writes that wait fail with `notConnected`; nothing else is told any more. A second call does nothing.
+    /// Gives it back. Writes that wait fail with ``BlueZError/socketClosed``; nothing else is told any more. A second call does nothing.
     package func close() {
         requireLoop()
         finish()
@@ -209,10 +209,11 @@ extension AcquiredSocket {
 }
 
 extension BlueZError {
-    fileprivate static let socketClosed = BlueZError(
-        name: "org.bluez.Error.NotConnected", message: "The socket that BlueZ had given is closed.")
+    /// One end of an acquired socket is closed. That says nothing of the link, which may be up.
+    package static let socketClosed = BlueZError(
+        name: DBusError.Name.inputOutput, message: "The socket that BlueZ had given is closed.")
 
     fileprivate static func notSent(_ error: Int32) -> BlueZError {
-        BlueZError(name: "org.bluez.Error.Failed", message: String(cString: strerror(error)))
+        BlueZError(name: DBusError.Name.inputOutput, message: "\(String(cString: strerror(error))).")
     }
 }

@@ -38,7 +38,9 @@ extension BlueZClient {
             switch result {
             case .success(let reply):
                 var reader = reply.reader
-                value = reader.data().map { .success($0) } ?? .failure(.unexpected(reply, instead: "ay"))
+                value =
+                    reader.data().map { .success($0) }
+                    ?? .failure(BlueZError(.unexpected(reply, to: "ReadValue", instead: "ay")))
             case .failure(let error): value = .failure(BlueZError(error))
             }
             self.tellReadEnded(key, offset: offset, try? value.get())
@@ -94,11 +96,9 @@ extension BlueZClient {
         call(key, member, timeout: timeout, body: { writer in writer.options { _ in } }) { result in
             switch result {
             case .success(let reply):
-                var reader = reply.reader
-                guard let descriptor = reader.descriptor(), let mtu = reader.uint16() else {
-                    return completion(.failure(.unexpected(reply, instead: "hq")))
-                }
-                completion(.success(AcquiredSocket(descriptor, mtu: Int(mtu), loop: loop)))
+                completion(
+                    Result { () throws(DBusError) in try AcquiredSocket(reply, to: "\(member)", loop: loop) }
+                        .mapError(BlueZError.init))
             case .failure(let error): completion(.failure(BlueZError(error)))
             }
         }
@@ -140,10 +140,13 @@ extension MessageWriter {
     }
 }
 
-extension BlueZError {
-    fileprivate static func unexpected(_ reply: Message, instead expected: String) -> BlueZError {
-        BlueZError(
-            name: DBusError.Name.invalidSignature,
-            message: "The answer was \"\(reply.signature)\" instead of \"\(expected)\".")
+extension AcquiredSocket {
+    /// The socket of a reply to `AcquireNotify` or `AcquireWrite`.
+    fileprivate convenience init(_ reply: Message, to method: String, loop: any EventLoop) throws(DBusError) {
+        var reader = reply.reader
+        guard let descriptor = try reader.duplicatedDescriptor(), let mtu = reader.uint16() else {
+            throw .unexpected(reply, to: method, instead: "hq")
+        }
+        self.init(descriptor, mtu: Int(mtu), loop: loop)
     }
 }

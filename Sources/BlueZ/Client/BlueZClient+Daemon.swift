@@ -115,9 +115,7 @@ extension BlueZClient {
             self.load(reply)
             perform(daemon.loadReplied(load, error: nil))
         case .success(let reply):
-            let error = DBusError(
-                name: DBusError.Name.invalidSignature,
-                message: "GetManagedObjects was answered with \(reply.signature) instead of a{oa{sa{sv}}}.")
+            let error = DBusError.unexpected(reply, to: "GetManagedObjects", instead: "a{oa{sa{sv}}}")
             perform(daemon.loadReplied(load, error: error))
         case .failure(let error):
             perform(daemon.loadReplied(load, error: error))

@@ -12,6 +12,8 @@ package enum Availability: Hashable, Sendable {
     case noDaemon
     /// The daemon is there, its objects are being read.
     case loading
+    /// The daemon is there, and its objects could not be read. Tried again by itself.
+    case notLoaded(DBusError)
     /// The tree is complete, and kept current.
     case ready
 }
@@ -121,7 +123,7 @@ package struct DaemonMachine {
                 state = .absent
                 return cleared + report(.noDaemon)
             }
-            return cleared + load(from: owner)
+            return cleared + report(.loading) + [load(from: owner)]
         }
     }
 
@@ -136,9 +138,9 @@ package struct DaemonMachine {
             state = .refused(owner: owner)
             return report(.refused(error))
         }
-        // A daemon that is starting or hung. If it died, its name changes hands and says so.
+        // A daemon that is starting or hung, or none of BlueZ. If it died, its name changes hands and says so.
         state = .waitingToLoad(owner: owner)
-        return [delay(from: Self.firstLoadDelay)]
+        return report(.notLoaded(error)) + [delay(from: Self.firstLoadDelay)]
     }
 
     package mutating func timerFired() -> [Effect] {
@@ -147,7 +149,8 @@ package struct DaemonMachine {
             state = .connecting
             return [.openBus]
         case .waitingToLoad(let owner):
-            return load(from: owner)
+            // Until then the last failure is what there is to say.
+            return [load(from: owner)]
         case .idle, .connecting, .watching, .absent, .loading, .refused, .ready:
             return []
         }
@@ -158,11 +161,11 @@ package struct DaemonMachine {
         if case .loading(_, load) = state { true } else { false }
     }
 
-    private mutating func load(from owner: String) -> [Effect] {
+    private mutating func load(from owner: String) -> Effect {
         let load = nextLoad
         nextLoad &+= 1
         state = .loading(owner: owner, load)
-        return report(.loading) + [.load(load)]
+        return .load(load)
     }
 
     private func clearTree() -> [Effect] {

@@ -28,11 +28,11 @@ package final class ServerApplication: Sendable {
     ///
     /// They are sent in their order, but for a value of no bytes where BlueZ has fetched a socket: it goes over the bus, and
     /// may overtake what lies in the socket.
-    /// - Parameter completion: Told of each, in the order of the values. Success when it was handed over, as fast as socket or bus take it; where the characteristic
-    ///   only indicates, when a central has confirmed it, and then one value goes after the other. It fails with
-    ///   `notConnected` when nobody has subscribed or all have left, with `noReply` after 30 seconds without confirmation, which
-    ///   all fail with that wait behind it,
-    ///   with `invalidArguments` for more than 512 bytes.
+    /// - Parameter completion: Called for each value, in the order of the values. Success when it was handed over, as fast as
+    ///   socket or bus take it; where the characteristic only indicates, when a central has confirmed it, and then one value
+    ///   goes after the other. It fails with `notConnected` when no central has subscribed or all have left, with
+    ///   ``BlueZError/socketClosed`` when `bluetoothd` has closed the socket before it took the value, with `noReply` after 30
+    ///   seconds without confirmation, which all fail with that wait behind it, with `invalidArguments` for more than 512 bytes.
     package func notify(
         _ characteristic: ServerAttributeID, _ values: [Data],
         completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void

@@ -106,6 +106,15 @@ extension Daemon {
         outbox.changed(.characteristic(.writeAcquired), of: .attribute(key))
     }
 
+    /// Without the link, which stays.
+    mutating func loseSockets(of address: VirtualAddress) {
+        for key in tables.keys.filter({ $0.address == address }).sorted(by: { $0.adapter < $1.adapter }) {
+            closeSockets(of: key)
+        }
+        flush()
+        refreshWatches()
+    }
+
     /// With the link its sockets end, and do not come back with the next one.
     mutating func closeSockets(of key: DeviceKey) {
         for handle in tables[key]?.characteristics.keys.sorted() ?? [] {

@@ -87,6 +87,32 @@ final class CharacteristicWriterTests: XCTestCase {
             stage.failure(of: try stage.characteristic("2A3B").acquireWriter()) as? PeripheralError, .disconnected)
     }
 
+    /// The failure said that the peripheral was not connected.
+    func testASocketThatTheDaemonClosesIsNotReportedAsALostLink() throws {
+        let stage = try makeStage()
+        let writer = try acquire(on: stage)
+        stage.simulator.simulateSocketLoss(of: AttributeStage.address)
+        stage.simulator.advance(by: 0.1)
+        let write = writer.write(Data([1]))
+        XCTAssertEqual(stage.failure(of: write) as? CharacteristicError, .writerClosed)
+        try stage.wait(writer.whenClosed())
+        XCTAssertTrue(stage.isLinked)
+        XCTAssertEqual(stage.failure(of: writer.write(Data([2]))) as? CharacteristicError, .writerClosed)
+        try stage.wait(try acquire(on: stage).write(Data([3])))
+    }
+
+    func testAWriteBetweenTheEndOfTheSocketAndThatOfTheLinkFailsWithTheLink() throws {
+        let stage = try makeStage()
+        let writer = try acquire(on: stage)
+        stage.simulator.simulateSocketLoss(of: AttributeStage.address)
+        stage.simulator.advance(by: 0.1)
+        let write = writer.write(Data([1]))
+        stage.simulator.advance(by: 0.1)
+        XCTAssertFalse(write.completed)
+        stage.simulator.simulateLinkLoss(of: AttributeStage.address)
+        XCTAssertEqual(stage.failure(of: write) as? PeripheralError, .disconnected)
+    }
+
     func testItEndsWithALinkThatTheApplicationEnds() throws {
         let stage = try makeStage()
         let writer = try acquire(on: stage)

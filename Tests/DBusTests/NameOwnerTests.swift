@@ -1,0 +1,98 @@
+import Futures
+import Reactor
+import XCTest
+
+@testable import DBus
+
+/// Who owns a name, as a bus says it that does not keep to the specification.
+final class NameOwnerTests: XCTestCase {
+    private let loop = ManualLoop()
+    private let owners = Locked<[String?]>([])
+    private let states = Locked<[ConnectionState]>([])
+
+    /// Opens a connection to a bus that answers the calls as given, and watches a name.
+    private func watch(_ bus: ScriptedBus) -> (ConnectionCore, NameWatch) {
+        let core = ConnectionCore(loop: loop, transport: bus) { [states] state in states.withLock { $0.append(state) } }
+        let watch = NameWatch(name: "org.bluez") { [owners] owner in owners.withLock { $0.append(owner) } }
+        bus.loop = loop
+        loop.post {
+            core.start()
+            core.watch(watch)
+        }
+        loop.run()
+        return (core, watch)
+    }
+
+    func testAnEmptyNameIsNoOwner() {
+        let bus = ScriptedBus(["GetNameOwner": { .reply(to: $0) { $0.string("") } }])
+        let kept = watch(bus)
+        XCTAssertEqual(owners.withLock { $0 }, [nil])
+        withExtendedLifetime(kept) {}
+    }
+
+    func testANameWithoutAnOwnerHasNone() {
+        let bus = ScriptedBus([
+            "GetNameOwner": { .error(to: $0, DBusError(name: DBusError.Name.nameHasNoOwner, message: "")) }
+        ])
+        let kept = watch(bus)
+        XCTAssertEqual(owners.withLock { $0 }, [nil])
+        withExtendedLifetime(kept) {}
+    }
+
+    /// The name counted as one without an owner.
+    func testARefusalToNameTheOwnerEndsTheConnectionWithIt() {
+        let denied = DBusError(name: DBusError.Name.accessDenied, message: "Rejected")
+        let bus = ScriptedBus(["GetNameOwner": { .error(to: $0, denied) }])
+        let kept = watch(bus)
+        XCTAssertEqual(owners.withLock { $0 }, [])
+        XCTAssertEqual(states.withLock { $0.last }, .closed(denied))
+        withExtendedLifetime(kept) {}
+    }
+
+    func testAnOwnerOfAnotherTypeEndsTheConnectionWithBothSignatures() {
+        let bus = ScriptedBus(["GetNameOwner": { .reply(to: $0) { $0.uint32(7) } }])
+        let kept = watch(bus)
+        XCTAssertEqual(owners.withLock { $0 }, [])
+        guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("open") }
+        XCTAssertEqual(error.message, "The reply to GetNameOwner has the signature \"u\" instead of \"s\".")
+        withExtendedLifetime(kept) {}
+    }
+
+    func testAnEmptyNameOfThisConnectionIsNone() {
+        let bus = ScriptedBus(["Hello": { .reply(to: $0) { $0.string("") } }])
+        let kept = watch(bus)
+        guard case .closed(let error)? = states.withLock({ $0.last }) else { return XCTFail("open") }
+        XCTAssertEqual(error.message, "The bus has answered Hello with \"\", which is not a bus name.")
+        withExtendedLifetime(kept) {}
+    }
+}
+
+/// A bus that gives its answers from a table. On the loop, and unchecked because of that.
+private final class ScriptedBus: Transport, @unchecked Sendable {
+    private var answers: [String: @Sendable (Message) -> Message] = [
+        "Hello": { .reply(to: $0) { $0.string(":1.1") } },
+        "AddMatch": { .reply(to: $0) },
+    ]
+    var loop: ManualLoop?
+    private weak var receiver: (any TransportReceiver)?
+    private var lastSerial: UInt32 = 0
+
+    init(_ answers: [String: @Sendable (Message) -> Message]) { self.answers.merge(answers) { $1 } }
+
+    func start(_ receiver: any TransportReceiver) throws(DBusError) { self.receiver = receiver }
+
+    func send(_ message: Message) -> UInt32? {
+        lastSerial += 1
+        let call = message.copied()
+        call.sign(serial: lastSerial, sender: ":1.1")
+        if let answer = answers[call.member ?? ""]?(call) {
+            answer.sign(serial: lastSerial, sender: "org.freedesktop.DBus")
+            loop?.post { self.receiver?.received(answer) }
+        }
+        return lastSerial
+    }
+
+    func named(_ uniqueName: String) {}
+    let hasOutput = false
+    func close() { receiver = nil }
+}

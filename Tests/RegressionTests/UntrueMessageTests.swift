@@ -1,0 +1,51 @@
+import BlueCapKit
+import DBus
+import Reactor
+import XCTest
+
+/// What a manager says of a service under BlueZ's name that is not BlueZ. An answer of the wrong type was reported as no
+/// answer, and an empty owner of the name as a `bluetoothd` that does not answer.
+final class UntrueMessageTests: XCTestCase {
+    private let loop = ManualLoop()
+
+    /// A manager on a bus where `org.bluez` answers every call in this way.
+    private func manager(_ answer: @escaping @Sendable (Message) -> Message?) -> (CentralManager, Any) {
+        let bus = LoopbackBus(loop: loop)
+        let service = Connection.open(.custom(bus.address), loop: loop)
+        service.answerCalls { [weak service] call in
+            if let reply = answer(call) { service?.send(reply) }
+        }
+        service.requestName("org.bluez")
+        loop.run()
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        loop.run()
+        return (manager, (bus, service))
+    }
+
+    func testAnAnswerOfTheWrongTypeIsReportedWithBothTypes() {
+        let (manager, kept) = manager { .reply(to: $0) { $0.string("hello") } }
+        XCTAssertFalse(manager.stateExplanation.contains("not answer"), manager.stateExplanation)
+        XCTAssertTrue(
+            manager.stateExplanation.contains(
+                "The reply to GetManagedObjects has the signature \"s\" instead of \"a{oa{sa{sv}}}\"."),
+            manager.stateExplanation)
+        loop.advance(by: 60)
+        XCTAssertTrue(manager.stateExplanation.contains("signature"), manager.stateExplanation)
+        withExtendedLifetime(kept) {}
+    }
+
+    func testARefusalIsReportedAsItCame() {
+        let (manager, kept) = manager { .error(to: $0, DBusError(name: "org.example.Closed", message: "On Sundays")) }
+        XCTAssertTrue(
+            manager.stateExplanation.contains("org.example.Closed: On Sundays"), manager.stateExplanation)
+        withExtendedLifetime(kept) {}
+    }
+
+    func testNoAnswerIsReportedAsNone() {
+        let (manager, kept) = manager { _ in nil }
+        XCTAssertTrue(manager.stateExplanation.contains("has not answered yet"), manager.stateExplanation)
+        loop.advance(by: 31)
+        XCTAssertTrue(manager.stateExplanation.contains("does not answer"), manager.stateExplanation)
+        withExtendedLifetime(kept) {}
+    }
+}
