@@ -87,6 +87,8 @@ struct ServingSession: Sendable {
                 let characteristic = MutableCharacteristic(
                     uuid: model.uuid, properties: model.properties, permissions: model.permissions,
                     value: machine.value(Key(service: number, characteristic: index)))
+                // Values that a slow link has left over are old when the next central subscribes.
+                characteristic.unsubscribedUpdatePolicy = .discard
                 characteristic.descriptors = model.descriptors.map { MutableDescriptor(uuid: $0.uuid, value: $0.value) }
                 return characteristic
             }

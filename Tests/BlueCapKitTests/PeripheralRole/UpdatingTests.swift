@@ -158,7 +158,10 @@ final class UpdatingTests: PeripheralStage {
     }
 
     func testAFullQueueRefusesUnlessItMayDrop() throws {
-        let (manager, characteristic) = try served()
+        let (manager, characteristic) = try served([.read, .indicate])
+        let slow = phone(confirms: false)
+        _ = result(of: slow.subscribe(to: "2A37", indications: true))
+        wait { characteristic.hasSubscribers }
         characteristic.updateQueueLimit = 3
         try update(characteristic, 0..<3)
         XCTAssertThrowsError(try characteristic.update(withData: bytes(3))) { error in
@@ -169,6 +172,98 @@ final class UpdatingTests: PeripheralStage {
         try update(characteristic, 3..<5)
         XCTAssertEqual(characteristic.pendingUpdates, (2..<5).map(bytes))
         XCTAssertEqual(characteristic.droppedUpdates, 2)
+        withExtendedLifetime(manager) {}
+    }
+
+    // MARK: Without subscribers
+
+    func testOfLatestASubscriberReceivesTheNewestValueAlone() throws {
+        let (manager, characteristic) = try served()
+        characteristic.unsubscribedUpdatePolicy = .latest
+        try update(characteristic, 0..<600)
+        XCTAssertEqual(characteristic.pendingUpdates, [bytes(599)])
+        XCTAssertEqual(characteristic.droppedUpdates, 599)
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        wait { characteristic.hasSubscribers }
+        try update(characteristic, 600..<603)
+        expect(phone, 599..<603)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testOfDiscardASubscriberReceivesWhatIsSentAfterwards() throws {
+        let (manager, characteristic) = try served()
+        characteristic.unsubscribedUpdatePolicy = .discard
+        XCTAssertFalse(try characteristic.updateValue(UInt8(7)))
+        XCTAssertEqual(characteristic.value, Data([7]), "The value is set all the same.")
+        XCTAssertEqual(characteristic.pendingUpdates, [])
+        try value(of: characteristic.whenUpdatesSent())
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        wait { characteristic.hasSubscribers }
+        try update(characteristic, 1..<3)
+        expect(phone, 1..<3)
+        XCTAssertEqual(characteristic.droppedUpdates, 1)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testThePolicyAppliesToWhatWaitsWhenTheLastSubscriberLeaves() throws {
+        let kept: [UnsubscribedUpdatePolicy: [Int]] = [.queue: [0, 1, 2], .latest: [2], .discard: []]
+        for policy in UnsubscribedUpdatePolicy.allCases {
+            simulator = Simulator.inProcess(room: .empty)
+            let (manager, characteristic) = try served([.read, .indicate])
+            characteristic.unsubscribedUpdatePolicy = policy
+            let silent = phone(confirms: false)
+            _ = result(of: silent.subscribe(to: "2A37", indications: true))
+            wait { characteristic.hasSubscribers }
+            try update(characteristic, 0..<3)
+            let sent = characteristic.whenUpdatesSent()
+            silent.disconnect()
+            wait { !characteristic.hasSubscribers }
+            let numbers = try XCTUnwrap(kept[policy])
+            XCTAssertEqual(characteristic.pendingUpdates, numbers.map(bytes), "\(policy)")
+            XCTAssertEqual(characteristic.droppedUpdates, 3 - numbers.count, "\(policy)")
+            simulator.run()
+            XCTAssertEqual(sent.completed, numbers.isEmpty, "\(policy)")
+            let phone = phone("C0:FF:EE:00:CE:02")
+            _ = result(of: phone.subscribe(to: "2A37", indications: true))
+            wait { characteristic.hasSubscribers && characteristic.pendingUpdates.isEmpty }
+            XCTAssertEqual(phone.values.map { Data($0.bytes) }, numbers.map(bytes), "\(policy)")
+            withExtendedLifetime(manager) {}
+        }
+    }
+
+    func testNothingIsDroppedWhileOneOfSeveralSubscribersStays() throws {
+        let (manager, characteristic) = try served()
+        characteristic.unsubscribedUpdatePolicy = .discard
+        let (first, second) = (phone(), phone("C0:FF:EE:00:CE:02"))
+        _ = result(of: first.subscribe(to: "2A37"))
+        _ = result(of: second.subscribe(to: "2A37"))
+        try update(characteristic, 0..<200)
+        first.disconnect()
+        wait { first.state != .connected }
+        try update(characteristic, 200..<400)
+        expect(second, 0..<400)
+        XCTAssertEqual(characteristic.droppedUpdates, 0)
+        withExtendedLifetime(manager) {}
+    }
+
+    func testThePolicyHoldsOverARestartOfTheDaemon() throws {
+        let (manager, characteristic) = try served()
+        characteristic.unsubscribedUpdatePolicy = .latest
+        let phone = phone()
+        _ = result(of: phone.subscribe(to: "2A37"))
+        wait { characteristic.hasSubscribers }
+        simulator.simulateDaemonDeath()
+        wait { !characteristic.hasSubscribers }
+        try update(characteristic, 0..<5)
+        simulator.simulateDaemonReturn()
+        wait(30) { self.simulator.advertisements.count == 1 && self.offered() == ["180D"] }
+        try update(characteristic, 5..<7)
+        let again = self.phone("C0:FF:EE:00:CE:02")
+        _ = result(of: again.subscribe(to: "2A37"))
+        expect(again, 6..<7)
+        XCTAssertEqual(characteristic.droppedUpdates, 6)
         withExtendedLifetime(manager) {}
     }
 

@@ -1,6 +1,8 @@
 import Foundation
 
-/// What happens to an update that finds the queue full.
+/// What happens to an update that finds the queue full while a central is subscribed.
+///
+/// ``UnsubscribedUpdatePolicy`` applies while no central is subscribed.
 public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
     /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that nothing is lost unnoticed.
     case refuse
@@ -9,11 +11,26 @@ public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
     case dropOldest
 }
 
-/// The updates of a characteristic on their way to whoever has subscribed: in order, each until it was taken.
+/// What happens to the updates of a characteristic while no central is subscribed to it.
+///
+/// No policy lets `update` throw ``MutableCharacteristicError/updateQueueFull(limit:)`` while no central is subscribed.
+/// ``MutableCharacteristic/droppedUpdates`` counts the updates that a policy drops. ``UpdateQueuePolicy`` applies while a
+/// central is subscribed.
+public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
+    /// The updates wait in their order and are sent when a central subscribes. The queue keeps the newest
+    /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones.
+    case queue
+    /// Only the newest update waits and is sent when a central subscribes.
+    case latest
+    /// No update waits. A central that subscribes receives the updates that are made after that.
+    case discard
+}
+
+/// The updates of a characteristic on their way to the subscribed centrals: in order, each until BlueZ has taken it.
 ///
 /// What was handed over stays at the head until that is confirmed. When the subscription ends before, it is handed over
-/// again in the next one. Pure: whoever feeds it hands over what ``take()`` gives, and answers with ``confirmed(_:)`` or
-/// ``failed(_:_:)``, for each value, in their order.
+/// again in the next one, unless ``unsubscribedPolicy`` drops it. Pure: its owner hands over what ``take()`` returns, and
+/// reports the outcome of each value with ``confirmed(_:)`` or ``failed(_:_:)``, in their order.
 struct UpdateQueue {
     /// Names a subscription, so that answers of an earlier one are told apart.
     typealias Epoch = UInt32
@@ -21,12 +38,12 @@ struct UpdateQueue {
     enum Acceptance: Equatable {
         case queued
         case refused
-        /// Queued, at the cost of this one.
-        case dropped(Data)
+        /// Accepted, and these were dropped: older ones, or, where none may wait, the value itself.
+        case dropped([Data])
     }
 
     enum Failure: Equatable {
-        /// Nobody is subscribed any more.
+        /// BlueZ no longer takes values of this subscription.
         case nobodySubscribed
         /// An indication was not confirmed in its time.
         case unconfirmed
@@ -40,9 +57,12 @@ struct UpdateQueue {
 
     private(set) var limit = 1_024
     var policy = UpdateQueuePolicy.refuse
+    private(set) var unsubscribedPolicy = UnsubscribedUpdatePolicy.queue
     private(set) var dropped = 0
     private(set) var epoch: Epoch = 0
     private(set) var isSubscribed = false
+    /// A hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` says how things are.
+    private var isPaused = false
 
     /// From `head` on; what is before has been sent, and its place is reused from time to time.
     private var values: [Data] = []
@@ -60,9 +80,20 @@ struct UpdateQueue {
     /// Sets the limit, at least 1. What waits already is not given up for it.
     mutating func limit(to count: Int) { limit = max(count, 1) }
 
+    /// Sets what may wait without a subscription. Returns what is dropped for it.
+    mutating func keepUnsubscribed(_ policy: UnsubscribedUpdatePolicy) -> [Data] {
+        unsubscribedPolicy = policy
+        return isSubscribed ? [] : trim()
+    }
+
     // MARK: In
 
     mutating func add(_ value: Data) -> Acceptance {
+        guard isSubscribed else {
+            values.append(value)
+            let victims = trim()
+            return victims.isEmpty ? .queued : .dropped(victims)
+        }
         guard count >= limit else {
             values.append(value)
             return .queued
@@ -73,14 +104,27 @@ struct UpdateQueue {
         values.append(value)
         guard let victim else { return .queued }
         dropped += 1
-        return .dropped(victim)
+        return .dropped([victim])
+    }
+
+    /// Without a subscription, so with nothing under way: drops the oldest of what may not wait.
+    private mutating func trim() -> [Data] {
+        let most =
+            switch unsubscribedPolicy {
+            case .queue: limit
+            case .latest: 1
+            case .discard: 0
+            }
+        let excess = max(count - most, 0)
+        dropped += excess
+        return (0..<excess).map { _ in removeFirst() }
     }
 
     // MARK: Out
 
     /// Whether somebody must come and `take`; true once until then.
     mutating func mustWake() -> Bool {
-        guard isSubscribed, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
+        guard isSubscribed, !isPaused, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
         isAwaited = true
         return true
     }
@@ -88,7 +132,7 @@ struct UpdateQueue {
     /// What is to be handed over now, in this order.
     mutating func take() -> [Data] {
         isAwaited = false
-        guard isSubscribed else { return [] }
+        guard isSubscribed, !isPaused else { return [] }
         let start = head + inFlight
         let end = min(head + Self.window, values.count)
         guard end > start else { return [] }
@@ -107,7 +151,9 @@ struct UpdateQueue {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         switch failure {
         case .nobodySubscribed:
-            unsubscribed()
+            // One socket of several may have gone: whether all subscriptions have ended is reported separately.
+            isPaused = true
+            beginAgain()
             return nil
         case .unconfirmed:
             attempts += 1
@@ -122,21 +168,26 @@ struct UpdateQueue {
     // MARK: Subscriptions
 
     mutating func subscribed() {
-        guard !isSubscribed else { return }
+        guard !isSubscribed || isPaused else { return }
         isSubscribed = true
+        isPaused = false
         beginAgain()
     }
 
-    mutating func unsubscribed() {
+    /// The last subscription has ended. Returns what may not wait for the next one.
+    mutating func unsubscribed() -> [Data] {
         isSubscribed = false
+        isPaused = false
         beginAgain()
+        return trim()
     }
 
-    /// Nothing is kept any more.
+    /// Nothing is kept any more; ``dropped`` does not count it.
     mutating func removeAll() -> [Data] {
-        defer { (values, head, inFlight, attempts) = ([], 0, 0, 0) }
-        unsubscribed()
-        return values
+        let removed = values
+        (values, head, attempts) = ([], 0, 0)
+        _ = unsubscribed()
+        return removed
     }
 
     private mutating func beginAgain() {

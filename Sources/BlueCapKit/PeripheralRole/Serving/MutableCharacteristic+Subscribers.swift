@@ -43,35 +43,43 @@ extension MutableCharacteristic {
     func subscriptionBegan(_ central: Central, _ session: PeripheralManagerSession) {
         change(session) { core in
             core.updates.subscribed()
-            guard !core.subscribers.contains(central) else { return false }
+            guard !core.subscribers.contains(central) else { return (false, []) }
             core.subscribers.append(central)
-            return true
+            return (true, [])
         }
     }
 
     /// One of several has left.
     func subscriberLeft(_ central: Central, _ session: PeripheralManagerSession) {
         change(session) { core in
-            guard core.subscribers.count > 1, let index = core.subscribers.firstIndex(of: central) else { return false }
+            guard core.subscribers.count > 1, let index = core.subscribers.firstIndex(of: central) else {
+                return (false, [])
+            }
             core.subscribers.remove(at: index)
-            return true
+            return (true, [])
         }
     }
 
     func subscriptionEnded(_ session: PeripheralManagerSession) {
         change(session) { core in
-            core.updates.unsubscribed()
-            guard !core.subscribers.isEmpty else { return false }
-            core.subscribers = []
-            return true
+            let dropped = core.updates.unsubscribed()
+            defer { core.subscribers = [] }
+            return (!core.subscribers.isEmpty, dropped)
         }
     }
 
-    private func change(_ session: PeripheralManagerSession, _ body: (inout Core) -> Bool) {
-        let (promise, subscribers, mustSend) = core.withLock { core in
-            let hasChanged = body(&core)
-            return (hasChanged ? core.subscriberPromise : nil, core.subscribers, core.updates.mustWake())
+    private func change(
+        _ session: PeripheralManagerSession, _ body: (inout Core) -> (hasChanged: Bool, dropped: [Data])
+    ) {
+        let (promise, subscribers, mustSend, dropped, finished) = core.withLock { core in
+            let (hasChanged, dropped) = body(&core)
+            return (
+                hasChanged ? core.subscriberPromise : nil, core.subscribers, core.updates.mustWake(), dropped,
+                core.takeFinished()
+            )
         }
+        withExtendedLifetime(dropped) {}
+        finish(finished, session)
         if let promise { session.complete { promise.success(subscribers) } }
         if mustSend { send(through: session) }
     }

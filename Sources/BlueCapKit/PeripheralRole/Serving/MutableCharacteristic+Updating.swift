@@ -17,9 +17,10 @@ extension MutableCharacteristic {
 
     /// Sets the value and sends it to all who have subscribed.
     ///
-    /// Values are sent in the order of the calls, none left out. While nobody is subscribed, or a link carries no more, they
-    /// wait, as many as ``updateQueueLimit``. What was handed over when a link fell or `bluetoothd` ended, and not taken, is
-    /// sent again to the next who subscribes.
+    /// Values are sent in the order of the calls, to every central that is subscribed. Values that a link does not yet
+    /// carry wait, at most ``updateQueueLimit`` of them; ``updateQueuePolicy`` says what happens to one more. While no
+    /// central is subscribed, ``unsubscribedUpdatePolicy`` says which values wait, and no call fails because many do. A
+    /// value that was handed over and not taken when the subscription ended counts as one that waits.
     ///
     /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
     ///
@@ -31,7 +32,7 @@ extension MutableCharacteristic {
     /// (``sendsUpdatesOverSocket``): it arrives, but may change places with its neighbours.
     /// - Parameter value: At most 512 bytes.
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
-    ///   ``MutableCharacteristicError/tooLong(count:maximum:)``,
+    ///   ``MutableCharacteristicError/tooLong(count:maximum:)``, and, only while a central is subscribed,
     ///   ``MutableCharacteristicError/updateQueueFull(limit:)``: then the value is not set either.
     public func update(withData value: Data) throws { try submit(value) }
 
@@ -48,35 +49,71 @@ extension MutableCharacteristic {
     public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(value.serialize()) }
 
     /// The same, as an example of the documents has it.
-    /// - Returns: Whether somebody is subscribed; otherwise the value waits.
+    /// - Returns: Whether a central is subscribed; otherwise ``unsubscribedUpdatePolicy`` applies to the value.
     @discardableResult
     public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool { try submit(value.serialize()) }
 
     // MARK: What waits
 
-    /// Whether updates are being sent: somebody is subscribed.
+    /// Whether updates are being sent: a central is subscribed.
     public var isUpdating: Bool { core.withLock { $0.updates.isSubscribed } }
 
     /// The updates that were not taken yet, the oldest first.
     public var pendingUpdates: [Data] { core.withLock { $0.updates.pending } }
 
-    /// How many updates may wait, 1 024 at first; at least 1. Those that wait already stay when it is lowered.
+    /// How many updates may wait, 1,024 at first; at least 1.
+    ///
+    /// Lowering it drops none of those that wait already; without a subscription the next update does, as
+    /// ``UnsubscribedUpdatePolicy/queue`` says.
     public var updateQueueLimit: Int {
         get { core.withLock { $0.updates.limit } }
         set { core.withLock { $0.updates.limit(to: newValue) } }
     }
 
-    /// What happens to an update when as many wait: it is refused, unless this is set.
+    /// What happens to an update when as many wait and a central is subscribed; ``UpdateQueuePolicy/refuse`` at first.
     public var updateQueuePolicy: UpdateQueuePolicy {
         get { core.withLock { $0.updates.policy } }
         set { core.withLock { $0.updates.policy = newValue } }
     }
 
-    /// How many updates were given up: by ``UpdateQueuePolicy/dropOldest``, or because nobody confirmed an indication that
-    /// was sent twice, for thirty seconds each.
+    /// What happens to updates while no central is subscribed; ``UnsubscribedUpdatePolicy/queue`` at first.
+    ///
+    /// ```swift
+    /// let temperature = MutableCharacteristic(uuid: "2A6E", properties: [.read, .notify], permissions: .readable)
+    /// temperature.unsubscribedUpdatePolicy = .latest
+    /// ```
+    ///
+    /// The policy applies at these times:
+    /// - To each update while no central is subscribed.
+    /// - To what waits, when the last subscriber leaves, its link falls, or `bluetoothd` ends. While one of several
+    ///   subscribers stays, nothing is dropped.
+    /// - To what waits, when the policy is set while no central is subscribed.
+    ///
+    /// The first central that subscribes receives what waits, the oldest first. A central that subscribes while another one
+    /// is subscribed receives what is sent from then on. A value that was sent and taken is not sent again to the next
+    /// subscriber, who reads it. Updates that wait, and the policy, do not outlive the process: a restored characteristic
+    /// begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
+    public var unsubscribedUpdatePolicy: UnsubscribedUpdatePolicy {
+        get { core.withLock { $0.updates.unsubscribedPolicy } }
+        set {
+            let (dropped, finished, session) = core.withLock { core in
+                let dropped = core.updates.keepUnsubscribed(newValue)
+                return (dropped, core.takeFinished(), core.session)
+            }
+            withExtendedLifetime(dropped) {}
+            if let session { finish(finished, session) }
+        }
+    }
+
+    /// How many updates were accepted and dropped without being sent.
+    ///
+    /// It counts what ``UpdateQueuePolicy/dropOldest`` and ``unsubscribedUpdatePolicy`` drop, and indications that no central
+    /// confirmed although they were sent twice, for thirty seconds each. It does not count what waits when the service is
+    /// removed.
     public var droppedUpdates: Int { core.withLock { $0.updates.dropped } }
 
-    /// Completes when no update waits any more: for programs that make values faster than a link carries them. It fails
+    /// Completes when no update waits any more, because each was sent or dropped: for programs that make values faster than a
+    /// link carries them. It fails
     /// with ``MutableCharacteristicError/unconfigured`` where the characteristic is offered no more, or not yet.
     public func whenUpdatesSent() -> Future<Void> {
         let promise = Promise<Void>()
@@ -109,8 +146,8 @@ extension MutableCharacteristic {
         }
         var awaited: PeripheralManagerSession?
         var error: MutableCharacteristicError?
-        // Given up under the lock, and let go of behind it.
-        var old: (Data?, Data?)
+        // Dropped under the lock, and released after it.
+        var old: (Data?, [Data]) = (nil, [])
         let isUpdating = core.withLock { core -> Bool in
             guard let session = core.session else {
                 error = .unconfigured
@@ -118,7 +155,7 @@ extension MutableCharacteristic {
             }
             switch core.updates.add(value) {
             case .queued: break
-            case .dropped(let victim): old.1 = victim
+            case .dropped(let victims): old.1 = victims
             case .refused:
                 error = .updateQueueFull(limit: core.updates.limit)
                 return false
@@ -158,14 +195,17 @@ extension MutableCharacteristic {
             let wasCurrent = epoch == core.updates.epoch
             let released =
                 if let failure { core.updates.failed(epoch, failure) } else { core.updates.confirmed(epoch) }
-            guard core.updates.isEmpty else { return (core.updates.mustWake(), [], wasCurrent, released) }
-            defer { core.whenSent = [] }
-            return (false, core.whenSent, wasCurrent, released)
+            return (core.updates.mustWake(), core.takeFinished(), wasCurrent, released)
         }
         withExtendedLifetime(released) {}
-        if !finished.isEmpty { session.complete { for promise in finished { promise.success(()) } } }
+        finish(finished, session)
         if mustSend { send(through: session) }
         if failure == .nobodySubscribed, wasCurrent { resumeIfSubscribed(session) }
+    }
+
+    func finish(_ promises: [Promise<Void>], _ session: PeripheralManagerSession) {
+        guard !promises.isEmpty else { return }
+        session.complete { for promise in promises { promise.success(()) } }
     }
 
     /// A socket of several may have gone while the others listen on. Not at once: what fails again at once must not be tried
@@ -181,6 +221,15 @@ extension MutableCharacteristic {
             }
             if mustSend { self.send(through: session) }
         }
+    }
+}
+
+extension MutableCharacteristic.Core {
+    /// The promises of ``MutableCharacteristic/whenUpdatesSent()``, once no update waits any more.
+    mutating func takeFinished() -> [Promise<Void>] {
+        guard updates.isEmpty else { return [] }
+        defer { whenSent = [] }
+        return whenSent
     }
 }
 

@@ -14,7 +14,8 @@ public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     case notSerializable
     /// The characteristic neither notifies nor indicates.
     case notifyNotSupported
-    /// As many updates as the queue takes wait to be sent, and the policy is ``UpdateQueuePolicy/refuse``.
+    /// As many updates as the queue takes wait to be sent to a subscribed central, and the policy is
+    /// ``UpdateQueuePolicy/refuse``. It is not thrown while no central is subscribed.
     case updateQueueFull(limit: Int)
     /// The value has more bytes than an attribute can have, 512.
     case tooLong(count: Int, maximum: Int)

@@ -61,7 +61,7 @@ final class UpdateQueueTests: XCTestCase {
         _ = queue.take()
         confirm(1)
         let ended = queue.epoch
-        queue.unsubscribed()
+        XCTAssertEqual(queue.unsubscribed(), [])
         XCTAssertNil(queue.confirmed(ended), "A late answer means nothing.")
         XCTAssertNil(queue.failed(ended, .nobodySubscribed))
         XCTAssertEqual(queue.pending, values(1..<4))
@@ -70,13 +70,94 @@ final class UpdateQueueTests: XCTestCase {
         XCTAssertEqual(queue.take(), values(1..<5))
     }
 
-    func testAFailedHandOverEndsTheSubscription() {
+    func testAFailedHandOverPausesUntilTheSubscriptionIsReported() {
         queue.subscribed()
         add(0..<2)
         _ = queue.take()
         XCTAssertNil(queue.failed(queue.epoch, .nobodySubscribed))
-        XCTAssertFalse(queue.isSubscribed)
+        XCTAssertFalse(queue.mustWake())
+        XCTAssertEqual(queue.take(), [])
         XCTAssertEqual(queue.pending, values(0..<2))
+        queue.subscribed()
+        XCTAssertTrue(queue.mustWake())
+        XCTAssertEqual(queue.take(), values(0..<2))
+    }
+
+    func testAFailedHandOverDropsNothingWhileOthersAreSubscribed() {
+        for policy in UnsubscribedUpdatePolicy.allCases {
+            queue = UpdateQueue()
+            _ = queue.keepUnsubscribed(policy)
+            queue.subscribed()
+            add(0..<2)
+            _ = queue.take()
+            XCTAssertNil(queue.failed(queue.epoch, .nobodySubscribed))
+            add(2..<4)
+            queue.subscribed()
+            XCTAssertEqual(queue.take(), values(0..<4), "\(policy)")
+            XCTAssertEqual(queue.dropped, 0)
+        }
+    }
+
+    // MARK: Without subscriptions
+
+    func testWithoutSubscribersTheNewestStayAndNothingIsRefused() {
+        queue.limit(to: 3)
+        add(0..<3)
+        XCTAssertEqual(queue.add(value(3)), .dropped([value(0)]))
+        XCTAssertEqual(queue.add(value(4)), .dropped([value(1)]))
+        XCTAssertEqual(queue.pending, values(2..<5))
+        XCTAssertEqual(queue.dropped, 2)
+        queue.limit(to: 1)
+        XCTAssertEqual(queue.pending, values(2..<5), "Lowering the limit drops nothing by itself.")
+        XCTAssertEqual(queue.add(value(5)), .dropped(values(2..<5)))
+        XCTAssertEqual(queue.pending, values([5]))
+        queue.subscribed()
+        XCTAssertEqual(queue.add(value(6)), .refused, "A subscriber is owed what was promised to it.")
+    }
+
+    func testOfLatestTheNewestWaits() {
+        add(0..<3)
+        XCTAssertEqual(queue.keepUnsubscribed(.latest), values(0..<2), "The policy applies at once.")
+        XCTAssertEqual(queue.add(value(3)), .dropped([value(2)]))
+        XCTAssertEqual(queue.dropped, 3)
+        queue.subscribed()
+        XCTAssertEqual(queue.take(), values([3]))
+        add(4..<6)
+        XCTAssertEqual(queue.pending, values(3..<6), "While a central is subscribed everything is sent.")
+        XCTAssertEqual(queue.unsubscribed(), values(3..<5))
+        XCTAssertEqual(queue.pending, values([5]))
+        XCTAssertEqual(queue.dropped, 5)
+    }
+
+    func testOfDiscardNothingWaits() {
+        add(0..<2)
+        XCTAssertEqual(queue.keepUnsubscribed(.discard), values(0..<2))
+        XCTAssertEqual(queue.add(value(2)), .dropped([value(2)]))
+        queue.subscribed()
+        XCTAssertEqual(queue.take(), [])
+        add(3..<5)
+        XCTAssertEqual(queue.take(), values(3..<5))
+        confirm(1)
+        XCTAssertEqual(queue.unsubscribed(), values([4]))
+        XCTAssertTrue(queue.isEmpty)
+        XCTAssertEqual(queue.dropped, 4)
+    }
+
+    func testAPolicyThatIsSetDuringASubscriptionAppliesAtItsEnd() {
+        queue.subscribed()
+        add(0..<3)
+        XCTAssertEqual(queue.keepUnsubscribed(.latest), [])
+        XCTAssertEqual(queue.pending, values(0..<3))
+        XCTAssertEqual(queue.unsubscribed(), values(0..<2))
+    }
+
+    func testARemovalIsNoLossOfUpdates() {
+        _ = queue.keepUnsubscribed(.discard)
+        queue.subscribed()
+        add(0..<3)
+        XCTAssertEqual(queue.removeAll(), values(0..<3))
+        XCTAssertTrue(queue.isEmpty)
+        XCTAssertEqual(queue.dropped, 0)
     }
 
     func testAnUnconfirmedIndicationIsSentOnceMoreAndThenGivenUp() {
@@ -92,6 +173,7 @@ final class UpdateQueueTests: XCTestCase {
     }
 
     func testAFullQueueRefuses() {
+        queue.subscribed()
         queue.limit(to: 2)
         add(0..<2)
         XCTAssertEqual(queue.add(value(2)), .refused)
@@ -107,12 +189,12 @@ final class UpdateQueueTests: XCTestCase {
         add(0..<1)
         _ = queue.take()
         add(1..<3)
-        XCTAssertEqual(queue.add(value(3)), .dropped(value(1)))
+        XCTAssertEqual(queue.add(value(3)), .dropped([value(1)]))
         XCTAssertEqual(queue.pending, values([0, 2, 3]))
         XCTAssertEqual(queue.dropped, 1)
         _ = queue.take()
         XCTAssertEqual(queue.add(value(4)), .queued, "What is under way cannot be called back: one waits behind it.")
-        XCTAssertEqual(queue.add(value(5)), .dropped(value(4)))
+        XCTAssertEqual(queue.add(value(5)), .dropped([value(4)]))
         XCTAssertEqual(queue.pending, values([0, 2, 3, 5]))
     }
 
@@ -144,7 +226,7 @@ final class UpdateQueueTests: XCTestCase {
             for _ in 0..<300 {
                 switch Int.random(in: 0..<5, using: &random) {
                 case 0: queue.subscribed()
-                case 1: queue.unsubscribed()
+                case 1: XCTAssertEqual(queue.unsubscribed(), [])
                 case 2, 3:
                     add(next..<next + 1)
                     next += 1
