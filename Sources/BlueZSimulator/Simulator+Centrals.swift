@@ -85,6 +85,13 @@ extension Simulator {
     ) {
         stage.decide { $0.daemon.advertisementFailures = Array(repeating: error, count: max(0, count)) }
     }
+
+    /// From now on the daemon accepts `RegisterApplication` and `RegisterAdvertisement` and does not answer them; all other
+    /// calls are answered. `false` ends it: the daemon then works off, in their order, the registrations that it has accepted
+    /// from clients that are still there.
+    public func simulateIgnoredRegistrations(_ areIgnored: Bool = true) {
+        stage.decide { $0.daemon.ignoresRegistrations = areIgnored }
+    }
 }
 
 extension Stage {

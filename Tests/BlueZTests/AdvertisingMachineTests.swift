@@ -40,7 +40,7 @@ final class AdvertisingMachineTests: XCTestCase {
     }
 
     func testWhatIsRefusedTheFirstTimeIsNotTriedAgain() {
-        for error in [tooMany, tooLong] {
+        for error in [tooMany, tooLong, BlueZError(name: "com.example.Error.Strange", message: "Words")] {
             var machine = Machine(isLimited: false)
             _ = machine.obstacleChanged(nil)
             XCTAssertEqual(machine.replied(1, error: error), [.report(.refused(error))])
@@ -51,9 +51,9 @@ final class AdvertisingMachineTests: XCTestCase {
     func testAFailureThatMayPassIsTriedTwiceMore() {
         var machine = Machine(isLimited: false)
         _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(1, error: failed), [.startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.replied(1, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 0.5)])
         XCTAssertEqual(machine.timerFired(), [.register(2)])
-        XCTAssertEqual(machine.replied(2, error: failed), [.startTimer(seconds: 1)])
+        XCTAssertEqual(machine.replied(2, error: failed), [.report(.retrying(failed)), .startTimer(seconds: 1)])
         XCTAssertEqual(machine.timerFired(), [.register(3)])
         XCTAssertEqual(machine.replied(3, error: failed), [.report(.refused(failed))])
     }
@@ -62,7 +62,7 @@ final class AdvertisingMachineTests: XCTestCase {
         var machine = registeredMachine()
         _ = machine.obstacleChanged(.adapter)
         _ = machine.obstacleChanged(nil)
-        XCTAssertEqual(machine.replied(2, error: tooMany), [.startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.replied(2, error: tooMany), [.report(.retrying(tooMany)), .startTimer(seconds: 0.5)])
         XCTAssertEqual(machine.timerFired(), [.register(3)])
         XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .startTimer(seconds: 60)])
         XCTAssertEqual(machine.timerFired(), [])
@@ -70,13 +70,13 @@ final class AdvertisingMachineTests: XCTestCase {
 
     func testTriesEnd() {
         var machine = registeredMachine()
-        for _ in 1..<Machine.mostAttempts {
+        for _ in 1..<RegistrationAttempts.mostAgain {
             _ = machine.released()
             _ = machine.timerFired()
         }
         let last = machine.released()
         XCTAssertEqual(machine.state, .refused)
-        XCTAssertEqual(last.count, 2)
+        XCTAssertEqual(last.count, 1)
     }
 
     func testAReleaseIsTheEndOnlyWhereATimeOutWasAskedFor() {
@@ -85,7 +85,8 @@ final class AdvertisingMachineTests: XCTestCase {
         XCTAssertEqual(machine.obstacleChanged(.adapter), [])
 
         machine = registeredMachine()
-        XCTAssertEqual(machine.released(), [.report(.registering), .startTimer(seconds: 0.5)])
+        let released = BlueZError(name: "org.bluez.Error.Failed", message: "Released.")
+        XCTAssertEqual(machine.released(), [.report(.retrying(released)), .startTimer(seconds: 0.5)])
         XCTAssertEqual(machine.timerFired(), [.register(2)])
     }
 
@@ -101,6 +102,16 @@ final class AdvertisingMachineTests: XCTestCase {
         var machine = Machine(isLimited: false)
         _ = machine.obstacleChanged(nil)
         XCTAssertEqual(machine.replied(1, error: exists), [.unregister, .register(2)])
+        XCTAssertEqual(machine.replied(2, error: exists), [.report(.refused(exists))])
+    }
+
+    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
+        var machine = Machine(isLimited: false)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(2)])
+        XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.bluez.Error.DoesNotExist")), [])
+        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(3)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.ended])
     }
 
     func testTheEndUnregisters() {

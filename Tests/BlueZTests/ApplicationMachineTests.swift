@@ -84,9 +84,43 @@ final class ApplicationMachineTests: XCTestCase {
             _ = machine.obstacleChanged(nil)
             _ = machine.wished(1, isEmpty: false)
             XCTAssertEqual(machine.replied(1, error: error), [.unregister(1), .register(1, 2)])
-            XCTAssertEqual(machine.replied(2, error: error), [.startTimer(seconds: 1)])
-            XCTAssertEqual(machine.timerFired(), [.register(1, 3)])
+            XCTAssertEqual(machine.replied(2, error: error), [.report(.refused(error)), .settled(1, error)])
         }
+    }
+
+    func testOnlyErrorsThatPassAreTriedAgainAtFirst() {
+        let passing = [
+            "org.bluez.Error.InProgress", "org.bluez.Error.NotReady", "org.bluez.Error.Blocked",
+            "org.freedesktop.DBus.Error.UnknownObject", "org.freedesktop.DBus.Error.UnknownMethod",
+            "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.Disconnected",
+        ]
+        let lasting = [
+            "org.bluez.Error.Failed", "org.bluez.Error.InvalidArguments", "org.bluez.Error.NotSupported",
+            "org.bluez.Error.NotAuthorized", "org.bluez.Error.NotPermitted", "org.bluez.Error.DoesNotExist",
+            "org.bluez.Error.NotAvailable", "org.freedesktop.DBus.Error.AccessDenied", "com.example.Error.Strange", "",
+        ]
+        for name in passing + lasting {
+            let error = BlueZError(name: name, message: "Words")
+            var machine = Machine()
+            _ = machine.obstacleChanged(nil)
+            _ = machine.wished(1, isEmpty: false)
+            let effects = machine.replied(1, error: error)
+            XCTAssertEqual(
+                effects,
+                passing.contains(name)
+                    ? [.report(.retrying(error)), .startTimer(seconds: 0.5)]
+                    : [.report(.refused(error)), .settled(1, error)], name)
+        }
+    }
+
+    func testWhatWasTakenIsTriedAgainAfterAnUnknownError() {
+        let strange = BlueZError(name: "com.example.Error.Strange")
+        var machine = registeredMachine()
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.replied(2, error: strange), [.report(.retrying(strange)), .startTimer(seconds: 0.5)])
+        XCTAssertEqual(machine.timerFired(), [.register(1, 3)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .settled(1, nil)])
     }
 
     func testTriesBecomeRarerAndEnd() {
@@ -94,16 +128,32 @@ final class ApplicationMachineTests: XCTestCase {
         _ = machine.obstacleChanged(nil)
         _ = machine.wished(1, isEmpty: false)
         var pauses: [Double] = []
-        for request in 1...UInt32(Machine.mostAttempts) {
-            guard case .startTimer(let seconds)? = machine.replied(request, error: busy).first else { break }
+        for request in 1...UInt32(RegistrationAttempts.mostAtFirst) {
+            guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
+            pauses.append(seconds)
+            XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
+        }
+        XCTAssertEqual(pauses, [0.5, 1, 2, 4])
+        XCTAssertEqual(machine.state, .refused)
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 6)])
+    }
+
+    func testWhatWasTakenIsTriedForHalfAMinute() {
+        var machine = registeredMachine()
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        var pauses: [Double] = []
+        for request in 2...UInt32(RegistrationAttempts.mostAgain + 1) {
+            guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
             pauses.append(seconds)
             XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
         }
         XCTAssertEqual(pauses, [0.5, 1, 2, 4, 8, 8, 8])
         XCTAssertEqual(machine.state, .refused)
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
-        XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 9)])
     }
+
+    // MARK: Ending
 
     func testTheEndUnregistersAndWaitsForTheAnswer() {
         var machine = registeredMachine()
@@ -119,6 +169,40 @@ final class ApplicationMachineTests: XCTestCase {
         _ = machine.end()
         XCTAssertEqual(machine.obstacleChanged(.adapter), [.ended])
         XCTAssertEqual(machine.replied(2, error: nil), [])
+    }
+
+    /// The machine at the end of a registration, call 1, that has no answer yet; call 2 unregisters it.
+    private func endedWhileRegistering() -> Machine {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        XCTAssertEqual(
+            machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
+        return machine
+    }
+
+    func testTheEndOfARegistrationWithoutAnAnswerIsThatOfItsUnregistration() {
+        var machine = endedWhileRegistering()
+        XCTAssertEqual(machine.replied(2, error: nil), [.ended])
+        XCTAssertEqual(machine.replied(1, error: nil), [])
+    }
+
+    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
+        for error in [noReply, BlueZError(name: "org.bluez.Error.DoesNotExist")] {
+            var machine = endedWhileRegistering()
+            XCTAssertEqual(machine.replied(2, error: error), [], "It may be registered yet.")
+            XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(1, 3)])
+            XCTAssertEqual(machine.replied(3, error: nil), [.ended])
+        }
+    }
+
+    func testARegistrationThatFailsAfterItsEndLeavesNothing() {
+        var machine = endedWhileRegistering()
+        XCTAssertEqual(machine.replied(2, error: noReply), [])
+        XCTAssertEqual(machine.replied(1, error: failed), [.ended])
+        machine = endedWhileRegistering()
+        XCTAssertEqual(machine.replied(1, error: failed), [])
+        XCTAssertEqual(machine.replied(2, error: noReply), [.ended])
     }
 
     func testTheEndWhileWaitingIsImmediate() {

@@ -158,4 +158,19 @@ final class ServedApplicationTests: XCTestCase {
         XCTAssertEqual(program.advertise(), failed("Failed to register advertisement"))
         XCTAssertNil(program.advertise())
     }
+
+    func testIgnoredRegistrationsAreWorkedOffLater() {
+        let (simulator, program) = scene(ServingProgram.heart + [ServingProgram.connectable])
+        simulator.simulateIgnoredRegistrations()
+        let noReply = "org.freedesktop.DBus.Error.NoReply"
+        XCTAssertEqual(program.register()?.name, noReply)
+        XCTAssertEqual(program.advertise()?.name, noReply)
+        XCTAssertEqual(program.unregister()?.name, DaemonError.doesNotExist.name, "Other calls are answered.")
+        XCTAssertEqual(simulator.applications.count, 0)
+        XCTAssertEqual(simulator.advertisements.count, 0)
+        simulator.simulateIgnoredRegistrations(false)
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.applications.count, 1)
+        XCTAssertEqual(simulator.advertisements.count, 1)
+    }
 }

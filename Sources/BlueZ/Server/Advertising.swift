@@ -28,9 +28,9 @@ package final class Advertising: Sendable {
 extension BlueZClient {
     /// Advertises on an adapter, as soon as it is there and on. Any thread.
     ///
-    /// What BlueZ refuses the first time, because there are too many advertisements, is not tried again until the adapter or
-    /// the daemon has changed. Where it does not say why, as with one that is too long, it is tried for a second and a half;
-    /// what it had taken before is tried for half a minute.
+    /// What BlueZ refuses the first time is not tried again until the adapter or the daemon has changed, with two exceptions:
+    /// after an error that is known to pass it is tried for 7.5 seconds, and after `org.bluez.Error.Failed`, which names no
+    /// reason, for a second and a half. What BlueZ had taken before is tried for half a minute.
     /// - Parameter handler: Told on the loop what becomes of it, never inside a call.
     package func advertise(
         _ data: AdvertisementData, on adapter: ObjectKey, handler: @escaping @Sendable (AdvertisingEvent) -> Void
@@ -43,12 +43,14 @@ extension BlueZClient {
 
     /// Asks what an adapter can advertise. Any thread; `completion` runs on the loop. It fails with `unknownObject` where
     /// the adapter or its `LEAdvertisingManager1` is not there.
+    /// - Parameter timeout: In seconds, up to a day.
     package func advertisingCapabilities(
-        of adapter: ObjectKey, completion: @escaping @Sendable (Result<AdvertisingCapabilities, BlueZError>) -> Void
+        of adapter: ObjectKey, timeout: Double = BlueZClient.defaultTimeout,
+        completion: @escaping @Sendable (Result<AdvertisingCapabilities, BlueZError>) -> Void
     ) {
         loop.perform { [self] in
             call(
-                adapter, interface: BlueZName.properties, member: "GetAll",
+                adapter, interface: BlueZName.properties, member: "GetAll", timeout: timeout,
                 body: { $0.string(AdvertisingCore.manager) },
                 completion: { completion($0.map(AdvertisingCapabilities.init)) })
         }

@@ -29,15 +29,10 @@ package struct AdvertisingMachine {
         /// A try has failed, or BlueZ has released it; the timer runs.
         case backingOff
         case refused
-        case ending(RequestID)
+        case ending(RegistrationEnding)
         case ended
     }
 
-    static let mostAttempts = 8
-    /// How often it is tried before BlueZ has ever taken it.
-    static let firstAttempts = 3
-    private static let firstDelay = 0.5
-    private static let longestDelay = 8.0
     /// After how long on the air earlier mishaps are forgotten.
     private static let calm = 60.0
 
@@ -46,10 +41,11 @@ package struct AdvertisingMachine {
     /// Whether BlueZ ends it after a time of its own.
     private var isLimited: Bool
     private var wasRegistered = false
-    private var hasCleared = false
     /// What was asked for has changed while BlueZ was asked.
     private var isStale = false
-    private var attempts = 0
+    // The kernel refuses any for a moment after an adapter was turned on, and in the same words one whose fields are too
+    // long together (5.66: "Failed to register advertisement").
+    private var attempts = RegistrationAttempts(mostFailures: 3)
     private var lastRequest: RequestID = 0
 
     package init(isLimited: Bool) { self.isLimited = isLimited }
@@ -78,11 +74,17 @@ package struct AdvertisingMachine {
         case .waiting, .backingOff, .refused:
             state = .ended
             return [.cancelTimer, .report(.idle), .ended]
-        case .registering, .registered:
-            lastRequest &+= 1
-            state = .ending(lastRequest)
-            return [.report(.idle), .unregisterLast(lastRequest)]
+        case .registering(let request):
+            return [.report(.idle), unregisterLast(registering: request)]
+        case .registered:
+            return [.report(.idle), unregisterLast()]
         }
+    }
+
+    private mutating func unregisterLast(registering: RequestID? = nil) -> Effect {
+        lastRequest &+= 1
+        state = .ending(RegistrationEnding(unregistering: lastRequest, registering: registering))
+        return .unregisterLast(lastRequest)
     }
 
     // MARK: What happens
@@ -114,10 +116,18 @@ package struct AdvertisingMachine {
         case .registering(request):
             guard !isStale else { return [.unregister] + startOver() }
             return error.map { refused($0) } ?? taken()
-        case .ending(request):
-            state = .ended
-            return [.ended]
-        case .waiting, .registering, .registered, .backingOff, .refused, .ending, .ended:
+        case .ending(var ending):
+            switch ending.replied(request, error: error) {
+            case .wait:
+                state = .ending(ending)
+                return []
+            case .unregisterAgain:
+                return [unregisterLast()]
+            case .done:
+                state = .ended
+                return [.ended]
+            }
+        case .waiting, .registering, .registered, .backingOff, .refused, .ended:
             return []
         }
     }
@@ -130,8 +140,7 @@ package struct AdvertisingMachine {
             return [.report(.idle), .timedOut, .ended]
         case .registered, .registering:
             // A daemon that is about to go says so, too; its going is heard before the time is up.
-            attempts += 1
-            return [.report(.registering)] + pause(BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
+            return follow(attempts.released(), BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
         case .waiting, .backingOff, .refused, .ending, .ended:
             return []
         }
@@ -142,7 +151,7 @@ package struct AdvertisingMachine {
         case .backingOff:
             return [register()]
         case .registered:
-            attempts = 0
+            attempts.startOver()
             return []
         case .waiting, .registering, .refused, .ending, .ended:
             return []
@@ -152,8 +161,7 @@ package struct AdvertisingMachine {
     // MARK: Deciding
 
     private mutating func startOver() -> [Effect] {
-        attempts = 0
-        hasCleared = false
+        attempts.startOver()
         if let obstacle {
             state = .waiting
             return [.report(.waiting(obstacle))]
@@ -168,39 +176,28 @@ package struct AdvertisingMachine {
         return .register(lastRequest)
     }
 
-    /// `attempts` is kept for a while: what is released again and again must not be registered without end and pause.
+    /// The count of attempts is kept for a while.
     private mutating func taken() -> [Effect] {
         wasRegistered = true
-        hasCleared = false
+        attempts.succeeded()
         state = .registered
-        return [.report(.registered)] + (attempts > 0 ? [.startTimer(seconds: Self.calm)] : [])
+        return [.report(.registered)] + (attempts.count > 0 ? [.startTimer(seconds: Self.calm)] : [])
     }
 
     private mutating func refused(_ error: BlueZError) -> [Effect] {
-        attempts += 1
-        switch error.cause {
-        case .alreadyExists, .noReply:
-            guard !hasCleared else { return pause(error) }
-            hasCleared = true
-            return [.unregister, register()]
-        case .invalidArguments, .notSupported, .accessDenied, .notAuthorized:
-            return giveUp(error)
-        // The kernel refuses any for a moment after an adapter was turned on, and in the same words one whose fields are
-        // too long together (5.66: "Failed to register advertisement").
-        case .failed where !wasRegistered && attempts >= Self.firstAttempts:
-            return giveUp(error)
-        // "Maximum advertisements reached"; what was taken once will be again.
-        case .notPermitted where !wasRegistered, .other where !wasRegistered:
-            return giveUp(error)
-        default:
-            return pause(error)
-        }
+        follow(attempts.refused(error, wasTaken: wasRegistered), error)
     }
 
-    private mutating func pause(_ error: BlueZError) -> [Effect] {
-        guard attempts < Self.mostAttempts else { return giveUp(error) }
-        state = .backingOff
-        return [.startTimer(seconds: min(Self.firstDelay * Double(1 << (attempts - 1)), Self.longestDelay))]
+    private mutating func follow(_ verdict: RegistrationAttempts.Verdict, _ error: BlueZError) -> [Effect] {
+        switch verdict {
+        case .clear:
+            return [.unregister, register()]
+        case .retry(let seconds):
+            state = .backingOff
+            return [.report(.retrying(error)), .startTimer(seconds: seconds)]
+        case .giveUp:
+            return giveUp(error)
+        }
     }
 
     private mutating func giveUp(_ error: BlueZError) -> [Effect] {

@@ -37,14 +37,9 @@ package struct ApplicationMachine {
         /// A try has failed; the timer runs.
         case backingOff
         case refused
-        case ending(RequestID)
+        case ending(Generation, RegistrationEnding)
         case ended
     }
-
-    /// How often a set that was refused is tried: with these pauses half a minute.
-    static let mostAttempts = 8
-    private static let firstDelay = 0.5
-    private static let longestDelay = 8.0
 
     package private(set) var state: State = .idle
     private var obstacle: RegistrationState.Obstacle? = .adapter
@@ -54,8 +49,7 @@ package struct ApplicationMachine {
     /// The last set that BlueZ has taken: what is gone back to when the next one is refused.
     private var good: Generation?
     private var hasHandles = false
-    private var hasCleared = false
-    private var attempts = 0
+    private var attempts = RegistrationAttempts(mostFailures: 1)
     private var lastRequest: RequestID = 0
 
     package init() {}
@@ -90,11 +84,17 @@ package struct ApplicationMachine {
         case .idle, .waiting, .backingOff, .refused:
             state = .ended
             return [.cancelTimer, settled, .report(.idle), .ended]
-        case .registering(let generation, _), .registered(let generation):
-            lastRequest &+= 1
-            state = .ending(lastRequest)
-            return [settled, .report(.idle), .unregisterLast(generation, lastRequest)]
+        case .registering(let generation, let request):
+            return [settled, .report(.idle), unregisterLast(generation, registering: request)]
+        case .registered(let generation):
+            return [settled, .report(.idle), unregisterLast(generation)]
         }
+    }
+
+    private mutating func unregisterLast(_ generation: Generation, registering: RequestID? = nil) -> Effect {
+        lastRequest &+= 1
+        state = .ending(generation, RegistrationEnding(unregistering: lastRequest, registering: registering))
+        return .unregisterLast(generation, lastRequest)
     }
 
     // MARK: What happens
@@ -122,10 +122,18 @@ package struct ApplicationMachine {
         switch state {
         case .registering(let generation, request):
             return error.map { refused(generation, $0) } ?? taken(generation)
-        case .ending(request):
-            state = .ended
-            return [.ended]
-        case .idle, .waiting, .registering, .registered, .backingOff, .refused, .ending, .ended:
+        case .ending(let generation, var ending):
+            switch ending.replied(request, error: error) {
+            case .wait:
+                state = .ending(generation, ending)
+                return []
+            case .unregisterAgain:
+                return [unregisterLast(generation)]
+            case .done:
+                state = .ended
+                return [.ended]
+            }
+        case .idle, .waiting, .registering, .registered, .backingOff, .refused, .ended:
             return []
         }
     }
@@ -138,8 +146,7 @@ package struct ApplicationMachine {
     // MARK: Deciding
 
     private mutating func startOver() -> [Effect] {
-        attempts = 0
-        hasCleared = false
+        attempts.startOver()
         guard let wanted else {
             state = .idle
             good = nil
@@ -161,8 +168,7 @@ package struct ApplicationMachine {
     private mutating func taken(_ generation: Generation) -> [Effect] {
         good = generation
         hasHandles = true
-        attempts = 0
-        hasCleared = false
+        attempts.startOver()
         guard wanted == generation else { return [.unregister(generation)] + startOver() }
         state = .registered(generation)
         return [.report(.registered), .settled(generation, nil)]
@@ -171,28 +177,19 @@ package struct ApplicationMachine {
     private mutating func refused(_ generation: Generation, _ error: BlueZError) -> [Effect] {
         // A newer wish: whether this one would have been taken in the end is of no interest.
         guard wanted == generation else { return [.unregister(generation)] + startOver() }
-        attempts += 1
-        switch error.cause {
-        case .alreadyExists, .noReply:
-            // Left over from a call whose answer was lost: BlueZ may have it, or get it yet.
-            guard !hasCleared else { return pause(generation, error) }
-            hasCleared = true
-            return [.unregister(generation), register(generation)]
-        case .failed where hasHandles:
+        if error.cause == .failed, hasHandles {
             hasHandles = false
             return [.forgetHandles, register(generation)]
-        case .failed where good != generation, .invalidArguments, .notSupported, .accessDenied, .notAuthorized,
-            .notPermitted:
-            return giveUp(generation, error)
-        default:
-            return pause(generation, error)
         }
-    }
-
-    private mutating func pause(_ generation: Generation, _ error: BlueZError) -> [Effect] {
-        guard attempts < Self.mostAttempts else { return giveUp(generation, error) }
-        state = .backingOff
-        return [.startTimer(seconds: min(Self.firstDelay * Double(1 << (attempts - 1)), Self.longestDelay))]
+        switch attempts.refused(error, wasTaken: good == generation) {
+        case .clear:
+            return [.unregister(generation), register(generation)]
+        case .retry(let seconds):
+            state = .backingOff
+            return [.report(.retrying(error)), .startTimer(seconds: seconds)]
+        case .giveUp:
+            return giveUp(generation, error)
+        }
     }
 
     private mutating func giveUp(_ generation: Generation, _ error: BlueZError) -> [Effect] {
@@ -201,8 +198,7 @@ package struct ApplicationMachine {
             return [.report(.refused(error)), .settled(newest, error)]
         }
         wanted = good
-        attempts = 0
-        hasCleared = false
+        attempts.startOver()
         hasHandles = true
         return [.settled(newest, error), .restoreHandles, register(good)]
     }

@@ -4,8 +4,9 @@ import DBus
 ///
 /// On the client's loop; its completions too, each exactly once.
 struct Registrar: Sendable {
-    /// BlueZ asks for what there is before it answers, and the kernel puts an advertisement on the air.
-    private static let registerTimeout = 20.0
+    /// A day: users have time-outs of their own, and an answer that comes later is still needed, to take back what BlueZ has
+    /// registered. If the daemon ends before it answers, the bus says so at once.
+    private static let registerTimeout = 86_400.0
     static let endTimeout = 5.0
 
     let client: BlueZClient

@@ -5,6 +5,8 @@ package enum RegistrationState: Hashable, Sendable {
     case waiting(Obstacle)
     /// BlueZ has been asked, or is asked again soon.
     case registering
+    /// BlueZ has refused it with an error that may pass, and is asked again after a pause.
+    case retrying(BlueZError)
     case registered
     /// BlueZ does not want it. Another content, or another daemon, gets another try.
     case refused(BlueZError)

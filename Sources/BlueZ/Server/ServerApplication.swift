@@ -16,8 +16,12 @@ package final class ServerApplication: Sendable {
     /// Offers these services in the place of those before, in one swap. Attributes that keep their identifier keep their
     /// handle. All subscriptions end: to BlueZ all of it is new.
     ///
+    /// After an error that is known to pass BlueZ is asked again for 7.5 seconds, and for half a minute if it had taken the
+    /// same before; after any other one `completion` is called at once.
+    ///
     /// - Parameter completion: Success when BlueZ has taken these or newer ones, which may be long: it waits for daemon and
-    ///   adapter. When BlueZ refuses them it fails with the reason, and the services that it had before come back.
+    ///   adapter, and for the answer of a daemon that hangs. When BlueZ refuses them it fails with the reason, and the
+    ///   services that it had before come back.
     package func update(
         _ services: [ServerService], completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
     ) {
@@ -56,7 +60,8 @@ package final class ServerApplication: Sendable {
 
     /// Takes everything back. What waits fails; the delegate is let go of. A second call does nothing.
     ///
-    /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds.
+    /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds; later only if BlueZ has not answered the
+    ///   registration yet.
     package func end(completion: @escaping @Sendable () -> Void = {}) {
         core.client.loop.perform { [core] in core.end(completion: completion) }
     }

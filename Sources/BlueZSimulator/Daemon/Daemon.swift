@@ -62,6 +62,9 @@ struct Daemon: Sendable {
     /// What the next registrations fail with.
     var registrationFailures: [DaemonError] = []
     var advertisementFailures: [DaemonError] = []
+    /// Whether registrations are accepted and not worked off.
+    var ignoresRegistrations = false { didSet { if !ignoresRegistrations { registerIgnored() } } }
+    private var ignoredRegistrations: [(request: Request, client: String, call: CallID)] = []
     /// A fault of 5.66: who leaves while a program has a question of its open takes the daemon along.
     var diesOfAbandonedAnswers = false
     /// Centrals that confirm no indication.
@@ -121,6 +124,9 @@ struct Daemon: Sendable {
     mutating func handle(_ request: Request, from client: String, call: CallID, now: TimeInterval) {
         self.now = now
         guard exporting.isEmpty else { return held.append(.request(request, client: client, call)) }
+        if ignoresRegistrations, request.isRegistration {
+            return ignoredRegistrations.append((request, client, call))
+        }
         do throws(DaemonError) {
             if let refusal { throw refusal }
             try answer(request, from: client, call: call, now: now)
@@ -152,6 +158,12 @@ struct Daemon: Sendable {
             case .look(let look, let call): show(look, call: call)
             }
         }
+    }
+
+    private mutating func registerIgnored() {
+        let calls = ignoredRegistrations
+        ignoredRegistrations = []
+        for (request, client, call) in calls { handle(request, from: client, call: call, now: now) }
     }
 
     private mutating func answer(
@@ -211,6 +223,7 @@ struct Daemon: Sendable {
         removeAdvertisements(of: client)
         removeAgent(of: client)
         profiles.removeAll { $0.owner == client }
+        ignoredRegistrations.removeAll { $0.client == client }
         refreshWatches()
     }
 
@@ -305,6 +318,7 @@ struct Daemon: Sendable {
         agents.removeAll()
         defaultAgents.removeAll()
         profiles.removeAll()
+        ignoredRegistrations.removeAll()
         forgetLinks()
         forgetServing()
         outbox.removeAll()

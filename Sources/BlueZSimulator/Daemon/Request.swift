@@ -33,6 +33,14 @@ enum Request: Sendable {
     case unregisterApplication(adapter: Int, path: String)
     case registerAdvertisement(adapter: Int, path: String)
     case unregisterAdvertisement(adapter: Int, path: String)
+
+    /// Whether a program registers services or an advertisement.
+    var isRegistration: Bool {
+        switch self {
+        case .registerApplication, .registerAdvertisement: true
+        default: false
+        }
+    }
 }
 
 /// A call that waits for its reply.

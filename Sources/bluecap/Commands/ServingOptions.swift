@@ -22,7 +22,8 @@ struct ServingOptions: ParsableArguments {
 
     /// What the help of each of them says at its end.
     static let statuses = """
-        Status: 0 when it ended as asked, also by Ctrl-C; 1 when bluetoothd refused, with one line that says why; 3 without \
+        Status: 0 when it ended as asked, also by Ctrl-C; 1 when bluetoothd refused, or did not answer within 10 s or \
+        --duration, with one line that says why; 3 without \
         a usable Bluetooth adapter; 64 for bad arguments, an advertisement that does not fit among them; 128 and the \
         signal's number where a signal ended it before it was on the air. Nothing of it is left behind in BlueZ.
         """

@@ -3,14 +3,17 @@ import BlueCapKit
 /// Waiting until Bluetooth can be used, or is known to be of no use.
 enum RadioWait {
     /// How long a daemon may take to say how things stand, in seconds: one that starts, on a slow machine.
-    private static let patience = 10.0
+    static let patience = 10.0
 
     /// Returns when the manager is powered on.
     ///
-    /// - Parameter explanation: why the manager's state is what it is.
+    /// - Parameters:
+    ///   - patience: For how many seconds it waits.
+    ///   - explanation: why the manager's state is what it is.
     /// - Throws: ``ToolFailure`` with the status ``ToolFailure/noAdapter``, or `CancellationError`.
     static func untilUsable(
-        _ states: FutureStream<ManagerState>, isSimulated: Bool, explanation: @escaping @Sendable () -> String
+        _ states: FutureStream<ManagerState>, isSimulated: Bool, for patience: Double = patience,
+        explanation: @escaping @Sendable () -> String
     ) async throws {
         let failure: ToolFailure? = await withTaskGroup(of: ToolFailure?.self) { group in
             group.addTask {

@@ -12,6 +12,9 @@ struct ServingSession: Sendable {
 
     /// How long BlueZ may take to confirm that nothing is advertised any more, in seconds.
     private static let farewell = 3.0
+    /// How long BlueZ may take to register everything, in seconds, and after how many standard error says so.
+    private static let patience = 10.0
+    private static let quiet = 2.0
 
     let request: ServingRequest
     let reporter: ServingReporter
@@ -27,7 +30,10 @@ struct ServingSession: Sendable {
         let manager = PeripheralManager(options: request.managerOptions)
         do {
             await progress.stage("Waiting for Bluetooth …")
-            try await RadioWait.untilUsable(manager.whenStateChanges(), isSimulated: request.busAddress != nil) {
+            try await RadioWait.untilUsable(
+                manager.whenStateChanges(), isSimulated: request.busAddress != nil,
+                for: min(RadioWait.patience, request.duration ?? .infinity)
+            ) {
                 manager.stateExplanation
             }
             let result: Result<Void, any Error>
@@ -36,25 +42,55 @@ struct ServingSession: Sendable {
             } catch {
                 result = .failure(error)
             }
-            await letGo(of: manager)
+            // What BlueZ has not registered ends with this process's connection to the bus: nothing is waited for.
+            if case .failure(let error) = result, ServingWording.isTimeout(error) {
+                manager.removeAllServices()
+                manager.stopAdvertising()
+            } else {
+                await letGo(of: manager)
+            }
             try result.get()
         } catch {
             await progress.end()
             // Whatever a cancelled task fails with, that it was cancelled is why.
             if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            throw ServingWording.failure(error)
+            throw ServingWording.failure(error, limit: limit)
         }
     }
 
     // MARK: Beginning
 
+    /// How long BlueZ may take to register everything, in seconds.
+    private var limit: Double { min(Self.patience, request.duration ?? .infinity) }
+
     private func serve(with manager: PeripheralManager) async throws {
         let (inputs, feed) = AsyncStream.makeStream(of: ServingDesk.Input.self)
         let machine = ServingMachine(request.services)
+        let notice = Task { [output] in
+            try await Task.sleep(for: .seconds(Self.quiet))
+            await output.remark("bluetoothd has not answered yet …")
+        }
+        defer { notice.cancel() }
+        let table = try await register(with: manager, machine, feed)
+        notice.cancel()
+        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { feed.yield(.state($0)) }
+        await progress.end()
+        var desk = ServingDesk(
+            request: request, reporter: reporter, output: output, logger: logger, machine: machine, table: table,
+            feed: feed, explanation: { manager.stateExplanation })
+        try await desk.run(inputs)
+    }
+
+    /// Registers the services and advertises, within ``limit``.
+    private func register(
+        with manager: PeripheralManager, _ machine: ServingMachine, _ feed: Feed
+    ) async throws -> [Key: MutableCharacteristic] {
+        let deadline = ContinuousClock.now + .seconds(limit)
         let services = makeServices(machine)
         await progress.stage("Registering the services …")
-        // Asked for together, so that nobody waits for one after the other; in the order in which centrals find them.
-        let additions = services.map { manager.add($0) }
+        // Asked for together, so that none waits for another; in the order in which centrals find them.
+        let additions = services.map { manager.add($0, timeout: limit) }
         for addition in additions { try await addition.value }
         var table: [Key: MutableCharacteristic] = [:]
         for (number, service) in services.enumerated() {
@@ -66,18 +102,13 @@ struct ServingSession: Sendable {
         }
         await progress.stage("Starting to advertise …")
         for plan in request.advertisements {
-            let advertisement = try await manager.startAdvertising(plan.data).value
+            let rest = (deadline - .now) / .seconds(1)
+            let advertisement = try await manager.startAdvertising(plan.data, timeout: rest).value
             for note in advertisement.notes { await output.remark("\(note)") }
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
             if let change = plan.change { feed.yield(.changeIsDue(advertisement, change), after: change.every) }
         }
-        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
-        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { feed.yield(.state($0)) }
-        await progress.end()
-        var desk = ServingDesk(
-            request: request, reporter: reporter, output: output, logger: logger, machine: machine, table: table,
-            feed: feed, explanation: { manager.stateExplanation })
-        try await desk.run(inputs)
+        return table
     }
 
     private func makeServices(_ machine: ServingMachine) -> [MutableService] {

@@ -3,18 +3,31 @@ import Foundation
 
 /// What went wrong with a peripheral of ours, for people at a command line: no word of the library's functions.
 enum ServingWording {
-    static func failure(_ error: any Error) -> ToolFailure {
+    /// - Parameter limit: How long BlueZ was given to register everything, in seconds.
+    static func failure(_ error: any Error, limit: Double) -> ToolFailure {
         switch error {
+        case _ where isTimeout(error):
+            return ToolFailure(
+                "bluetoothd did not answer within \(limit == limit.rounded() ? "\(Int(limit))" : "\(limit)") s: it may hang.",
+                "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log.")
         case let failure as ToolFailure: return failure
         case let error as PeripheralManagerError:
             var failure = ToolFailure(text(for: error))
             switch error {
-            case .notPoweredOn, .advertisingNotSupported: failure.status = ToolFailure.noAdapter
+            case .notPoweredOn, .advertisingNotSupported, .servicesNotSupported: failure.status = ToolFailure.noAdapter
             default: break
             }
             return failure
         case let error as any LocalizedError: return ToolFailure(error.errorDescription ?? "\(error)")
         default: return ToolFailure("\(error)")
+        }
+    }
+
+    /// Whether BlueZ has not answered a registration in time.
+    static func isTimeout(_ error: any Error) -> Bool {
+        switch error {
+        case PeripheralManagerError.serviceTimeout, PeripheralManagerError.startAdvertisingTimeout: true
+        default: false
         }
     }
 

@@ -149,7 +149,7 @@ final class ServeProcessTests: XCTestCase {
 
     func testADurationEndsIt() throws {
         let bench = try ServingBench()
-        let result = try bench.start("serve", "battery", "--duration", "0.3", "--no-advertise", "--json").finish()
+        let result = try bench.start("serve", "battery", "--duration", "2", "--no-advertise", "--json").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.lines.count, 2)
         XCTAssertTrue(result.lines[0].contains(#""advertisements":[]"#))
@@ -192,6 +192,41 @@ final class ServeProcessTests: XCTestCase {
         bench.simulator.simulateAdvertisementFailures(100)
         assertOneLine(try bench.start("serve", "battery").finish(), "refused")
         bench.assertNothingIsLeft()
+    }
+
+    func testADaemonThatDoesNotAnswerIsToldOfAndNotWaitedFor() throws {
+        let bench = try ServingBench()
+        bench.simulator.simulateIgnoredRegistrations()
+        for arguments in [
+            ["serve", "battery", "--duration", "3"], ["advertise", "--name", "Tag", "--duration", "3"],
+            ["beacon", "--url", "https://example.com/", "--duration", "3"],
+        ] {
+            let began = Date()
+            let result = try ToolRun(arguments, environment: ["DBUS_SYSTEM_BUS_ADDRESS": bench.simulator.address])
+                .finish()
+            XCTAssertEqual(result.status, 1, "\(arguments)")
+            XCTAssertEqual(result.lines, [], "\(arguments)")
+            XCTAssertEqual(
+                result.errors,
+                [
+                    "bluecap: bluetoothd has not answered yet …",
+                    "bluecap: bluetoothd did not answer within 3 s: it may hang. `systemctl restart bluetooth` "
+                        + "restarts it, and `journalctl -u bluetooth` shows its log.",
+                ], "\(arguments)")
+            XCTAssertEqual(Date().timeIntervalSince(began), 3, accuracy: 2.5, "\(arguments)")
+        }
+        bench.simulator.simulateIgnoredRegistrations(false)
+        bench.assertNothingIsLeft()
+    }
+
+    func testAnErrorOfAnUnknownNameIsSaidAtOnce() throws {
+        let bench = try ServingBench()
+        let strange = DaemonError(name: "com.example.Error.Strange", message: "Out of cheese")
+        bench.simulator.simulateRegistrationFailures(100, error: strange)
+        let began = Date()
+        let result = try bench.start("serve", "battery").finish()
+        assertOneLine(result, "com.example.Error.Strange: Out of cheese")
+        XCTAssertLessThan(Date().timeIntervalSince(began), 5)
     }
 
     func testWithoutAnAdapterTheStatusSaysSo() throws {
@@ -255,7 +290,7 @@ final class AdvertiseProcessTests: XCTestCase {
 
     func testWhatBlueZIgnoresIsSaid() throws {
         let bench = try ServingBench()
-        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish()
+        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "2").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertTrue(result.errors.contains { $0.contains("ignores the interval") }, "\(result.errors)")
     }

@@ -51,7 +51,9 @@ extension AdvertisingRegistry.Event {
         case .stateChanged(.waiting(.support)): self = .waitingForSupport
         case .stateChanged(.waiting(.adapter)), .stateChanged(.waiting(.power)): self = .waitingForAdapter
         case .stateChanged(.registering): self = .registering
+        case .stateChanged(.retrying(let error)): self = .retrying(BusFailure(error))
         case .stateChanged(.registered): self = .registered
+        case .stateChanged(.refused(let error)) where error.cause == .noReply: self = .unanswered(BusFailure(error))
         case .stateChanged(.refused(let error)): self = .refused(BusFailure(error))
         }
     }

@@ -16,6 +16,8 @@ struct AdvertisingRegistry {
         case tooMany(Int)
         case invalid(String)
         case refused(BusFailure)
+        /// BlueZ has not answered in time.
+        case unanswered
         case stopped
         case ended
     }
@@ -43,7 +45,11 @@ struct AdvertisingRegistry {
     enum Event: Hashable, Sendable {
         case waitingForAdapter, waitingForSupport
         case registering, registered
+        /// Refused with an error that may pass, and tried again.
+        case retrying(BusFailure)
         case refused(BusFailure)
+        /// BlueZ has not answered, and is not asked again.
+        case unanswered(BusFailure)
         case timedOut
     }
 
@@ -60,14 +66,10 @@ struct AdvertisingRegistry {
     private struct Entry {
         let number: Number
         let isMain: Bool
-        /// Whether it waits without end.
-        let isPatient: Bool
         var stage: Stage
-        var lacksSupport = false
+        /// Why it is not on the air so far, if BlueZ says so.
+        var delay: Failure?
     }
-
-    /// How long an advertisement waits for a manager that is not powered on, in seconds.
-    static let patience: TimeInterval = 10
 
     private var entries: [Entry] = []
     private var state = ManagerState.unknown
@@ -86,13 +88,11 @@ struct AdvertisingRegistry {
 
     /// - Parameters:
     ///   - isMain: Whether there may be one such at a time: see ``hasMain``.
-    ///   - isPatient: Whether it waits without end for a manager that is not powered on.
-    mutating func begin(_ number: Number, isMain: Bool, isPatient: Bool = false) -> [Effect] {
+    ///   - timeout: In how many seconds it must be on the air; infinite for no limit.
+    mutating func begin(_ number: Number, isMain: Bool, timeout: TimeInterval = .infinity) -> [Effect] {
         let isOn = state == .poweredOn
-        entries.append(
-            Entry(number: number, isMain: isMain, isPatient: isPatient, stage: isOn ? .asking : .waiting))
-        if isOn { return [.askLimits(number)] }
-        return isPatient ? [] : [.startTimer(number, Self.patience)]
+        entries.append(Entry(number: number, isMain: isMain, stage: isOn ? .asking : .waiting))
+        return (timeout.isFinite ? [.startTimer(number, timeout)] : []) + (isOn ? [.askLimits(number)] : [])
     }
 
     /// Ends these; `nil` for all. The stop is settled when BlueZ has confirmed it, of those that were being ended already
@@ -152,15 +152,11 @@ struct AdvertisingRegistry {
             switch entries[index].stage {
             case .waiting where new == .poweredOn:
                 entries[index].stage = .asking
-                return [.cancelTimer(number), .askLimits(number)]
+                return [.askLimits(number)]
             case .asking where new != .poweredOn:
                 entries[index].stage = .waiting
-                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
-            case .starting where new != .poweredOn:
-                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
-            case .starting:
-                return entries[index].lacksSupport ? [] : [.cancelTimer(number)]
-            case .waiting, .asking, .onAir, .returning:
+                return []
+            case .waiting, .asking, .starting, .onAir, .returning:
                 return []
             }
         }
@@ -174,7 +170,7 @@ struct AdvertisingRegistry {
             return [.start(number)]
         }
         entries.remove(at: index)
-        return [.settle(number, refusal), .ended(number, .notStarted)]
+        return [.cancelTimer(number), .settle(number, refusal), .ended(number, .notStarted)]
     }
 
     mutating func told(_ number: Number, _ event: Event) -> [Effect] {
@@ -185,34 +181,43 @@ struct AdvertisingRegistry {
             entries[index].stage = .onAir
             return isSettled ? [] : [.cancelTimer(number), .settle(number, nil)]
         case .waitingForAdapter, .registering:
-            if isSettled { entries[index].stage = .returning }
-            return []
+            return delayed(at: index, by: nil)
         case .waitingForSupport:
-            if isSettled { entries[index].stage = .returning }
-            guard !isSettled, !entries[index].lacksSupport else { return [] }
-            entries[index].lacksSupport = true
-            return [.startTimer(number, Self.patience)]
+            return delayed(at: index, by: .notSupported)
+        case .retrying(let failure):
+            return delayed(at: index, by: .refused(failure))
         case .refused(let failure):
-            entries.remove(at: index)
-            leaving.insert(number)
-            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .refused(failure))])
-                + [.ended(number, .refused(failure)), .end(number)]
+            return finish(index, .refused(failure), .refused(failure))
+        case .unanswered(let failure):
+            return finish(index, .unanswered, .refused(failure))
         case .timedOut:
-            entries.remove(at: index)
-            leaving.insert(number)
-            return (isSettled ? [] : [.cancelTimer(number), .settle(number, .stopped)])
-                + [.ended(number, .timedOut), .end(number)]
+            return finish(index, .stopped, .timedOut)
         }
     }
 
-    /// An advertisement has waited for long enough.
+    /// BlueZ has ended it, or does not begin it.
+    private mutating func finish(_ index: Int, _ failure: Failure, _ end: AdvertisingEnd) -> [Effect] {
+        let entry = entries.remove(at: index)
+        leaving.insert(entry.number)
+        let isSettled = entry.stage == .onAir || entry.stage == .returning
+        return (isSettled ? [] : [.cancelTimer(entry.number), .settle(entry.number, failure)])
+            + [.ended(entry.number, end), .end(entry.number)]
+    }
+
+    private mutating func delayed(at index: Int, by failure: Failure?) -> [Effect] {
+        entries[index].delay = failure
+        if entries[index].stage == .onAir { entries[index].stage = .returning }
+        return []
+    }
+
+    /// The time-out of an advertisement has passed.
     mutating func timerFired(_ number: Number) -> [Effect] {
         guard let entry = entries.first(where: { $0.number == number }) else { return [] }
         switch entry.stage {
-        case .waiting, .starting:
-            let failure = entry.lacksSupport && state == .poweredOn ? Failure.notSupported : .notPoweredOn(state)
+        case .waiting, .asking, .starting:
+            let failure = state == .poweredOn ? entry.delay ?? .unanswered : .notPoweredOn(state)
             return takeOut(number, failure, .notStarted).filter { $0 != .cancelTimer(number) }
-        case .asking, .onAir, .returning:
+        case .onAir, .returning:
             return []
         }
     }

@@ -14,6 +14,9 @@ struct ServiceRegistry {
         case notPoweredOn(ManagerState)
         case removed
         case refused(BusFailure)
+        case notSupported
+        /// BlueZ has not answered in time.
+        case unanswered
         case ended
     }
 
@@ -38,14 +41,11 @@ struct ServiceRegistry {
         case added
     }
 
-    /// How long a service waits for a manager that is not powered on, in seconds.
-    static let patience: TimeInterval = 10
-
     private struct Entry {
         let number: Number
-        /// Whether it waits without end.
-        let isPatient: Bool
         var status: Status
+        /// Why BlueZ has not registered it so far, if it says so.
+        var delay: Failure?
     }
 
     /// In the order in which they were wished, which becomes that of their handles.
@@ -62,13 +62,12 @@ struct ServiceRegistry {
     // MARK: Wishes
 
     /// Another service is wished. Once for each.
-    /// - Parameter isPatient: Whether it waits without end for a manager that is not powered on.
-    mutating func add(_ number: Number, isPatient: Bool = false) -> [Effect] {
+    /// - Parameter timeout: In how many seconds it must be registered; infinite for no limit.
+    mutating func add(_ number: Number, timeout: TimeInterval = .infinity) -> [Effect] {
         guard !contains(number) else { return [] }
         let isOn = state == .poweredOn
-        entries.append(Entry(number: number, isPatient: isPatient, status: isOn ? .registering : .waiting))
-        if isOn { return [.register(number)] }
-        return isPatient ? [] : [.startTimer(number, Self.patience)]
+        entries.append(Entry(number: number, status: isOn ? .registering : .waiting))
+        return (timeout.isFinite ? [.startTimer(number, timeout)] : []) + (isOn ? [.register(number)] : [])
     }
 
     mutating func remove(_ number: Number) -> [Effect] { takeOut(number, .removed) }
@@ -95,40 +94,39 @@ struct ServiceRegistry {
     mutating func managerStateChanged(_ new: ManagerState) -> [Effect] {
         let old = state
         state = new
-        guard (old == .poweredOn) != (new == .poweredOn) else { return [] }
-        return entries.indices.flatMap { index -> [Effect] in
-            let number = entries[index].number
-            switch (entries[index].status, new == .poweredOn) {
-            case (.waiting, true):
-                entries[index].status = .registering
-                return [.cancelTimer(number), .register(number)]
-            case (.registering, true):
-                return [.cancelTimer(number)]
-            case (.registering, false):
-                return entries[index].isPatient ? [] : [.startTimer(number, Self.patience)]
-            case (.waiting, false), (.added, _):
-                return []
-            }
+        guard old != .poweredOn, new == .poweredOn else { return [] }
+        // What is being registered when the power goes is registered again by itself.
+        return entries.indices.filter { entries[$0].status == .waiting }.map { index in
+            entries[index].status = .registering
+            return .register(entries[index].number)
         }
     }
 
-    /// A service has waited for long enough.
+    /// The time-out of a service has passed.
     mutating func timerFired(_ number: Number) -> [Effect] {
-        guard contains(number), !isAdded(number), state != .poweredOn else { return [] }
-        return takeOut(number, .notPoweredOn(state)).filter { $0 != .cancelTimer(number) }
+        guard let entry = entries.first(where: { $0.number == number }), entry.status != .added else { return [] }
+        let failure =
+            state == .poweredOn ? entry.delay ?? .unanswered : .notPoweredOn(state)
+        return takeOut(number, failure).filter { $0 != .cancelTimer(number) }
+    }
+
+    /// BlueZ says what keeps it from registering a service, or, with `nil`, that nothing does any more.
+    mutating func delayed(_ number: Number, by failure: Failure?) -> [Effect] {
+        if let index = index(of: number) { entries[index].delay = failure }
+        return []
     }
 
     /// There is another adapter: what the former one had is to be offered there. The former one's part has been let go of.
     func placeChanged() -> [Effect] { entries.filter { $0.status != .waiting }.map { .register($0.number) } }
 
     /// BlueZ has taken it, or refused it.
-    mutating func registered(_ number: Number, failure: BusFailure?) -> [Effect] {
+    mutating func registered(_ number: Number, failure: Failure?) -> [Effect] {
         guard let index = index(of: number), entries[index].status == .registering else { return [] }
         guard let failure else {
             entries[index].status = .added
             return [.cancelTimer(number), .settle(number, nil)]
         }
-        return takeOut(number, .refused(failure))
+        return takeOut(number, failure)
     }
 
     private func index(of number: Number) -> Int? { entries.firstIndex { $0.number == number } }

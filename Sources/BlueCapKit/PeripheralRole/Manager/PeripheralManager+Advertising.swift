@@ -9,23 +9,40 @@ extension PeripheralManager {
 
     /// Advertises a name, and services.
     ///
-    /// The name goes into the scan response and may have 29 bytes of UTF-8; of services there is room for a single long UUID,
-    /// or twelve short ones.
+    /// The time-out is ``defaultTimeout``; ``startAdvertising(_:uuids:timeout:)`` takes another one and describes the outcome.
     ///
     /// - Parameters:
     ///   - name: The name that others see.
     ///   - uuids: The services that they see; `nil` for none.
-    /// - Returns: Succeeds when it is on the air. It fails with ``PeripheralManagerError/isAdvertising`` where a name or a
-    ///   region is being advertised already, with ``PeripheralManagerError/advertisementTooLong(field:by:)`` at once, with
-    ///   ``PeripheralManagerError/notPoweredOn(_:)`` where the manager is not `poweredOn` within 10 seconds, with
-    ///   ``PeripheralManagerError/tooManyAdvertisements(_:)``, ``PeripheralManagerError/advertisementRefused(_:)``,
-    ///   ``PeripheralManagerError/advertisingNotSupported``, ``PeripheralManagerError/advertisingStopped``,
-    ///   ``PeripheralManagerError/invalidOption(_:)``.
     @discardableResult
     public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil) -> Future<Void> {
+        startAdvertising(name, uuids: uuids, timeout: Self.defaultTimeout)
+    }
+
+    /// Advertises a name, and services, unless the start takes longer than `timeout`.
+    ///
+    /// The name goes into the scan response and may have 29 bytes of UTF-8; of services there is room for a single long UUID,
+    /// or twelve short ones. BlueZ is asked again only after errors that are known to pass; every other one fails at once. An
+    /// advertisement whose start has failed is not sent: it is unregistered, also if `bluetoothd` registers it later.
+    ///
+    /// - Parameters:
+    ///   - name: The name that others see.
+    ///   - uuids: The services that they see; `nil` for none.
+    ///   - timeout: In seconds, from the call to the success, the wait for `poweredOn` included. 0 or less fails what does
+    ///     not succeed at once; `.infinity` sets no limit. How long it is advertised is not limited.
+    /// - Returns: Succeeds when it is on the air. It fails with ``PeripheralManagerError/isAdvertising`` where a name or a
+    ///   region is being advertised already, with ``PeripheralManagerError/advertisementTooLong(field:by:)`` at once, with
+    ///   ``PeripheralManagerError/tooManyAdvertisements(_:)``, ``PeripheralManagerError/advertisementRefused(_:)``,
+    ///   ``PeripheralManagerError/advertisingStopped``, ``PeripheralManagerError/invalidOption(_:)``. When the time-out has
+    ///   passed it fails with ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
+    ///   ``PeripheralManagerError/advertisingNotSupported`` if the adapter cannot advertise, with
+    ///   ``PeripheralManagerError/advertisementRefused(_:)`` if BlueZ was asked again after an error, and otherwise with
+    ///   ``PeripheralManagerError/startAdvertisingTimeout``.
+    @discardableResult
+    public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil, timeout: TimeInterval) -> Future<Void> {
         // As Core Bluetooth takes it: a name of no letters is none.
         let data = AdvertisingData(localName: name.isEmpty ? nil : name, serviceUUIDs: uuids ?? [])
-        return session.startAdvertising(data, isMain: true).map(context: ImmediateContext()) { _ in }
+        return session.startAdvertising(data, isMain: true, timeout: timeout).map(context: ImmediateContext()) { _ in }
     }
 
     /// Pretends to be an iBeacon. It needs no services, and nobody can connect to it.
@@ -33,7 +50,17 @@ extension PeripheralManager {
     /// - Returns: As ``startAdvertising(_:uuids:)``.
     @discardableResult
     public func startAdvertising(_ region: BeaconRegion) -> Future<Void> {
-        session.startAdvertising(AdvertisingData(region.beacon), isMain: true).map(context: ImmediateContext()) { _ in }
+        startAdvertising(region, timeout: Self.defaultTimeout)
+    }
+
+    /// Pretends to be an iBeacon, unless the start takes longer than `timeout`.
+    ///
+    /// - Parameter timeout: In seconds, as that of ``startAdvertising(_:uuids:timeout:)``.
+    /// - Returns: As ``startAdvertising(_:uuids:timeout:)``.
+    @discardableResult
+    public func startAdvertising(_ region: BeaconRegion, timeout: TimeInterval) -> Future<Void> {
+        session.startAdvertising(AdvertisingData(region.beacon), isMain: true, timeout: timeout)
+            .map(context: ImmediateContext()) { _ in }
     }
 
     /// Advertises whatever BlueZ can, beside what is being advertised already: as many at once as the adapter has room for
@@ -44,7 +71,17 @@ extension PeripheralManager {
     ///   listed in ``RunningAdvertisement/notes``.
     @discardableResult
     public func startAdvertising(_ data: AdvertisingData) -> Future<RunningAdvertisement> {
-        session.startAdvertising(data, isMain: false)
+        startAdvertising(data, timeout: Self.defaultTimeout)
+    }
+
+    /// Advertises whatever BlueZ can, unless the start takes longer than `timeout`.
+    ///
+    /// - Parameter timeout: In seconds, as that of ``startAdvertising(_:uuids:timeout:)``. After which time BlueZ ends the
+    ///   advertisement is ``AdvertisingData/timeout``.
+    /// - Returns: As the method without `timeout`.
+    @discardableResult
+    public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval) -> Future<RunningAdvertisement> {
+        session.startAdvertising(data, isMain: false, timeout: timeout)
     }
 
     /// What is being advertised, or shall be, in the order of the calls.
@@ -61,9 +98,18 @@ extension PeripheralManager {
         session.stopAdvertising(nil, timeout: timeout)
     }
 
+    /// What the adapter can advertise now, within ``defaultTimeout``.
+    ///
+    /// - Returns: As ``advertisingLimits(timeout:)``.
+    public func advertisingLimits() -> Future<AdvertisingLimits> { advertisingLimits(timeout: Self.defaultTimeout) }
+
     /// What the adapter can advertise now.
     ///
-    /// - Returns: It fails with ``PeripheralManagerError/notPoweredOn(_:)`` where there is no adapter, and with
-    ///   ``PeripheralManagerError/advertisingNotSupported`` where it cannot advertise.
-    public func advertisingLimits() -> Future<AdvertisingLimits> { session.advertisingLimits() }
+    /// - Parameter timeout: In seconds; at most a day counts.
+    /// - Returns: It fails with ``PeripheralManagerError/notPoweredOn(_:)`` at once if there is no adapter, with
+    ///   ``PeripheralManagerError/advertisingNotSupported`` if it cannot advertise, and with
+    ///   ``PeripheralManagerError/advertisingLimitsTimeout`` if `bluetoothd` does not answer in time.
+    public func advertisingLimits(timeout: TimeInterval) -> Future<AdvertisingLimits> {
+        session.advertisingLimits(timeout: timeout)
+    }
 }

@@ -1,3 +1,4 @@
+public import Foundation
 public import Futures
 public import GATT
 
@@ -15,14 +16,33 @@ extension PeripheralManager {
     /// A service that was added stays so while the adapter is off or `bluetoothd` away, and is back with them, with its
     /// handles. Generic Access (1800) and Generic Attribute (1801) are BlueZ's own and cannot be added.
     ///
-    /// - Returns: Succeeds when BlueZ has registered it, at once where it was added before. It fails with
-    ///   ``PeripheralManagerError/notPoweredOn(_:)`` where the manager is not `poweredOn` within 10 seconds, with
-    ///   ``PeripheralManagerError/serviceRefused(_:)``, ``PeripheralManagerError/serviceInUse`` where it belongs to another
-    ///   manager, ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
-    ///   ``PeripheralManagerError/invalidOption(_:)``. A service whose `add` has failed is in nobody's way, and can be
-    ///   added again.
+    /// The time-out is ``defaultTimeout``; ``add(_:timeout:)`` takes another one and describes the outcome.
     @discardableResult
-    public func add(_ service: MutableService) -> Future<Void> { session.add(service) }
+    public func add(_ service: MutableService) -> Future<Void> { add(service, timeout: Self.defaultTimeout) }
+
+    /// Offers a service to centrals, as it is now, unless that takes longer than `timeout`.
+    ///
+    /// BlueZ is asked again only after errors that are known to pass, such as `org.bluez.Error.InProgress`; every other one
+    /// fails at once. A service whose `add` has failed is not offered: it is unregistered, also if `bluetoothd` registers it
+    /// later. It can be added again.
+    ///
+    /// - Parameters:
+    ///   - service: A service of no manager, or of this one. A call while another one for it is under way shares the outcome
+    ///     and the time-out of that one.
+    ///   - timeout: In seconds, from the call to the success, the wait for `poweredOn` included. 0 or less fails what does
+    ///     not succeed at once; `.infinity` sets no limit.
+    /// - Returns: Succeeds when BlueZ has registered it, at once if it was added before. When the time-out has passed it
+    ///   fails with ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
+    ///   ``PeripheralManagerError/servicesNotSupported`` if the adapter cannot offer services, with
+    ///   ``PeripheralManagerError/serviceRefused(_:)`` if BlueZ was asked again after an error, and otherwise with
+    ///   ``PeripheralManagerError/serviceTimeout``. Before, it fails with ``PeripheralManagerError/serviceRefused(_:)``,
+    ///   ``PeripheralManagerError/serviceInUse`` if the service belongs to another manager,
+    ///   ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
+    ///   ``PeripheralManagerError/invalidOption(_:)``.
+    @discardableResult
+    public func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
+        session.add(service, timeout: timeout)
+    }
 
     /// Offers a service no more: its streams of requests end, its updates that wait are given up, its subscribers are gone.
     /// An `add` that is under way fails with ``PeripheralManagerError/serviceRemoved``.

@@ -1,4 +1,5 @@
 public import Dispatch
+public import Foundation
 public import Futures
 
 /// The peripheral role: offers services to centrals, and advertises.
@@ -50,6 +51,9 @@ public final class PeripheralManager: Sendable {
     }
 
     deinit { session.close() }
+
+    /// The time-out of `add` and `startAdvertising` unless a call is given another one: 10 seconds.
+    public static let defaultTimeout: TimeInterval = 10
 
     // MARK: State
 

@@ -8,7 +8,7 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     case restoreFailed
     /// BlueZ has not confirmed in time that nothing is advertised any more.
     case stopAdvertisingTimeout
-    /// Bluetooth could not be used for ten seconds; the state that it was in is named.
+    /// The manager was not `poweredOn` when the time-out passed; the state that it was in is named.
     case notPoweredOn(ManagerState)
     /// An option has a value of the wrong type or range; the text says which, and what it takes.
     case invalidOption(String)
@@ -22,6 +22,10 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     case serviceRemoved
     /// `bluetoothd` refused to register the service.
     case serviceRefused(BusFailure)
+    /// `bluetoothd` did not answer in time whether it registers the service.
+    case serviceTimeout
+    /// The adapter cannot offer services, or `bluetoothd` does not let it.
+    case servicesNotSupported
     /// The advertisement does not fit: `field` is its longest part, and `by` the number of bytes that are too many.
     case advertisementTooLong(field: AdvertisingField, by: Int)
     /// The advertisement has a value that cannot be advertised; the text says which.
@@ -32,6 +36,10 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     case advertisingNotSupported
     /// `bluetoothd` refused to advertise.
     case advertisementRefused(BusFailure)
+    /// `bluetoothd` did not answer in time whether it advertises.
+    case startAdvertisingTimeout
+    /// `bluetoothd` did not answer in time what the adapter can advertise.
+    case advertisingLimitsTimeout
     /// The advertisement was ended before it was on the air.
     case advertisingStopped
     /// The manager has ended.
@@ -56,7 +64,7 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         case .stopAdvertisingTimeout:
             "bluetoothd did not confirm in time that nothing is advertised any more; it was asked to end it all the same."
         case .notPoweredOn(let state):
-            "Bluetooth could not be used for ten seconds (\(state)): wait for whenStateChanges() to yield poweredOn, "
+            "Bluetooth could not be used in time (\(state)): wait for whenStateChanges() to yield poweredOn, "
                 + "or see stateExplanation."
         case .invalidOption(let text), .invalidService(let text), .invalidAdvertisement(let text):
             text
@@ -71,6 +79,15 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         case .serviceRefused(let failure):
             "bluetoothd refused to register the service (\(failure)): its log says more "
                 + "(`journalctl -u bluetooth`). Generic Access (1800) and Generic Attribute (1801) are its own."
+        case .serviceTimeout:
+            "bluetoothd did not answer in time when it was asked to register the service: it may hang. "
+                + Self.restart
+        case .servicesNotSupported:
+            "The adapter cannot offer services: its bluetoothd has no GattManager1."
+        case .startAdvertisingTimeout:
+            "bluetoothd did not answer in time when it was asked to advertise: it may hang. " + Self.restart
+        case .advertisingLimitsTimeout:
+            "bluetoothd did not answer in time what the adapter can advertise: it may hang. " + Self.restart
         case .advertisementTooLong(let field, let excess):
             "The advertisement has \(excess) bytes too many for its 31: shorten its \(field)."
         case .tooManyAdvertisements(let count):
@@ -86,4 +103,7 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
             "The PeripheralManager has ended: keep a reference to it for as long as it is to serve."
         }
     }
+
+    private static let restart =
+        "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log."
 }

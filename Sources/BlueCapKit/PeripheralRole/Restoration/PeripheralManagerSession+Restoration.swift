@@ -65,7 +65,7 @@ extension PeripheralManagerSession {
         }
         let number = ServiceRegistry.Number(rawValue: core.makeNumber())
         core.served[number] = served
-        return core.state.service { $0.add(number, isPatient: true) }
+        return core.state.service { $0.add(number) }
     }
 
     private func restore(
@@ -80,7 +80,7 @@ extension PeripheralManagerSession {
         core.aired[number] = Aired(
             handle: RunningAdvertisement(session: self, number: number, data: kept.data), data: kept.data,
             promise: Promise(), isMain: kept.isMain, isRestored: true)
-        return core.state.advertise { $0.begin(number, isMain: kept.isMain, isPatient: true) }
+        return core.state.advertise { $0.begin(number, isMain: kept.isMain) }
     }
 
     /// On the loop.

@@ -27,8 +27,12 @@ extension PeripheralManagerSession {
         core.withLock { core in core.state.advertising.numbers.compactMap { core.aired[$0]?.handle } }
     }
 
-    /// - Parameter isMain: Whether there may be one such at a time.
-    func startAdvertising(_ data: AdvertisingData, isMain: Bool) -> Future<RunningAdvertisement> {
+    /// - Parameters:
+    ///   - isMain: Whether there may be one such at a time.
+    ///   - timeout: In seconds.
+    func startAdvertising(
+        _ data: AdvertisingData, isMain: Bool, timeout: TimeInterval
+    ) -> Future<RunningAdvertisement> {
         let promise = Promise<RunningAdvertisement>()
         do {
             if let problem = options.problem { throw problem }
@@ -51,7 +55,9 @@ extension PeripheralManagerSession {
             let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
             let handle = RunningAdvertisement(session: self, number: number, data: data)
             core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
-            return core.state.advertise { $0.replace(former) + $0.begin(number, isMain: isMain) }
+            return core.state.advertise {
+                $0.replace(former) + $0.begin(number, isMain: isMain, timeout: max(timeout, 0))
+            }
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future
@@ -70,17 +76,19 @@ extension PeripheralManagerSession {
         return promise.future
     }
 
-    func advertisingLimits() -> Future<AdvertisingLimits> {
+    func advertisingLimits(timeout: TimeInterval) -> Future<AdvertisingLimits> {
         let promise = Promise<AdvertisingLimits>()
         loop.post { [self] in
             guard let adapter = core.withLock({ $0.adapter }) else {
                 let state = managerState
                 return complete { promise.failure(PeripheralManagerError.notPoweredOn(state)) }
             }
-            client.advertisingCapabilities(of: adapter) { result in
+            client.advertisingCapabilities(of: adapter, timeout: min(max(timeout, 0), 86_400)) { result in
                 self.complete {
                     switch result {
                     case .success(let capabilities): promise.success(AdvertisingLimits(capabilities))
+                    case .failure(let error) where error.cause == .noReply:
+                        promise.failure(PeripheralManagerError.advertisingLimitsTimeout)
                     case .failure: promise.failure(PeripheralManagerError.advertisingNotSupported)
                     }
                 }
@@ -194,6 +202,7 @@ extension PeripheralManagerError {
             case .tooMany(let count): .tooManyAdvertisements(count)
             case .invalid(let text): .invalidAdvertisement(text)
             case .refused(let failure): .advertisementRefused(failure)
+            case .unanswered: .startAdvertisingTimeout
             case .stopped: .advertisingStopped
             case .ended: .managerEnded
             }

@@ -32,7 +32,8 @@ extension PeripheralManagerSession {
         }
     }
 
-    func add(_ service: MutableService) -> Future<Void> {
+    /// - Parameter timeout: In seconds. A call while another one is under way shares the other one's.
+    func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
         let promise = Promise<Void>()
         if let problem = options.problem ?? claim(service) {
             complete { promise.failure(problem) }
@@ -51,7 +52,7 @@ extension PeripheralManagerSession {
                 .keys.min { $0.rawValue < $1.rawValue }
             core.served[number] = served
             core.adding[number] = [promise]
-            return core.state.service { $0.replace(former) + $0.add(number) }
+            return core.state.service { $0.replace(former) + $0.add(number, timeout: max(timeout, 0)) }
         }
         if !isOpen {
             service.release(self)
@@ -126,7 +127,12 @@ extension PeripheralManagerSession {
         guard let (adapter, served) = found else { return }
         let turn = served.turn + 1
         served.application?.end()
-        let application = client.serve(on: adapter, delegate: served.delegate)
+        let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
+            self?.decide { core in
+                guard core.served[number]?.turn == turn else { return [] }
+                return core.state.service { $0.delayed(number, by: .init(delayOf: state)) }
+            }
+        }
         let isAdded = core.withLock { core in
             core.served[number]?.application = application
             return served.isRestored || core.state.services.isAdded(number)
@@ -135,7 +141,8 @@ extension PeripheralManagerSession {
         application.update([served.definition]) { [weak self] result in
             self?.decide { core in
                 guard core.served[number]?.turn == turn else { return [] }
-                let failure: BusFailure? = if case .failure(let error) = result { BusFailure(error) } else { nil }
+                var failure: ServiceRegistry.Failure?
+                if case .failure(let error) = result { failure = .init(error) }
                 return core.state.service { $0.registered(number, failure: failure) }
             }
         }
@@ -173,6 +180,19 @@ extension PeripheralManagerSession.Core {
     }
 }
 
+extension ServiceRegistry.Failure {
+    init(_ error: BlueZError) { self = error.cause == .noReply ? .unanswered : .refused(BusFailure(error)) }
+
+    /// What keeps BlueZ from registering a service; `nil` if it has only to answer, or to come back.
+    init?(delayOf state: RegistrationState) {
+        switch state {
+        case .waiting(.support): self = .notSupported
+        case .retrying(let error): self.init(error)
+        case .idle, .waiting(.adapter), .waiting(.power), .registering, .registered, .refused: return nil
+        }
+    }
+}
+
 extension PeripheralManagerError {
     init(_ failure: ServiceRegistry.Failure) {
         self =
@@ -180,6 +200,8 @@ extension PeripheralManagerError {
             case .notPoweredOn(let state): .notPoweredOn(state)
             case .removed: .serviceRemoved
             case .refused(let failure): .serviceRefused(failure)
+            case .notSupported: .servicesNotSupported
+            case .unanswered: .serviceTimeout
             case .ended: .managerEnded
             }
     }

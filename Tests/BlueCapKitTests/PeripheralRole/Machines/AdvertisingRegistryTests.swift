@@ -22,7 +22,7 @@ final class AdvertisingRegistryTests: XCTestCase {
 
     func testTheAdapterIsAskedAndThenAdvertises() {
         powerOn()
-        XCTAssertEqual(registry.begin(a, isMain: true), [.askLimits(a)])
+        XCTAssertEqual(registry.begin(a, isMain: true, timeout: 10), [.startTimer(a, 10), .askLimits(a)])
         XCTAssertTrue(registry.isAdvertising)
         XCTAssertTrue(registry.hasMain)
         XCTAssertEqual(registry.limitsKnown(a, refusal: nil), [.start(a)])
@@ -31,7 +31,7 @@ final class AdvertisingRegistryTests: XCTestCase {
     }
 
     func testWithoutPowerItWaitsAndThenFails() {
-        XCTAssertEqual(registry.begin(a, isMain: true), [.startTimer(a, 10)])
+        XCTAssertEqual(registry.begin(a, isMain: true, timeout: 10), [.startTimer(a, 10)])
         _ = registry.managerStateChanged(.poweredOff)
         XCTAssertEqual(
             registry.timerFired(a), [.settle(a, .notPoweredOn(.poweredOff)), .ended(a, .notStarted)])
@@ -40,17 +40,17 @@ final class AdvertisingRegistryTests: XCTestCase {
 
     func testItBeginsWhenThePowerComes() {
         _ = registry.begin(a, isMain: true)
-        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.cancelTimer(a), .askLimits(a)])
+        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.askLimits(a)])
     }
 
     func testPowerThatGoesInTheMidstIsWaitedFor() {
         powerOn()
-        _ = registry.begin(a, isMain: true)
-        XCTAssertEqual(registry.managerStateChanged(.resetting), [.startTimer(a, 10)])
+        _ = registry.begin(a, isMain: true, timeout: 10)
+        XCTAssertEqual(registry.managerStateChanged(.resetting), [])
         XCTAssertEqual(registry.limitsKnown(a, refusal: nil), [], "Asked before the daemon died.")
-        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.cancelTimer(a), .askLimits(a)])
+        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.askLimits(a)])
         _ = registry.limitsKnown(a, refusal: nil)
-        XCTAssertEqual(registry.managerStateChanged(.resetting), [.startTimer(a, 10)])
+        XCTAssertEqual(registry.managerStateChanged(.resetting), [])
         XCTAssertEqual(
             registry.timerFired(a), [.settle(a, .notPoweredOn(.resetting)), .ended(a, .notStarted), .end(a)])
     }
@@ -59,7 +59,8 @@ final class AdvertisingRegistryTests: XCTestCase {
         powerOn()
         _ = registry.begin(a, isMain: true)
         XCTAssertEqual(
-            registry.limitsKnown(a, refusal: .tooMany(3)), [.settle(a, .tooMany(3)), .ended(a, .notStarted)])
+            registry.limitsKnown(a, refusal: .tooMany(3)),
+            [.cancelTimer(a), .settle(a, .tooMany(3)), .ended(a, .notStarted)])
         XCTAssertFalse(registry.isAdvertising)
     }
 
@@ -77,10 +78,40 @@ final class AdvertisingRegistryTests: XCTestCase {
         powerOn()
         _ = registry.begin(a, isMain: true)
         _ = registry.limitsKnown(a, refusal: nil)
-        XCTAssertEqual(registry.told(a, .waitingForSupport), [.startTimer(a, 10)])
         XCTAssertEqual(registry.told(a, .waitingForSupport), [])
         XCTAssertEqual(
             registry.timerFired(a), [.settle(a, .notSupported), .ended(a, .notStarted), .end(a)])
+    }
+
+    func testATimeoutSaysWhatKeptBlueZ() {
+        powerOn()
+        let events: [(AdvertisingRegistry.Event, AdvertisingRegistry.Failure)] = [
+            (.registering, .unanswered), (.retrying(busFailure), .refused(busFailure)),
+            (.waitingForSupport, .notSupported),
+        ]
+        for (event, failure) in events {
+            _ = registry.begin(a, isMain: true, timeout: 1)
+            _ = registry.limitsKnown(a, refusal: nil)
+            _ = registry.told(a, event)
+            XCTAssertEqual(registry.timerFired(a), [.settle(a, failure), .ended(a, .notStarted), .end(a)])
+            _ = registry.confirmedEnd(a)
+        }
+    }
+
+    func testAnAdapterThatDoesNotSayWhatItCanDoIsNotWaitedFor() {
+        powerOn()
+        _ = registry.begin(a, isMain: true, timeout: 1)
+        XCTAssertEqual(registry.timerFired(a), [.settle(a, .unanswered), .ended(a, .notStarted)])
+        XCTAssertEqual(registry.limitsKnown(a, refusal: nil), [])
+    }
+
+    func testARegistrationWithoutAnAnswerFailsTheStart() {
+        powerOn()
+        _ = registry.begin(a, isMain: true)
+        _ = registry.limitsKnown(a, refusal: nil)
+        XCTAssertEqual(
+            registry.told(a, .unanswered(busFailure)),
+            [.cancelTimer(a), .settle(a, .unanswered), .ended(a, .refused(busFailure)), .end(a)])
     }
 
     func testItComesBackByItself() {

@@ -20,16 +20,21 @@ final class ServiceRegistryTests: XCTestCase {
 
     func testAServiceIsRegisteredAtOnceWhileTheManagerIsOn() {
         powerOn()
-        XCTAssertEqual(registry.add(a), [.register(a)])
+        XCTAssertEqual(registry.add(a, timeout: 10), [.startTimer(a, 10), .register(a)])
         XCTAssertEqual(registry.added, [])
         XCTAssertEqual(registry.registered(a, failure: nil), [.cancelTimer(a), .settle(a, nil)])
         XCTAssertEqual(registry.added, [a])
     }
 
     func testAServiceWaitsForPower() {
-        XCTAssertEqual(registry.add(a), [.startTimer(a, 10)])
+        XCTAssertEqual(registry.add(a, timeout: 10), [.startTimer(a, 10)])
         XCTAssertEqual(registry.managerStateChanged(.poweredOff), [])
-        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.cancelTimer(a), .register(a)])
+        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.register(a)])
+    }
+
+    func testWithoutATimeoutThereIsNoTimer() {
+        XCTAssertEqual(registry.add(a), [])
+        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.register(a)])
     }
 
     func testAServiceThatHasWaitedForLongFailsWithTheState() {
@@ -43,8 +48,8 @@ final class ServiceRegistryTests: XCTestCase {
     func testALateTimerDoesNothing() {
         _ = registry.add(a)
         powerOnWaiting()
-        XCTAssertEqual(registry.timerFired(a), [])
         _ = registry.registered(a, failure: nil)
+        XCTAssertEqual(registry.timerFired(a), [])
         _ = registry.managerStateChanged(.poweredOff)
         XCTAssertEqual(registry.timerFired(a), [], "What was added stays.")
         XCTAssertEqual(registry.added, [a])
@@ -52,15 +57,28 @@ final class ServiceRegistryTests: XCTestCase {
 
     private func powerOnWaiting() { _ = registry.managerStateChanged(.poweredOn) }
 
-    func testPowerThatGoesWhileAServiceIsRegisteredStartsItsTime() {
+    func testThereIsOneTimeoutForPowerAndRegistration() {
         powerOn()
-        _ = registry.add(a)
-        XCTAssertEqual(registry.managerStateChanged(.resetting), [.startTimer(a, 10)])
-        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [.cancelTimer(a)])
+        _ = registry.add(a, timeout: 10)
+        XCTAssertEqual(registry.managerStateChanged(.resetting), [])
+        XCTAssertEqual(registry.managerStateChanged(.poweredOn), [])
         _ = registry.managerStateChanged(.resetting)
         XCTAssertEqual(
             registry.timerFired(a), [.unregister(a), .drop(a), .settle(a, .notPoweredOn(.resetting))])
         XCTAssertEqual(registry.registered(a, failure: nil), [], "Too late.")
+    }
+
+    func testATimeoutSaysWhatKeptBlueZ() {
+        powerOn()
+        let delays: [(ServiceRegistry.Failure?, ServiceRegistry.Failure)] = [
+            (nil, .unanswered), (.notSupported, .notSupported), (.refused(busFailure), .refused(busFailure)),
+        ]
+        for (delay, failure) in delays {
+            _ = registry.add(a, timeout: 1)
+            XCTAssertEqual(registry.delayed(a, by: .notSupported), [])
+            XCTAssertEqual(registry.delayed(a, by: delay), [])
+            XCTAssertEqual(registry.timerFired(a), [.unregister(a), .drop(a), .settle(a, failure)])
+        }
     }
 
     func testARefusalTakesOutThatServiceAlone() {
@@ -68,7 +86,7 @@ final class ServiceRegistryTests: XCTestCase {
         added(a)
         _ = registry.add(b)
         XCTAssertEqual(
-            registry.registered(b, failure: busFailure),
+            registry.registered(b, failure: .refused(busFailure)),
             [.cancelTimer(b), .unregister(b), .drop(b), .settle(b, .refused(busFailure))])
         XCTAssertEqual(registry.added, [a])
     }
@@ -118,7 +136,8 @@ final class ServiceRegistryTests: XCTestCase {
         added(a)
         _ = registry.add(b)
         XCTAssertEqual(registry.placeChanged(), [.register(a), .register(b)])
-        XCTAssertEqual(registry.registered(a, failure: busFailure), [], "It was added, and is tried again by itself.")
+        XCTAssertEqual(
+            registry.registered(a, failure: .refused(busFailure)), [], "It was added, and is tried again by itself.")
         XCTAssertEqual(registry.added, [a])
     }
 }
