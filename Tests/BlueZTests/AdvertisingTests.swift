@@ -170,6 +170,22 @@ final class AdvertisingTests: XCTestCase {
         withExtendedLifetime(limited) {}
     }
 
+    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
+        daemon.silent = ["RegisterAdvertisement"]
+        daemon.errors["UnregisterAdvertisement"] = [DBusError(name: "org.bluez.Error.DoesNotExist", message: "")]
+        let client = client()
+        let ended = Locked(false)
+        var advertising: Advertising? = advertise(AdvertisementData(), client)
+        advertising?.end { ended.withLock { $0 = true } }
+        advertising = nil
+        daemon.loop.advance(by: 300)
+        XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 1)
+        XCTAssertFalse(ended.withLock { $0 })
+        daemon.answerLate("RegisterAdvertisement")
+        XCTAssertEqual(daemon.count("UnregisterAdvertisement"), 2)
+        XCTAssertTrue(ended.withLock { $0 })
+    }
+
     func testItsEndIsTheLastThatIsTold() {
         let client = client()
         var advertising: Advertising? = advertise(AdvertisementData(), client)

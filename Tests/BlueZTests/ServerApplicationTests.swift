@@ -140,6 +140,17 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.read("/service0/char0").prefix(14), "NameHasNoOwner")
     }
 
+    func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
+        let scene = ServerScene()
+        scene.daemon.errors["UnregisterApplication"] = [DBusError(name: "org.bluez.Error.DoesNotExist", message: "")]
+        scene.serve([heartRate])
+        scene.release()
+        XCTAssertEqual(scene.daemon.count("UnregisterApplication"), 1)
+        scene.daemon.loop.advance(by: 300)
+        scene.daemon.answerLate("RegisterApplication")
+        XCTAssertEqual(scene.daemon.count("UnregisterApplication"), 2)
+    }
+
     func testNobodyButTheDaemonMayCall() {
         let scene = registered([heartRate])
         let stranger = Connection.open(.custom(scene.daemon.bus.address), loop: scene.daemon.loop)

@@ -140,6 +140,15 @@ final class RegistrationTimeoutTests: PeripheralStage {
         XCTAssertEqual(started.seconds, 4, accuracy: 0.1)
     }
 
+    func testWithoutACallTheMethodsAreThoseWithoutATimeout() throws {
+        let manager = manager()
+        let (add, limits) = (manager.add, manager.advertisingLimits)
+        try value(of: add(Self.heart()))
+        try value(of: limits())
+        let advertise: (String, [CBUUID]?) -> Future<Void> = manager.startAdvertising
+        try value(of: advertise("Strap", nil))
+    }
+
     // MARK: Errors
 
     func testAnErrorThatPassesIsTriedAgainAndThenNamed() throws {

@@ -109,6 +109,7 @@ extension PeripheralManager {
     /// - Returns: It fails with ``PeripheralManagerError/notPoweredOn(_:)`` at once if there is no adapter, with
     ///   ``PeripheralManagerError/advertisingNotSupported`` if it cannot advertise, and with
     ///   ``PeripheralManagerError/advertisingLimitsTimeout`` if `bluetoothd` does not answer in time.
+    @_disfavoredOverload  // as with `add(_:timeout:)`
     public func advertisingLimits(timeout: TimeInterval) -> Future<AdvertisingLimits> {
         session.advertisingLimits(timeout: timeout)
     }

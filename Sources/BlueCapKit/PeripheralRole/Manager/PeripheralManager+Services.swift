@@ -40,6 +40,7 @@ extension PeripheralManager {
     ///   ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
     ///   ``PeripheralManagerError/invalidOption(_:)``.
     @discardableResult
+    @_disfavoredOverload  // `manager.add` without a call is the method that is documented
     public func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
         session.add(service, timeout: timeout)
     }
