@@ -16,6 +16,13 @@ public import GATT
 ///   characteristics as usual, and receives with `receiveNotificationUpdates()`.
 /// - the services and options of the scan, which is not begun again by itself.
 ///
+/// A state is believed only if no other user can have written it. The file and the folder `central` must belong to the user of
+/// this process, not be writable by its group or others, and be no links: otherwise they are set aside, and the manager
+/// starts afresh. The state directory and the folders above it must belong to that user or to root. Others may write to them
+/// only where they are sticky, as `/tmp` is; the user's private group may write to those above. Of links in the path only
+/// those are followed that root has made below folders that root alone can write, as systemd does for a service with
+/// `DynamicUser`. Otherwise nothing is restored or kept, and ``stateRestorationProblem`` names the folder.
+///
 /// What is kept is what is under way. A manager that is deallocated ends its scan and its links, so it keeps nothing;
 /// with ``CentralManagerOptionKeepsLinksKey`` the links stay, and all is kept. A program that merely exits, or is ended by
 /// a signal, keeps all.
@@ -34,9 +41,10 @@ extension CentralManager {
     ///   known how Bluetooth stands, five seconds after the beginning at the latest. Every call answers the same. It
     ///   fails with
     ///
-    ///   - ``CentralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's: it
-    ///     is set aside beside its place with `.unreadable-1` behind its name, and the manager starts afresh; or where
-    ///     the file cannot be read or its folder not be written, see ``stateRestorationProblem``.
+    ///   - ``CentralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's, or
+    ///     can have been written by another user: it is set aside beside its place with `.unreadable-1` behind its name, and
+    ///     the manager starts afresh; or where the file cannot be read or its folder not be written, see
+    ///     ``stateRestorationProblem``. ``stateRestorationFailure`` says which.
     ///   - ``CentralManagerError/restoreIdentifierInUse(_:)`` where another manager, of this process or another one, is
     ///     using the identifier: this one keeps nothing, and works all the same.
     ///   - ``CentralManagerError/invalidOption(_:)`` where the manager was given no identifier.
@@ -61,4 +69,8 @@ extension CentralManager {
     /// Why the state is not being kept at the moment, in one sentence, such as a full disk; `nil` while all is well. What
     /// could not be written is tried again every half minute.
     public var stateRestorationProblem: String? { session.keeper?.problem }
+
+    /// Why nothing was restored, in one sentence that names the file or folder and where it was set aside; `nil` if a state was
+    /// restored, if none was kept, and until that is known. It remains while the manager exists.
+    public var stateRestorationFailure: String? { session.keeper?.failure }
 }

@@ -8,7 +8,7 @@ public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     case isRanging
     /// The adapter is off, or nobody has said yet that it is on.
     case isPoweredOff
-    /// The kept state could not be restored.
+    /// The kept state could not be restored; ``CentralManager/stateRestorationFailure`` says why.
     case restoreFailed
     /// Another manager keeps its state under this restore identifier, in the file that is named.
     case restoreIdentifierInUse(String)

@@ -27,7 +27,9 @@ public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKe
 /// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what systemd
 /// gives a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without it.
 ///
-/// It is made where it is missing, and matters only beside `CBCentralManagerOptionRestoreIdentifierKey`.
+/// It is made where it is missing, and matters only beside `CBCentralManagerOptionRestoreIdentifierKey`. It must belong to the user of
+/// this process or to root, and not be writable by others unless it is sticky; a link is followed only if it is the system's,
+/// as those of systemd are. Otherwise no state is restored or kept.
 public let CentralManagerOptionStateDirectoryKey = "CentralManagerOptionStateDirectoryKey"
 
 /// `startScanning(options:)`: the weakest signal to report, an `Int` in dBm from -127 to 20.

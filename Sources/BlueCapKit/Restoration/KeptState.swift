@@ -45,13 +45,25 @@ extension KeptState {
 }
 
 /// Why a state is no state of ours.
-enum RestorationDamage: Error, Equatable {
+enum RestorationDamage: Error, Equatable, CustomStringConvertible {
     /// No JSON, or not as we write it.
     case unreadable(String)
     /// Another program's, or that of another identifier.
     case foreign
     /// Of a later version of this library, which alone knows what it means.
     case newer(version: Int)
+    /// Perhaps another user's.
+    case distrusted(StateFolder.Distrust)
+
+    /// The second half of a sentence that begins with a path.
+    var description: String {
+        switch self {
+        case .unreadable(let text): "cannot be read (\(text))"
+        case .foreign: "is another program's, or has the state of another identifier"
+        case .newer(let version): "has the layout \(version), of a later version of this library"
+        case .distrusted(let distrust): "\(distrust)"
+        }
+    }
 }
 
 /// Why nothing was restored, in the words of both roles' errors.

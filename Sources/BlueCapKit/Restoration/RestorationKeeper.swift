@@ -20,6 +20,8 @@ final class StateKeeper<State: KeptState>: Sendable {
         var written: State?
         /// Why nothing is being kept; `nil` while all is well.
         var problem: String?
+        /// Why nothing was restored.
+        var failure: String?
     }
 
     private let identifier: String
@@ -37,6 +39,10 @@ final class StateKeeper<State: KeptState>: Sendable {
     /// Why nothing is being kept, in one sentence; `nil` while all is well.
     var problem: String? { record.withLock { $0.problem } }
 
+    /// Why nothing was restored, in one sentence with the path of what was set aside; `nil` if something was, or there was
+    /// nothing.
+    var failure: String? { record.withLock { $0.failure } }
+
     /// Takes the state into possession and tells what was kept, on the disk's queue.
     func open(_ completion: @escaping @Sendable (Opening) -> Void) {
         restorationQueue.async { completion(self.open()) }
@@ -52,12 +58,17 @@ final class StateKeeper<State: KeptState>: Sendable {
             case .kept(let state):
                 record.withLock { ($0.store, $0.written) = (store, state) }
                 return .kept(state)
-            case .damaged:
-                record.withLock { ($0.store, $0.written) = (store, State()) }
+            case .damaged(let damage, let aside):
+                // What is set aside stood under the same name, without the addition.
+                let path = aside.range(of: ".unreadable-", options: .backwards).map { aside[..<$0.lowerBound] }
+                record.withLock { record in
+                    (record.store, record.written) = (store, State())
+                    record.failure = "\(path ?? "The state") \(damage): it is set aside as \(aside)."
+                }
                 return .failed(.restoreFailed)
             }
         } catch let problem {
-            record.withLock { $0.problem = problem.description }
+            record.withLock { ($0.problem, $0.failure) = (problem.description, problem.description) }
             guard case .inUse(let path) = problem else { return .failed(.restoreFailed) }
             return .failed(.restoreIdentifierInUse(path))
         }

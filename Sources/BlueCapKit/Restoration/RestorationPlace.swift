@@ -2,28 +2,38 @@ import Foundation
 
 /// Where the state of a restore identifier is kept.
 struct RestorationPlace: Equatable, Sendable {
-    /// The folder, which may not exist yet.
-    let folder: String
+    /// The state directory, which may not exist yet.
+    let root: String
+    /// The name of the folder in it, one for each role.
+    let kind: String
     /// The file's name without its extension.
     let name: String
 
+    var folder: String { "\(root)/\(kind)" }
     /// The file with the state.
-    var file: String { "\(folder)/\(name).json" }
+    var file: String { path(of: fileName) }
     /// The next state, while it is being written.
-    var draft: String { "\(folder)/.\(name).draft" }
+    var draft: String { path(of: draftName) }
     /// Whoever holds a lock on this file owns the state. It stays when the lock is gone: taking it away would let two
     /// programs hold locks on two files of one name.
-    var lock: String { "\(folder)/.\(name).lock" }
+    var lock: String { path(of: lockName) }
 
-    /// Under which name a file is set aside that is no state of ours.
-    func aside(_ number: Int) -> String { "\(file).unreadable-\(number)" }
+    /// Under which path a file is set aside that is no state of ours.
+    func aside(_ number: Int) -> String { path(of: asideName(number)) }
+
+    var fileName: String { "\(name).json" }
+    var draftName: String { ".\(name).draft" }
+    var lockName: String { ".\(name).lock" }
+    func asideName(_ number: Int) -> String { "\(fileName).unreadable-\(number)" }
+
+    private func path(of name: String) -> String { "\(folder)/\(name)" }
 
     /// - Parameters:
     ///   - identifier: any text but an empty one.
     ///   - root: the folder that stands for `$XDG_STATE_HOME/bluecap`.
     ///   - kind: the folder in that, one for each role.
     init(identifier: String, root: String, kind: String = RestorationState.folder) {
-        folder = root + "/" + kind
+        (self.root, self.kind) = (root, kind)
         name = Self.name(of: identifier)
     }
 

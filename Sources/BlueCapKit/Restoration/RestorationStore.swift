@@ -15,22 +15,7 @@ final class StateStore<State: KeptState>: Sendable {
         case damaged(RestorationDamage, setAside: String)
     }
 
-    /// Why nothing can be kept.
-    enum Problem: Error, Equatable, CustomStringConvertible {
-        /// Another manager, of this process or another one, keeps its state under this identifier.
-        case inUse(path: String)
-        /// What the system said, of which step, at which path.
-        case system(step: String, path: String, code: Int32)
-
-        var description: String {
-            switch self {
-            case .inUse(let path):
-                "The state in \(path) belongs to another manager that is running."
-            case .system(let step, let path, let code):
-                "Cannot \(step) \(path): \(String(cString: strerror(code)))."
-            }
-        }
-    }
+    typealias Problem = StateProblem
 
     /// As `write(2)`.
     typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int) -> Int
@@ -40,42 +25,65 @@ final class StateStore<State: KeptState>: Sendable {
 
     private let place: RestorationPlace
     private let identifier: String
+    private let user: uid_t
     private let write: Write
+    /// All files are reached through it.
+    private let folder: StateFolder
     /// The descriptor whose lock makes the state ours; the lock ends with it, also when the process is killed.
     private let lock: Int32
 
     /// Takes the state of this identifier into possession.
+    ///
+    /// - Parameter user: whose files are believed.
     init(
-        _ place: RestorationPlace, identifier: String, write: @escaping Write = { Foundation.write($0, $1, $2) }
+        _ place: RestorationPlace, identifier: String, user: uid_t = geteuid(),
+        write: @escaping Write = { Foundation.write($0, $1, $2) }
     ) throws(Problem) {
         self.place = place
         self.identifier = identifier
+        self.user = user
         self.write = write
-        lock = try Self.takeLock(of: place)
+        folder = try StateFolder(of: place, for: user)
+        lock = try Self.takeLock(of: place, in: folder, user: user)
     }
 
     deinit { close(lock) }
 
-    private static func takeLock(of place: RestorationPlace) throws(Problem) -> Int32 {
-        try makeFolder(place.folder)
-        let lock = open(place.lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard lock >= 0 else { throw .system(step: "open", path: place.lock, code: errno) }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
+    private static func takeLock(
+        of place: RestorationPlace, in folder: StateFolder, user: uid_t
+    ) throws(Problem) -> Int32 {
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let lock = openat(folder.descriptor, place.lockName, flags, 0o600)
+        guard lock >= 0 else {
+            if errno == ELOOP { throw .distrusted(path: place.lock, .link) }
+            throw .system(step: "open", path: place.lock, code: errno)
+        }
+        do throws(Problem) {
+            var status = stat()
+            guard fstat(lock, &status) == 0 else { throw .system(step: "open", path: place.lock, code: errno) }
+            guard status.st_uid == user else { throw .distrusted(path: place.lock, .owner(status.st_uid)) }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+                throw errno == EWOULDBLOCK
+                    ? .inUse(path: place.file) : .system(step: "lock", path: place.lock, code: errno)
+            }
+        } catch {
             close(lock)
-            throw code == EWOULDBLOCK ? .inUse(path: place.file) : .system(step: "lock", path: place.lock, code: code)
+            throw error
         }
         return lock
     }
 
     // MARK: Reading
 
-    /// What was kept. A file that is no state of ours is set aside.
+    /// What was kept. What is no state of ours, or may be another user's, is set aside.
     ///
-    /// - Throws: ``Problem`` where the file cannot be read, or not be set aside: then it must not be written either.
+    /// - Throws: ``StateProblem`` where the file cannot be read, or not be set aside: then it must not be written either.
     func read() throws(Problem) -> Opening {
         do {
-            guard let data = try contents() else { return .fresh }
+            guard let data = try contents() else {
+                guard let aside = folder.aside else { return .fresh }
+                return .damaged(.distrusted(aside.distrust), setAside: aside.path)
+            }
             return .kept(try State(decoding: data, for: identifier))
         } catch let damage as RestorationDamage {
             return .damaged(damage, setAside: try setAside())
@@ -86,15 +94,19 @@ final class StateStore<State: KeptState>: Sendable {
 
     private func contents() throws -> Data? {
         // Without waiting: a pipe in the file's place would never be ready.
-        let descriptor = open(place.file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = openat(folder.descriptor, place.fileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            if errno == ELOOP { throw RestorationDamage.unreadable("It is a link.") }
+            if errno == ELOOP { throw RestorationDamage.distrusted(.link) }
+            if errno == EACCES, let distrust = distrustOfUnreadable() { throw RestorationDamage.distrusted(distrust) }
             throw problem("open", place.file)
         }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw problem("read", place.file) }
+        if let distrust = StateFolder.Distrust.ofOwn(status, user: user) {
+            throw RestorationDamage.distrusted(distrust)
+        }
         guard status.st_mode & S_IFMT == S_IFREG else { throw RestorationDamage.unreadable("It is no file.") }
         guard status.st_size <= Self.largestFile else { throw RestorationDamage.unreadable("It is too large.") }
         var data = Data(count: Int(status.st_size))
@@ -114,23 +126,36 @@ final class StateStore<State: KeptState>: Sendable {
         return data.prefix(count)
     }
 
-    /// Nothing is thrown away: somebody may want to look at it, or run the later version again.
+    /// Why a file is not believed that this process has no right to read.
+    private func distrustOfUnreadable() -> StateFolder.Distrust? {
+        var status = stat()
+        guard fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        return .ofOwn(status, user: user)
+    }
+
+    /// Nothing is deleted: the user may want to look at it, or run the later version again.
     private func setAside() throws(Problem) -> String {
         for number in 1... {
-            let path = place.aside(number)
+            let name = place.asideName(number)
             // `link` and not `rename`, which would take the place of what was set aside earlier.
-            if link(place.file, path) == 0 {
-                guard unlink(place.file) == 0 else { throw problem("set aside", place.file) }
-                return path
+            if linkat(folder.descriptor, place.fileName, folder.descriptor, name, 0) == 0 {
+                guard unlink(place.fileName) == 0 else { throw problem("set aside", place.file) }
+                return place.aside(number)
             }
             if errno == EEXIST { continue }
-            // File systems without links, and folders: the number is free, as far as anybody can tell.
-            guard access(path, F_OK) != 0, rename(place.file, path) == 0 else {
-                throw problem("set aside", place.file)
-            }
-            return path
+            // File systems without links, folders, and files of others: the number is free, as far as can be told.
+            var status = stat()
+            guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0, rename(place.fileName, to: name)
+            else { throw problem("set aside", place.file) }
+            return place.aside(number)
         }
         return place.aside(0)
+    }
+
+    private func unlink(_ name: String) -> Int32 { unlinkat(folder.descriptor, name, 0) }
+
+    private func rename(_ name: String, to other: String) -> Bool {
+        renameat(folder.descriptor, name, folder.descriptor, other) == 0
     }
 
     // MARK: Writing
@@ -142,8 +167,9 @@ final class StateStore<State: KeptState>: Sendable {
             throw .system(step: "encode the state for", path: place.file, code: EINVAL)
         }
         // What a killed writer has left.
-        unlink(place.draft)
-        let descriptor = open(place.draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        _ = unlink(place.draftName)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+        let descriptor = openat(folder.descriptor, place.draftName, flags, 0o600)
         guard descriptor >= 0 else { throw problem("create", place.draft) }
         do throws(Problem) {
             defer { close(descriptor) }
@@ -151,12 +177,12 @@ final class StateStore<State: KeptState>: Sendable {
             // Else the new name could outlast a power cut, and the contents not.
             guard fsync(descriptor) == 0 else { throw problem("write", place.draft) }
         } catch {
-            unlink(place.draft)
+            _ = unlink(place.draftName)
             throw error
         }
-        guard rename(place.draft, place.file) == 0 else {
+        guard rename(place.draftName, to: place.fileName) else {
             let failure = problem("replace", place.file)
-            unlink(place.draft)
+            _ = unlink(place.draftName)
             throw failure
         }
         syncFolder()
@@ -164,7 +190,7 @@ final class StateStore<State: KeptState>: Sendable {
 
     /// Nothing is kept any more.
     func forget() throws(Problem) {
-        guard unlink(place.file) == 0 || errno == ENOENT else { throw problem("remove", place.file) }
+        guard unlink(place.fileName) == 0 || errno == ENOENT else { throw problem("remove", place.file) }
         syncFolder()
     }
 
@@ -186,22 +212,13 @@ final class StateStore<State: KeptState>: Sendable {
 
     /// Makes the new name last. Some file systems cannot; nothing can be done about that.
     private func syncFolder() {
-        let descriptor = open(place.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = openat(folder.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
     }
 
     private func problem(_ step: String, _ path: String) -> Problem { .system(step: step, path: path, code: errno) }
-
-    /// The folder and those above it, for the user alone, as the XDG specification asks.
-    private static func makeFolder(_ path: String) throws(Problem) {
-        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        let parent = (path as NSString).deletingLastPathComponent
-        guard errno == ENOENT, parent != path else { throw .system(step: "create", path: path, code: errno) }
-        try makeFolder(parent)
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system(step: "create", path: path, code: errno) }
-    }
 }
 
 typealias RestorationStore = StateStore<RestorationState>

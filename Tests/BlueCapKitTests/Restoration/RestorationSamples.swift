@@ -39,7 +39,9 @@ final class TemporaryFolder {
 
     init() {
         path = NSTemporaryDirectory() + "bluecap-tests-" + UUID().uuidString
-        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        // For the user alone, whatever the umask: state in a folder that others can write is not believed.
+        try? FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }

@@ -17,6 +17,13 @@ public import Futures
 /// same UUID that is added, a restored name or region to the one that `startAdvertising` is called with, and a restored
 /// ``AdvertisingData`` to its equal. What was asked for before the file was read holds, in the same way.
 ///
+/// A state is believed only if no other user can have written it. The file and the folder `peripheral` must belong to the user of
+/// this process, not be writable by its group or others, and be no links: otherwise they are set aside, and the manager
+/// starts afresh. The state directory and the folders above it must belong to that user or to root. Others may write to them
+/// only where they are sticky, as `/tmp` is; the user's private group may write to those above. Of links in the path only
+/// those are followed that root has made below folders that root alone can write, as systemd does for a service with
+/// `DynamicUser`. Otherwise nothing is restored or kept, and ``stateRestorationProblem`` names the folder.
+///
 /// What is kept is what is under way. A manager that is deallocated takes everything back, so it keeps nothing. A program
 /// that merely exits, or is ended by a signal, keeps all.
 extension PeripheralManager {
@@ -26,9 +33,10 @@ extension PeripheralManager {
     ///   succeeds when it is known how Bluetooth stands, five seconds after the beginning at the latest; ``services`` has
     ///   what was restored then. Every call answers the same. It fails with
     ///
-    ///   - ``PeripheralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's: it
-    ///     is set aside beside its place with `.unreadable-1` behind its name, and the manager starts afresh; or where
-    ///     the file cannot be read or its folder not be written, see ``stateRestorationProblem``.
+    ///   - ``PeripheralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's, or
+    ///     can have been written by another user: it is set aside beside its place with `.unreadable-1` behind its name, and
+    ///     the manager starts afresh; or where the file cannot be read or its folder not be written, see
+    ///     ``stateRestorationProblem``. ``stateRestorationFailure`` says which.
     ///   - ``PeripheralManagerError/restoreIdentifierInUse(_:)`` where another manager, of this process or another one, is
     ///     using the identifier: this one keeps nothing, and works all the same.
     ///   - ``PeripheralManagerError/invalidOption(_:)`` where the manager was given no identifier.
@@ -37,4 +45,8 @@ extension PeripheralManager {
     /// Why the state is not being kept at the moment, in one sentence, such as a full disk; `nil` while all is well. What
     /// could not be written is tried again every half minute.
     public var stateRestorationProblem: String? { session.keeper?.problem }
+
+    /// Why nothing was restored, in one sentence that names the file or folder and where it was set aside; `nil` if a state was
+    /// restored, if none was kept, and until that is known. It remains while the manager exists.
+    public var stateRestorationFailure: String? { session.keeper?.failure }
 }

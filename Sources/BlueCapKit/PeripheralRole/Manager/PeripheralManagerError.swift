@@ -4,7 +4,7 @@ public import Foundation
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// A name or a beacon region is being advertised already.
     case isAdvertising
-    /// The kept state could not be restored.
+    /// The kept state could not be restored; ``PeripheralManager/stateRestorationFailure`` says why.
     case restoreFailed
     /// BlueZ has not confirmed in time that nothing is advertised any more.
     case stopAdvertisingTimeout

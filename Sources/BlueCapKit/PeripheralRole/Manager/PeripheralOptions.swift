@@ -17,7 +17,9 @@ public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKe
 /// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what
 /// systemd gives a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without it.
 ///
-/// It is made where it is missing, and matters only beside `CBPeripheralManagerOptionRestoreIdentifierKey`.
+/// It is made where it is missing, and matters only beside `CBPeripheralManagerOptionRestoreIdentifierKey`. It must belong to the user of
+/// this process or to root, and not be writable by others unless it is sticky; a link is followed only if it is the system's,
+/// as those of systemd are. Otherwise no state is restored or kept.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
 
 /// The `options` of a peripheral manager, read once. A wrong value is kept as `problem`, since an initializer cannot fail.
