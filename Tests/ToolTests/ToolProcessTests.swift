@@ -56,6 +56,17 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
     }
 
+    /// The scan ended with "The adapter hci0 is on." as its failure.
+    func testAThousandAdaptersAreNoFailure() throws {
+        let simulator = try Simulator.onPrivateBus(
+            room: .empty, adapters: (0..<1_000).map { VirtualAdapter(index: $0) })
+        defer { simulator.end() }
+        let result = try ToolRun("scan", "--bus", simulator.address, "--duration", "0.5").finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.errors, [])
+        XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
+    }
+
     func testCtrlCPrintsTheSummaryAndLeavesNoDiscovery() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }

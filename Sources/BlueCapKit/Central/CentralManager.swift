@@ -65,6 +65,9 @@ public final class CentralManager: Sendable {
     /// Why the state is what it is, and what can be done about it, in one sentence.
     public var stateExplanation: String { session.stateExplanation }
 
+    /// The state, and why it is that: both of one moment, so that no sentence of a state that has passed is told of another.
+    package var standing: (state: ManagerState, explanation: String) { session.standing }
+
     /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
     ///
     /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.

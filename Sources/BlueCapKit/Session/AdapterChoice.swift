@@ -18,11 +18,17 @@ struct AdapterChoice: Equatable {
     private(set) var keptAddress: String?
     /// The name of the adapter that was chosen last: cheap adapters may have the same address.
     private(set) var lastName: String?
+    /// Adapters have come or gone that cannot be chosen, while none is: what there is to choose among has changed.
+    private(set) var isOutdated = false
+    /// How many adapters were looked at so far; for tests of the effort.
+    private(set) var examined = 0
 
     init(wanted: String?) { self.wanted = wanted }
 
     /// The adapter to use now, or `nil` if none fits. The order of the candidates does not matter.
     mutating func choose(from candidates: [Candidate]) -> Candidate? {
+        isOutdated = false
+        examined += candidates.count
         let choice = pick(from: candidates)
         if keptAddress == nil { keptAddress = choice?.address }
         lastName = choice?.name ?? lastName
@@ -45,19 +51,49 @@ struct AdapterChoice: Equatable {
 }
 
 extension AdapterChoice {
+    /// Whether the choice has to be made again now that an adapter has come, changed or gone. So that many adapters cost no
+    /// more than each of them, only those are compared with all others that can matter.
+    ///
+    /// - Parameter current: the adapter in use.
+    mutating func concerns(_ key: ObjectKey, current: ObjectKey?, in tree: borrowing ObjectTree) -> Bool {
+        if key == current { return true }
+        examined += 1
+        let candidate = Self.candidate(key, in: tree)
+        if let wanted {
+            if candidate?.isCalled(wanted) == true { return true }
+        } else {
+            guard let current, let used = tree[adapter: current]?.address, used.description == keptAddress else {
+                return true
+            }
+            // Another one that has the address, too.
+            if candidate?.address == keptAddress { return true }
+        }
+        if current == nil { isOutdated = true }
+        return false
+    }
+
+    private static func candidate(_ key: ObjectKey, in tree: borrowing ObjectTree) -> Candidate? {
+        guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { return nil }
+        let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
+        return Candidate(name: name, address: address.description)
+    }
+
     /// The adapters that BlueZ has, each with its place in the tree.
     static func candidates(in tree: borrowing ObjectTree) -> [Candidate: ObjectKey] {
         var keys: [Candidate: ObjectKey] = [:]
         for key in tree.adapterKeys {
-            guard let path = tree.path(of: key), let address = tree[adapter: key]?.address else { continue }
-            let name = String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
-            keys[Candidate(name: name, address: address.description)] = key
+            if let candidate = candidate(key, in: tree) { keys[candidate] = key }
         }
         return keys
     }
 }
 
 extension AdapterChoice.Candidate {
+    /// Whether this is the user's word for it.
+    fileprivate func isCalled(_ text: String) -> Bool {
+        name == text || address.lowercased() == text.lowercased()
+    }
+
     /// The number in `hci12`; adapters with other names come last.
     fileprivate var number: Int { Int(name.drop { !$0.isNumber }) ?? .max }
 }

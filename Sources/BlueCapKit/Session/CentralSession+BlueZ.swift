@@ -44,7 +44,10 @@ extension CentralSession: BlueZObserver {
 
     /// Any thread.
     func reset() {
-        decide { $0.state.reset() }
+        decide { core in
+            core.standing = Standing()
+            return core.state.reset()
+        }
         loop.post { [self] in
             drain()
             let old = core.withLock { core in
@@ -69,7 +72,7 @@ extension CentralSession: BlueZObserver {
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
         if availability == .ready { adaptersChanged() }
         decide { core in
-            core.explanation = Explanation.of(availability) ?? core.explanation
+            core.standing.reach = Explanation.of(availability)
             return core.state.event(.reached(.init(availability)))
         }
     }
@@ -89,14 +92,14 @@ extension CentralSession: BlueZObserver {
             // A daemon that goes takes all its devices along; that says nothing of who is about.
             guard client.availability == .ready else { return }
             core.withLock { $0.state.deviceRemoved(key, into: &$0.effects.pending) }
-        case .adapterRemoved:
+        case .adapterRemoved(let key):
             // Likewise: an adapter that goes with its daemon has not been pulled out.
             guard client.availability == .ready else { return }
-            adaptersChanged(in: tree)
-        case .adapterAdded:
-            adaptersChanged(in: tree)
-        case .adapterChanged(_, let fields):
-            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
+            adapterChanged(key, in: tree)
+        case .adapterAdded(let key):
+            adapterChanged(key, in: tree)
+        case .adapterChanged(let key, let fields):
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adapterChanged(key, in: tree) }
         case .attributeAdded, .attributeChanged, .attributeRemoved:
             attributeChanged(change, in: tree)
         }
@@ -105,6 +108,7 @@ extension CentralSession: BlueZObserver {
     func batchEnded() {
         // What was notified before the link fell, before word of that.
         deliverNotifications()
+        if core.withLock({ $0.link.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
         let mustDrain = core.withLock { core in
             core.batchTime = nil
             return core.effects.mustWake()
@@ -148,6 +152,12 @@ extension CentralSession: BlueZObserver {
 
     // MARK: Adapters
 
+    private func adapterChanged(_ key: ObjectKey, in tree: borrowing ObjectTree) {
+        if core.withLock({ $0.link.choice.concerns(key, current: $0.link.adapter, in: tree) }) {
+            adaptersChanged(in: tree)
+        }
+    }
+
     private func adaptersChanged() { client.withTree { adaptersChanged(in: $0, isReload: true) } }
 
     private func adaptersChanged(in tree: borrowing ObjectTree, isReload: Bool = false) {
@@ -164,7 +174,7 @@ extension CentralSession: BlueZObserver {
         decide { core in
             let adapter = choice.flatMap { keys[$0] }
             let isPowered = adapter.flatMap { tree[adapter: $0]?.isPowered }
-            core.explanation = Explanation.of(
+            core.standing.adapter = Explanation.of(
                 choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
             return core.state.event(.adapterPower(isPowered))
         }

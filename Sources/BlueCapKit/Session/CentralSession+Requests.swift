@@ -75,8 +75,11 @@ extension CentralSession {
         return promise.future
     }
 
-    var stateExplanation: String {
-        options.problem?.description ?? core.withLock { $0.explanation }
+    var stateExplanation: String { standing.explanation }
+
+    /// The state, and why it is that: both of one moment.
+    var standing: (state: ManagerState, explanation: String) {
+        core.withLock { ($0.state.managerState, options.problem?.description ?? $0.standing.explanation) }
     }
 
     // MARK: Peripherals

@@ -48,8 +48,7 @@ final class CentralSession: Sendable {
         var isKeeping = false
         /// The manager has ended: nothing more is begun.
         var isClosed = false
-        /// One sentence for people on how things stand.
-        var explanation = "Nobody has answered yet."
+        var standing = Standing()
 
         init(state: CentralState, link: Link) {
             self.state = state

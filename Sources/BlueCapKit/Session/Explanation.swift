@@ -1,6 +1,16 @@
 import BlueZ
 import DBus
 
+/// Why a manager's state is what it is: on the way to BlueZ that way counts, and only behind it the adapter.
+struct Standing {
+    /// How far the manager has come; `nil` when it knows BlueZ's adapters.
+    var reach: String? = "The system bus has not answered yet."
+    /// Of the adapter in use, or that there is none.
+    var adapter = ""
+
+    var explanation: String { reach ?? adapter }
+}
+
 /// How things stand, in one sentence that says what to do about it.
 enum Explanation {
     /// `nil` for ready, where the adapter decides.

@@ -129,8 +129,7 @@ extension BlueZClient {
         guard !sessions.isEmpty else { return }
         switch change {
         case .deviceAdded(let handle, isHeard: true), .deviceChanged(let handle, _, isHeard: true):
-            let adapter = objects.adapter(of: handle)
-            if heardAdapters.last != adapter, !heardAdapters.contains(adapter) { heardAdapters.append(adapter) }
+            heardAdapters.insert(objects.adapter(of: handle))
         case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
             return
         case .adapterAdded(let adapter):

@@ -34,7 +34,7 @@ package final class BlueZClient: @unchecked Sendable {
     /// Sockets of notifications, which all in this process have together.
     var notifySockets: [AttributeKey: SharedSocket] = [:]
     /// Adapters that heard something in the present batch.
-    var heardAdapters: [ObjectKey] = []
+    var heardAdapters: Set<ObjectKey> = []
     private var observers: [ObserverEntry] = []
     /// Observers whose observation ended before they were added.
     private(set) var departed: Set<UInt64> = []

@@ -65,7 +65,7 @@ extension ObjectTree {
                     removeAttributes(ofDeviceAt: slot, where: { !listedAttributes.contains($0) }, into: &changes)
                 }
             }
-            for key in adapterKeys where !listed.contains(key) { removeAdapter(key, into: &changes) }
+            removeAdapters(adapterKeys.filter { !listed.contains($0) }, into: &changes)
         }
         isLoaded = true
     }
@@ -73,7 +73,7 @@ extension ObjectTree {
     /// The daemon is gone, and every object with it.
     package mutating func clear(into changes: inout ChangeBuffer) {
         for slot in devices.indices where devices[slot].isLive { removeDevice(at: slot, into: &changes) }
-        for key in adapterKeys { removeAdapter(key, into: &changes) }
+        removeAdapters(adapterKeys, into: &changes)
         adapters.removeAll()
         isLoaded = false
     }
@@ -93,8 +93,8 @@ extension ObjectTree {
             guard let slot = slot(of: key) else { return }
             deviceChanged(at: slot, &reader, into: &changes)
         case .adapter:
-            guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
-            adapterChanged(at: index, &reader, into: &changes)
+            guard let place = adapters.index(forKey: key) else { return }
+            adapterChanged(at: place, &reader, into: &changes)
         case .battery:
             batteryChanged(key, &reader, into: &changes)
         case .adapterExtra, .attribute:
@@ -127,15 +127,16 @@ extension ObjectTree {
     }
 
     private mutating func adapterChanged(
-        at index: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+        at place: Dictionary<ObjectKey, AdapterEntry>.Index, _ reader: inout MessageReader,
+        into changes: inout ChangeBuffer
     ) {
         let set = Adapter1.Fields(
-            rawValue: Adapter1.table.read(&reader, into: &adapters[index].adapter, ignored: &ignoredProperties))
-        let cleared = Adapter1.Fields(rawValue: Adapter1.table.clear(&reader, in: &adapters[index].adapter))
-        adapters[index].adapter.fields.formUnion(set)
-        adapters[index].adapter.fields.subtract(cleared)
+            rawValue: Adapter1.table.read(&reader, into: &adapters.values[place].adapter, ignored: &ignoredProperties))
+        let cleared = Adapter1.Fields(rawValue: Adapter1.table.clear(&reader, in: &adapters.values[place].adapter))
+        adapters.values[place].adapter.fields.formUnion(set)
+        adapters.values[place].adapter.fields.subtract(cleared)
         guard !set.isEmpty || !cleared.isEmpty else { return }
-        changes.append(.adapterChanged(adapters[index].key, set.union(cleared)))
+        changes.append(.adapterChanged(adapters[place].key, set.union(cleared)))
     }
 
     /// Brings values into their smallest form after some fields were set.
@@ -223,9 +224,12 @@ extension ObjectTree {
     /// The adapter that a device belongs to if it does not say so itself.
     private func adapter(above key: ObjectKey) -> ObjectKey {
         if let adapter = key.adapter { return adapter }
-        guard let path = path(of: key) else { return key }
-        return adapters.first { entry in self.path(of: entry.key).map { path.hasPrefix($0 + "/") } ?? false }?.key
-            ?? key
+        guard var path = path(of: key) else { return key }
+        while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            path = String(path[..<slash])
+            if let above = path.withUTF8({ self.key(ofPath: $0) }), adapters[above] != nil { return above }
+        }
+        return key
     }
 
     /// - Returns: Whether it was not known before.
@@ -235,15 +239,10 @@ extension ObjectTree {
         var adapter = Adapter1()
         adapter.fields = Adapter1.Fields(
             rawValue: Adapter1.table.read(&reader, into: &adapter, ignored: &ignoredProperties))
-        guard let index = adapters.firstIndex(where: { $0.key == key }) else {
-            insertAdapter(AdapterEntry(key: key, adapter: adapter, isAdapter: true))
-            changes.append(.adapterAdded(key))
-            return true
-        }
-        let old = adapters[index]
-        adapter.interfaces = old.adapter.interfaces
-        adapters[index] = AdapterEntry(key: key, adapter: adapter, isAdapter: true)
-        guard old.isAdapter else {
+        let old = adapters[key]
+        adapter.interfaces = old?.adapter.interfaces ?? []
+        adapters[key] = AdapterEntry(adapter: adapter, isAdapter: true)
+        guard let old, old.isAdapter else {
             changes.append(.adapterAdded(key))
             return true
         }
@@ -253,20 +252,15 @@ extension ObjectTree {
 
     /// - Returns: Whether that is news to those who know the adapter.
     private mutating func extrasAdded(_ extras: Adapter1.Interfaces, to key: ObjectKey) -> Bool {
-        guard let index = adapters.firstIndex(where: { $0.key == key }) else {
+        guard let place = adapters.index(forKey: key) else {
             var adapter = Adapter1()
             adapter.interfaces = extras
-            insertAdapter(AdapterEntry(key: key, adapter: adapter, isAdapter: false))
+            adapters[key] = AdapterEntry(adapter: adapter, isAdapter: false)
             return false
         }
-        guard !adapters[index].adapter.interfaces.isSuperset(of: extras) else { return false }
-        adapters[index].adapter.interfaces.formUnion(extras)
-        return adapters[index].isAdapter
-    }
-
-    private mutating func insertAdapter(_ entry: AdapterEntry) {
-        let index = adapters.firstIndex { $0.key.rawValue > entry.key.rawValue } ?? adapters.count
-        adapters.insert(entry, at: index)
+        guard !adapters.values[place].adapter.interfaces.isSuperset(of: extras) else { return false }
+        adapters.values[place].adapter.interfaces.formUnion(extras)
+        return adapters.values[place].isAdapter
     }
 }
 
@@ -289,10 +283,10 @@ extension ObjectTree {
             case .device:
                 if let slot = slot(of: key) { removeDevice(at: slot, into: &changes) }
             case .adapter:
-                removeAdapter(key, into: &changes)
+                if adapters[key]?.isAdapter == true { removeAdapters([key], into: &changes) }
             case .adapterExtra(let extra):
-                guard let index = adapters.firstIndex(where: { $0.key == key }) else { return }
-                adapters[index].adapter.interfaces.remove(extra)
+                guard let place = adapters.index(forKey: key) else { return }
+                adapters.values[place].adapter.interfaces.remove(extra)
                 changes.append(.adapterChanged(key, .interfaces))
             case .battery:
                 batteryRemoved(key, into: &changes)
@@ -309,14 +303,21 @@ extension ObjectTree {
     }
 
     /// With an adapter go its devices, first, whether the daemon says so of each or not.
-    private mutating func removeAdapter(_ key: ObjectKey, into changes: inout ChangeBuffer) {
-        guard let index = adapters.firstIndex(where: { $0.key == key && $0.isAdapter }) else { return }
-        for slot in devices.indices where devices[slot].isLive && devices[slot].device.adapter == key {
-            removeDevice(at: slot, into: &changes)
+    private mutating func removeAdapters(_ keys: [ObjectKey], into changes: inout ChangeBuffer) {
+        guard !keys.isEmpty else { return }
+        var slots: [ObjectKey: [Int]] = [:]
+        if deviceCount > 0 {
+            let gone = Set(keys)
+            for slot in devices.indices where devices[slot].isLive && gone.contains(devices[slot].device.adapter) {
+                slots[devices[slot].device.adapter, default: []].append(slot)
+            }
         }
-        adapters.remove(at: index)
-        changes.append(.adapterRemoved(key))
-        removeForeignPath(of: key)
+        for key in keys {
+            for slot in slots[key] ?? [] { removeDevice(at: slot, into: &changes) }
+            adapters[key] = nil
+            changes.append(.adapterRemoved(key))
+            removeForeignPath(of: key)
+        }
     }
 }
 

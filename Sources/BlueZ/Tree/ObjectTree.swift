@@ -7,7 +7,6 @@ import GATT
 /// names, where they are.
 package struct ObjectTree: ~Copyable {
     struct AdapterEntry {
-        let key: ObjectKey
         var adapter: Adapter1
         /// False while only another interface of the object was heard of.
         var isAdapter: Bool
@@ -20,8 +19,7 @@ package struct ObjectTree: ~Copyable {
         var isLive = false
     }
 
-    /// A machine has one, seldom two: a search is faster than a table.
-    var adapters: [AdapterEntry] = []
+    var adapters: [ObjectKey: AdapterEntry] = [:]
     var devices: [DeviceEntry] = []
     private var freeSlots: [UInt32] = []
     private var removedSlots: [UInt32] = []
@@ -45,10 +43,13 @@ package struct ObjectTree: ~Copyable {
     // MARK: Adapters
 
     /// The adapters, by number.
-    package var adapterKeys: [ObjectKey] { adapters.filter(\.isAdapter).map(\.key) }
+    package var adapterKeys: [ObjectKey] {
+        adapters.filter(\.value.isAdapter).map(\.key).sorted { $0.rawValue < $1.rawValue }
+    }
 
     package subscript(adapter key: ObjectKey) -> Adapter1? {
-        adapters.first { $0.key == key && $0.isAdapter }?.adapter
+        guard let entry = adapters[key], entry.isAdapter else { return nil }
+        return entry.adapter
     }
 
     // MARK: Devices

@@ -9,19 +9,21 @@ enum RadioWait {
     ///
     /// - Parameters:
     ///   - patience: For how many seconds it waits.
-    ///   - explanation: why the manager's state is what it is.
+    ///   - standing: The manager's state at that moment, and the reason for it.
     /// - Throws: ``ToolFailure`` with the status ``ToolFailure/noAdapter``, or `CancellationError`.
     static func untilUsable(
         _ states: FutureStream<ManagerState>, isSimulated: Bool, for patience: Double = patience,
-        explanation: @escaping @Sendable () -> String
+        standing: @escaping @Sendable () -> (state: ManagerState, explanation: String)
     ) async throws {
         let failure: ToolFailure? = await withTaskGroup(of: ToolFailure?.self) { group in
             group.addTask {
                 for await outcome in states.outcomes {
-                    guard case .success(let state) = outcome else { continue }
+                    guard case .success = outcome else { continue }
+                    // It may be another one already, and the explanation is of no other.
+                    let (state, explanation) = standing()
                     switch state {
                     case .poweredOn: return nil
-                    case .unsupported, .unauthorized, .poweredOff: return unusable(explanation(), isSimulated)
+                    case .unsupported, .unauthorized, .poweredOff: return unusable(explanation, isSimulated)
                     case .unknown, .resetting: continue
                     }
                 }
@@ -29,7 +31,8 @@ enum RadioWait {
             }
             group.addTask {
                 try? await Task.sleep(for: .seconds(patience))
-                return Task.isCancelled ? nil : unusable(explanation(), isSimulated)
+                let (state, explanation) = standing()
+                return Task.isCancelled || state == .poweredOn ? nil : unusable(explanation, isSimulated)
             }
             defer { group.cancelAll() }
             return await group.next() ?? nil

@@ -44,7 +44,7 @@ struct RemoteSession: Sendable {
         let start = DispatchTime.now()
         await progress.stage("Waiting for Bluetooth …")
         try await RadioWait.untilUsable(manager.whenStateChanges(), isSimulated: request.busAddress != nil) {
-            manager.stateExplanation
+            manager.standing
         }
         let peripheral = try await find(with: manager)
         // Somebody else's link is theirs to end.

@@ -42,7 +42,9 @@ struct ScanSession: Sendable {
         let manager = CentralManager(options: request.managerOptions)
         watch(manager)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [weak manager] in
-            if let manager { post(.event(.patienceIsOver(manager.stateExplanation))) }
+            guard let standing = manager?.standing else { return }
+            // Powered on just now: word of that is on its way.
+            if standing.state != .poweredOn { post(.event(.patienceIsOver(standing.explanation))) }
         }
         var machine = ScanMachine(duration: request.duration)
         var display = display
@@ -115,10 +117,11 @@ struct ScanSession: Sendable {
 
     private func watch(_ manager: CentralManager) {
         // On the thread that talks to the bus: a sighting is taken down as it is when it is heard.
-        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] state in
-            guard let manager else { return }
-            logger.info("state", metadata: ["state": "\(state)", "why": "\(manager.stateExplanation)"])
-            if let radio = ScanMachine.Radio(state, explanation: manager.stateExplanation) {
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { [weak manager] _ in
+            // How things stand now, which may be another state already: the explanation is of no other.
+            guard let (state, explanation) = manager?.standing else { return }
+            logger.info("state", metadata: ["state": "\(state)", "why": "\(explanation)"])
+            if let radio = ScanMachine.Radio(state, explanation: explanation) {
                 post(.event(.radio(radio)))
             }
         }

@@ -28,7 +28,7 @@ struct ServingDesk {
     private let table: [Key: MutableCharacteristic]
     private let feed: AsyncStream<Input>.Continuation
     /// Why the manager's state is what it is.
-    private let explanation: () -> String
+    private let standing: () -> (state: ManagerState, explanation: String)
 
     private let origin = DispatchTime.now().uptimeNanoseconds
     private var summary = ServingEvent.Summary()
@@ -39,10 +39,10 @@ struct ServingDesk {
     init(
         request: ServingRequest, reporter: ServingReporter, output: ServingOutput, logger: Logger,
         machine: ServingMachine, table: [Key: MutableCharacteristic], feed: AsyncStream<Input>.Continuation,
-        explanation: @escaping () -> String
+        standing: @escaping () -> (state: ManagerState, explanation: String)
     ) {
         (self.request, self.reporter, self.output, self.logger) = (request, reporter, output, logger)
-        (self.machine, self.table, self.feed, self.explanation) = (machine, table, feed, explanation)
+        (self.machine, self.table, self.feed, self.standing) = (machine, table, feed, standing)
     }
 
     private var seconds: Double { Double(DispatchTime.now().uptimeNanoseconds - origin) / 1e9 }
@@ -84,11 +84,13 @@ struct ServingDesk {
             let before = subscribers.updateValue(now, forKey: key) ?? []
             for who in now where !before.contains(who) { try await report(.subscribed(attribute(key), who), date) }
             for who in before where !now.contains(who) { try await report(.unsubscribed(attribute(key), who), date) }
-        case .state(let state):
+        case .state:
+            // It may be another one already, and the explanation is of no other.
+            let (state, explanation) = standing()
             logger.info("state", metadata: ["state": "\(state)"])
             guard state != .unknown, (state != .poweredOn) != isAway else { return }
             isAway = state != .poweredOn
-            await output.remark(isAway ? "\(explanation()) It goes on when Bluetooth is back." : "Bluetooth is back.")
+            await output.remark(isAway ? "\(explanation) It goes on when Bluetooth is back." : "Bluetooth is back.")
         case .advertisingEnded(let end):
             guard let why = ServingWording.text(for: end) else { return }
             if request.services.isEmpty { throw ToolFailure(why) }

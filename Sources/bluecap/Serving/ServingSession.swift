@@ -34,7 +34,7 @@ struct ServingSession: Sendable {
                 manager.whenStateChanges(), isSimulated: request.busAddress != nil,
                 for: min(RadioWait.patience, request.duration ?? .infinity)
             ) {
-                manager.stateExplanation
+                manager.standing
             }
             let result: Result<Void, any Error>
             do {
@@ -78,7 +78,7 @@ struct ServingSession: Sendable {
         await progress.end()
         var desk = ServingDesk(
             request: request, reporter: reporter, output: output, logger: logger, machine: machine, table: table,
-            feed: feed, explanation: { manager.stateExplanation })
+            feed: feed, standing: { manager.standing })
         try await desk.run(inputs)
     }
 

@@ -11,20 +11,20 @@ extension PeripheralManagerSession: BlueZObserver {
             centralsLeft()
         }
         decide { core in
-            core.explanation = Explanation.of(availability) ?? core.explanation
+            core.standing.reach = Explanation.of(availability)
             return core.state.event(.reached(.init(availability)))
         }
     }
 
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
-        case .adapterRemoved:
+        case .adapterRemoved(let key):
             // An adapter that goes with its daemon has not been pulled out.
-            if client.availability == .ready { adaptersChanged(in: tree) }
-        case .adapterAdded:
-            adaptersChanged(in: tree)
-        case .adapterChanged(_, let fields):
-            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adaptersChanged(in: tree) }
+            if client.availability == .ready { adapterChanged(key, in: tree) }
+        case .adapterAdded(let key):
+            adapterChanged(key, in: tree)
+        case .adapterChanged(let key, let fields):
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adapterChanged(key, in: tree) }
         case .deviceChanged(let handle, let fields, _):
             if fields.contains(.isConnected) { connectionChanged(of: handle, in: tree) }
         case .deviceAdded(let handle, _):
@@ -36,7 +36,13 @@ extension PeripheralManagerSession: BlueZObserver {
         }
     }
 
-    func batchEnded() {}
+    func batchEnded() {
+        if core.withLock({ $0.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
+    }
+
+    private func adapterChanged(_ key: ObjectKey, in tree: borrowing ObjectTree) {
+        if core.withLock({ $0.choice.concerns(key, current: $0.adapter, in: tree) }) { adaptersChanged(in: tree) }
+    }
 
     private func adaptersChanged(in tree: borrowing ObjectTree) {
         let keys = AdapterChoice.candidates(in: tree)
@@ -50,7 +56,7 @@ extension PeripheralManagerSession: BlueZObserver {
             if let adapter { core.place = adapter }
             core.adapter = adapter
             let isPowered = choice.flatMap { powers[$0] } ?? nil
-            core.explanation = Explanation.of(
+            core.standing.adapter = Explanation.of(
                 choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
             return (hasMoved ? core.state.placeChanged() : []) + core.state.event(.adapterPower(isPowered))
         }

@@ -35,8 +35,7 @@ final class PeripheralManagerSession: Sendable {
         var roll = CentralRoll()
         /// The manager has ended: nothing more is begun.
         var isClosed = false
-        /// One sentence for people on how things stand.
-        var explanation = "Nobody has answered yet."
+        var standing = Standing()
         private var lastNumber: UInt64 = 0
 
         init(choice: AdapterChoice) { self.choice = choice }
@@ -74,7 +73,12 @@ final class PeripheralManagerSession: Sendable {
     var stateStream: FutureStream<ManagerState> { statePromise.stream }
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
     var managerState: ManagerState { core.withLock { $0.state.managerState } }
-    var stateExplanation: String { options.problem?.description ?? core.withLock { $0.explanation } }
+    var stateExplanation: String { standing.explanation }
+
+    /// The state, and why it is that: both of one moment.
+    var standing: (state: ManagerState, explanation: String) {
+        core.withLock { ($0.state.managerState, options.problem?.description ?? $0.standing.explanation) }
+    }
 
     // MARK: Beginning and end; any thread
 
@@ -107,7 +111,10 @@ final class PeripheralManagerSession: Sendable {
     }
 
     func reset() {
-        decide { $0.state.reset() }
+        decide { core in
+            core.standing = Standing()
+            return core.state.reset()
+        }
         loop.post { [self] in
             drain()
             let old = core.withLock { core in
