@@ -84,9 +84,7 @@ format: ## Bring the Swift sources into form
 	git ls-files --cached --others --exclude-standard '*.swift' | xargs swift format --in-place --parallel
 
 docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
-	for module in Futures GATT BlueCapKit Bluejay BlueZSimulator; do \
-	    BLUECAP_DOCS=1 swift package --scratch-path .build/docs generate-documentation --target $$module --warnings-as-errors; \
-	done
+	Scripts/docs
 
 ##@ Keep house
 

@@ -145,8 +145,3 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
-
-// Only `make docs` needs the plugin; it must never reach those who depend on this package.
-if Context.environment["BLUECAP_DOCS"] != nil {
-    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
-}

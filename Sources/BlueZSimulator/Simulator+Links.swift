@@ -90,7 +90,10 @@ extension Simulator {
 
     /// The next `count` attempts to connect fail, after what a connection takes.
     ///
-    /// - Parameter error: what `Connect` is answered; 5.66 has one word for all that goes wrong on its own side.
+    /// - Parameters:
+    ///   - count: how many attempts; 0 or less lets the next one succeed.
+    ///   - error: what `Connect` is answered; 5.66 has one word for all that goes wrong on its own side.
+    ///   - address: the address of the peripheral.
     public func simulateConnectFailures(
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
     ) {
@@ -126,7 +129,10 @@ extension Simulator {
     /// Of all connections from now on, that share goes wrong, each in a way that is drawn from `seed`: refused, fallen at
     /// once or after some requests or in a write, silent, late, without services. The same seed brings the same faults.
     ///
-    /// - Parameter share: from 0, which ends it, to 1.
+    /// - Parameters:
+    ///   - seed: what the faults are drawn from.
+    ///   - share: from 0, which ends it, to 1.
+    ///   - address: the address of the peripheral.
     public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
         stage.decide { $0.air.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address) }
     }

@@ -72,6 +72,8 @@ extension Simulator {
     /// - Parameters:
     ///   - count: how many values.
     ///   - size: how long each is, in bytes, at least 1; what does not fit the link's packets is cut.
+    ///   - address: the address of the peripheral.
+    ///   - characteristic: the characteristic whose value is notified.
     ///   - finished: called on the simulator's loop when the last one has been taken; not at all when the daemon dies or
     ///     the simulator ends before.
     public func simulateNotifications(

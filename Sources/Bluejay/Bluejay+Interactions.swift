@@ -4,9 +4,11 @@ import Foundation
 extension Bluejay {
     /// Reads a value. Services and characteristics are discovered by the way.
     ///
-    /// - Parameter completion: Called once: with the value; or with ``BluejayError/notConnected``,
-    ///   ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's
-    ///   `CharacteristicError` where the peripheral refuses, or whatever `R` throws.
+    /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic to read.
+    ///   - completion: Called once: with the value; or with ``BluejayError/notConnected``,
+    ///     ``BluejayError/missingService(_:)``, ``BluejayError/missingCharacteristic(_:)``, BlueCapKit's
+    ///     `CharacteristicError` where the peripheral refuses, or whatever `R` throws.
     public func read<R: Receivable>(
         from characteristicIdentifier: CharacteristicIdentifier, completion: @escaping (ReadResult<R>) -> Void
     ) {
@@ -18,6 +20,8 @@ extension Bluejay {
     /// Writes a value.
     ///
     /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic to write to.
+    ///   - value: The value to write.
     ///   - type: Whether the peripheral is to confirm it.
     ///   - completion: Called once; see ``read(from:completion:)`` for the errors.
     public func write<S: Sendable>(
@@ -34,6 +38,7 @@ extension Bluejay {
     /// ``endListen(to:error:completion:)`` or the end of the connection.
     ///
     /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic to listen to.
     ///   - option: What becomes of this listen when somebody else listens to the same characteristic.
     ///   - completion: Called with each value, and with the failure that ends the listen: ``BluejayError/notConnected`` when
     ///     the connection is lost, ``BluejayError/explicitDisconnect`` after `disconnect`. Bytes that make no `R`, and
@@ -50,6 +55,7 @@ extension Bluejay {
     /// Ends a listen. Without one it succeeds, too.
     ///
     /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic that is listened to.
     ///   - error: With what the listen's own closure is called as the last; `nil` for not at all.
     ///   - completion: Called once.
     public func endListen(

@@ -49,7 +49,10 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Listens until `completion` says ``ListenAction/done``.
     ///
-    /// - Parameter timeout: From the beginning of the listen; ``BluejayError/listenTimedOut`` when it has passed.
+    /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic to listen to.
+    ///   - timeout: From the beginning of the listen; ``BluejayError/listenTimedOut`` when it has passed.
+    ///   - completion: Called with each value; returns whether to go on.
     /// - Throws: What ends a listen, and what `R` throws.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -67,7 +70,13 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Writes to one characteristic, and listens to another until `completion` says ``ListenAction/done``. The listen is
     /// set up before the write goes out, so that no answer is missed.
-    /// - Parameter timeout: From the write on; ``BluejayError/listenTimedOut`` when it has passed.
+    /// - Parameters:
+    ///   - charToWriteTo: The characteristic to write to.
+    ///   - value: The value to write.
+    ///   - type: Whether the peripheral is to confirm the write.
+    ///   - charToListenTo: The characteristic to listen to.
+    ///   - timeout: From the write on; ``BluejayError/listenTimedOut`` when it has passed.
+    ///   - completion: Called with each value; returns whether to go on.
     public func writeAndListen<S: Sendable, R: Receivable>(
         writeTo charToWriteTo: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse,
         listenTo charToListenTo: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -82,6 +91,10 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     /// Writes to one characteristic, and listens to another whose peripheral sends a value in any number of packets.
     ///
     /// - Parameters:
+    ///   - charToWriteTo: The characteristic to write to.
+    ///   - value: The value to write.
+    ///   - type: Whether the peripheral is to confirm the write.
+    ///   - charToListenTo: The characteristic to listen to.
     ///   - expectedLength: How many bytes make a value.
     ///   - timeout: From the write on; ``BluejayError/listenTimedOut`` when it has passed.
     ///   - completion: Called with each value that is complete.
@@ -112,6 +125,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     /// Listens, and throws away what comes, until nothing has come for a while.
     /// - Parameters:
+    ///   - characteristicIdentifier: The characteristic to listen to.
     ///   - idleWindow: How long that is, in seconds; more than zero.
     ///   - completion: Called when nothing has come for so long.
     /// - Throws: ``BluejayError/indefiniteFlush`` where the window would never end.

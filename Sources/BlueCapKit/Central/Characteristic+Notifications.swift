@@ -13,10 +13,10 @@ extension Characteristic {
     public var isNotifying: Bool { session.isNotifying(subject) }
 
     /// Subscribes to the value: from now on what the peripheral notifies or indicates goes to the streams of
-    /// ``receiveNotificationUpdates(capacity:)-(Int)``.
+    /// ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
     ///
     /// All who subscribe to a characteristic share one subscription; a second call succeeds when the first has. It stays
-    /// until ``stopNotifying()``: when a link is lost and there is another one, whoever asked for that, and when
+    /// until ``stopNotifying()->Future<Characteristic>``: when a link is lost and there is another one, whoever asked for that, and when
     /// `bluetoothd` was started anew, the subscription is taken up again with one write to the peripheral. Then the
     /// streams get a mark, since values may have been missed. It ends with ``Peripheral/terminate()`` and with the
     /// manager.
@@ -45,7 +45,7 @@ extension Characteristic {
         subscribe(over: transport, yielding: ())
     }
 
-    /// Subscribes to the value over signals, as ``startNotifying(over:)-(NotificationTransport)`` with `.signals` does.
+    /// Subscribes to the value over signals, as ``startNotifying(over:)->Future<Characteristic>`` with `.signals` does.
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
 
@@ -54,13 +54,13 @@ extension Characteristic {
     @discardableResult
     public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
 
-    /// Ends the subscription. The streams of ``receiveNotificationUpdates(capacity:)-(Int)`` stay, and receive again
-    /// after another ``startNotifying(over:)-(NotificationTransport)``; ``stopNotificationUpdates()`` ends them. The two
+    /// Ends the subscription. The streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` stay, and receive again
+    /// after another ``startNotifying(over:)->Future<Characteristic>``; ``stopNotificationUpdates()`` ends them. The two
     /// may be called in either order.
     ///
     /// - Returns: This characteristic, when BlueZ has confirmed it; at once where there is no subscription. While there
     ///   is no link it makes that the subscription is not taken up again. It fails as
-    ///   ``startNotifying(over:)-(NotificationTransport)`` does.
+    ///   ``startNotifying(over:)->Future<Characteristic>`` does.
     @discardableResult
     public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
 
@@ -128,8 +128,8 @@ extension Characteristic {
         }
     }
 
-    /// Ends all streams of ``receiveNotificationUpdates(capacity:)-(Int)`` of this characteristic. The subscription stays
-    /// as it is: ``stopNotifying()`` ends that.
+    /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this characteristic. The subscription stays
+    /// as it is: ``stopNotifying()->Future<Characteristic>`` ends that.
     public func stopNotificationUpdates() { session.endNotifications(of: subject) }
 
     // MARK: How

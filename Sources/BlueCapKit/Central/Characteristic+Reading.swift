@@ -23,9 +23,11 @@ extension Characteristic {
 
     /// Reads the value from an offset on, and yields that part. ``dataValue`` stays as it is.
     ///
-    /// Nobody needs it for long values, which ``read(timeout:)-(TimeInterval)`` reads to their end; it saves time where
+    /// Nobody needs it for long values, which ``read(timeout:)->Future<Characteristic>`` reads to their end; it saves time where
     /// the front of a value is known.
-    /// - Parameter offset: How many bytes to pass over, 1 to 512; 0 reads all.
+    /// - Parameters:
+    ///   - offset: How many bytes to pass over, 1 to 512; 0 reads all.
+    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
         session.operation(on: peripheral.key, id, .read(offset: max(0, offset)), timeout: timeout) { $0.takeValue($1) }
     }

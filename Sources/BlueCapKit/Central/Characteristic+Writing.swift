@@ -85,7 +85,7 @@ extension Characteristic {
 // MARK: - The earliest names
 
 extension Characteristic {
-    /// The earliest name of ``write(_:timeout:type:)-(T,_,_)``.
+    /// The earliest name of ``write(_:timeout:type:)->Future<Characteristic>``.
     @discardableResult
     public func write<T: CharacteristicCodable>(
         value: T, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
@@ -93,7 +93,7 @@ extension Characteristic {
         write(value, timeout: timeout, type: type)
     }
 
-    /// The earliest name of ``write(data:timeout:type:)-(Data,_,_)``.
+    /// The earliest name of ``write(data:timeout:type:)->Future<Characteristic>``.
     @discardableResult
     public func writeData(
         value: Data, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
@@ -109,7 +109,7 @@ extension Characteristic {
         write(data: value, timeout: timeout, type: type)
     }
 
-    /// The earliest name of ``write(string:timeout:type:)-([String:String],_,_)``.
+    /// The earliest name of ``write(string:timeout:type:)->Future<Characteristic>``.
     @discardableResult
     public func writeString(
         stringValue: [String: String], timeout: TimeInterval = .infinity,

@@ -14,7 +14,7 @@ import Reactor
 /// ```
 ///
 /// Values leave in the order in which they were written, from any thread. While the writer is open BlueZ refuses other
-/// writes to the characteristic, also those of ``Characteristic/write(data:timeout:type:)-(_,_,_)`` here.
+/// writes to the characteristic, also those of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` here.
 ///
 /// It ends with ``close()``, when it is released and all that was written has been taken, with the link, when
 /// `bluetoothd` closes the socket, and with the manager. It does not come back with the next link.

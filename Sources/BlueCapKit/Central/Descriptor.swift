@@ -30,7 +30,7 @@ public final class Descriptor: PeripheralAttribute {
     /// Reads the value from the peripheral; ``dataValue`` has it when the future succeeds.
     ///
     /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
-    /// - Returns: This descriptor, or a failure as of ``Characteristic/read(timeout:)-(TimeInterval)``.
+    /// - Returns: This descriptor, or a failure as of ``Characteristic/read(timeout:)->Future<Characteristic>``.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.read(offset: 0), timeout, yielding: self)
@@ -47,8 +47,10 @@ public final class Descriptor: PeripheralAttribute {
     ///
     /// BlueZ keeps the descriptor 2902, which turns notifications on, to itself and refuses to write it: use
     /// `startNotifying()`.
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/writeTimeout``.
-    /// - Returns: This descriptor, or a failure as of ``Characteristic/write(data:timeout:type:)-(Data,_,_)``.
+    /// - Parameters:
+    ///   - value: The bytes to write, at most 512.
+    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/writeTimeout``.
+    /// - Returns: This descriptor, or a failure as of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>``.
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: self)

@@ -87,7 +87,7 @@ extension Peripheral {
     ///     it the future of a bonded one fails with ``PeripheralError/invalidArgument(_:)``.
     ///   - timeout: For the whole, in seconds. When it is exceeded the future fails with
     ///     ``PeripheralError/serviceDiscoveryTimeout``.
-    /// - Returns: This peripheral; or a failure as of ``discoverAllServices(timeout:)-(TimeInterval)``.
+    /// - Returns: This peripheral; or a failure as of ``discoverAllServices(timeout:)->Future<Peripheral>``.
     @discardableResult
     public func refreshServices(forgettingBond: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
         session.refreshServices(of: self, forgettingBond: forgettingBond, timeout: timeout)

@@ -26,7 +26,10 @@ extension Peripheral {
     // MARK: Finding
 
     /// The service, discovered where it is not known yet.
-    /// - Parameter timeout: In seconds.
+    /// - Parameters:
+    ///   - identifier: The service, by its UUID.
+    ///   - timeout: For the discovery, in seconds. When it is exceeded the future fails with
+    ///     ``PeripheralError/serviceDiscoveryTimeout``.
     public func service(
         _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Service> {
@@ -43,7 +46,10 @@ extension Peripheral {
     }
 
     /// The characteristic, discovered where it is not known yet.
-    /// - Parameter timeout: In seconds.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: For the discovery, in seconds. When it is exceeded the future fails with
+    ///     ``PeripheralError/serviceDiscoveryTimeout``.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
@@ -82,9 +88,11 @@ extension Peripheral {
     // MARK: Reading
 
     /// Reads the value, however long it is.
-    /// - Parameter timeout: For the discovery and the read together, in seconds.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: For the discovery and the read together, in seconds.
     /// - Returns: What this read has brought; or a failure as of
-    ///   ``Characteristic/read(timeout:)-(TimeInterval)``.
+    ///   ``Characteristic/read(timeout:)->Future<Characteristic>``.
     public func read(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Data> {
@@ -96,7 +104,9 @@ extension Peripheral {
     /// ```swift
     /// let level: Future<UInt8> = peripheral.read(batteryLevel)
     /// ```
-    /// - Parameter timeout: For the discovery and the read together, in seconds.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: For the discovery and the read together, in seconds.
     /// - Returns: The value; or a failure as of the form that yields data, or
     ///   ``CharacteristicError/notDeserializable(_:)`` where the bytes spell none of that type.
     public func read<T: CharacteristicCodable>(
@@ -114,9 +124,10 @@ extension Peripheral {
     /// Writes bytes.
     /// - Parameters:
     ///   - data: At most as many bytes as ``maximumWriteValueLength(for:)`` says.
+    ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: For the discovery and the write together, in seconds.
     ///   - type: Whether the peripheral is to answer.
-    /// - Returns: Success, or a failure, as of ``Characteristic/write(data:timeout:type:)-(Data,_,_)``.
+    /// - Returns: Success, or a failure, as of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>``.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -143,14 +154,15 @@ extension Peripheral {
     /// ```
     ///
     /// All who subscribe to a characteristic share one subscription. It outlives links, as
-    /// ``Characteristic/startNotifying(over:)-(NotificationTransport)`` tells, and ends with
+    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` tells, and ends with
     /// ``stopNotifications(_:timeout:)``; so do the streams. Where values may have been missed there is the failure
     /// ``CharacteristicError/notificationsInterrupted`` in the stream, which goes on. Where the characteristic is not
     /// found or the subscription is refused, that failure is the last element.
     /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - transport: How values come; see ``NotificationTransport``.
     ///   - capacity: How many values are kept for handlers that are added later, as with
-    ///     ``Characteristic/receiveNotificationUpdates(capacity:)-(Int)``.
+    ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
     ///   - timeout: For the discovery, in seconds.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
@@ -180,9 +192,11 @@ extension Peripheral {
     /// Ends the subscription to a characteristic and all streams of its values.
     ///
     /// Without a link it makes that the subscription is not taken up again, where the characteristic was found before.
-    /// - Parameter timeout: For the discovery, in seconds.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: For the discovery, in seconds.
     /// - Returns: Success when BlueZ has confirmed it, at once where there is no subscription; or a failure as of
-    ///   ``Characteristic/stopNotifying()-()``.
+    ///   ``Characteristic/stopNotifying()->Future<Characteristic>``.
     @discardableResult
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity

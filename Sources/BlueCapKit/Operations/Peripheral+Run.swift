@@ -13,7 +13,7 @@ extension Peripheral {
     /// Does what `work` does, when its turn has come and there is a link; nothing of the queue runs meanwhile.
     ///
     /// Runs of one peripheral wait for each other, in the order in which they were asked for; those of several
-    /// peripherals go on side by side. What is asked for besides, such as ``Characteristic/read(timeout:)-()``, does not
+    /// peripherals go on side by side. What is asked for besides, such as ``Characteristic/read(timeout:)->Future<Characteristic>``, does not
     /// wait for them.
     ///
     /// Where there is no link when its turn has come the run connects, with the arguments of the last `connect`, or

@@ -26,7 +26,9 @@ public struct PeripheralOperations: Sendable {
     }
 
     /// Reads the value, however long it is.
-    /// - Parameter timeout: In seconds, from its turn on; connecting and discovery count.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: In seconds, from its turn on; connecting and discovery count.
     public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) -> Future<Data> {
         peripheral.run(timeout: timeout) { try await $0.read(identifier) }
     }
@@ -39,7 +41,11 @@ public struct PeripheralOperations: Sendable {
     }
 
     /// Writes bytes.
-    /// - Parameter timeout: In seconds, from its turn on; connecting and discovery count.
+    /// - Parameters:
+    ///   - data: At most as many bytes as ``Peripheral/maximumWriteValueLength(for:)`` says.
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - timeout: In seconds, from its turn on; connecting and discovery count.
+    ///   - type: Whether the peripheral is to answer.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,

@@ -9,7 +9,9 @@ public struct PeripheralIdentifier: Swift.Sendable, Codable {
     public let uuid: UUID
     public let name: String
 
-    /// - Parameter name: `nil` is shown as "Unknown".
+    /// - Parameters:
+    ///   - uuid: The identifier of the peripheral, as `Peripheral.identifier` has it.
+    ///   - name: `nil` is shown as "Unknown".
     public init(uuid: UUID, name: String?) {
         self.uuid = uuid
         self.name = name ?? "Unknown"

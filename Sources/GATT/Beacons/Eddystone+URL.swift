@@ -13,7 +13,9 @@ extension Eddystone {
 
         /// `nil` where the link does not begin with `http://` or `https://` in lower case, has characters other than
         /// ASCII's printable ones, or takes more than seventeen bytes beside its beginning.
-        /// - Parameter powerAtZeroMetres: dBm, from -100 to +20: what is measured at one metre, and 41 more.
+        /// - Parameters:
+        ///   - text: The link.
+        ///   - powerAtZeroMetres: dBm, from -100 to +20: what is measured at one metre, and 41 more.
         public init?(_ text: String, powerAtZeroMetres: Int8 = -18) {
             guard URL.encoded(text) != nil else { return nil }
             self.text = text

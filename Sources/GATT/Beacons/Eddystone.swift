@@ -22,7 +22,10 @@ public enum Eddystone {
         public let instance: Data
 
         /// `nil` unless `namespace` has ten bytes and `instance` six.
-        /// - Parameter powerAtZeroMetres: dBm, from -100 to +20: what is measured at one metre, and 41 more.
+        /// - Parameters:
+        ///   - namespace: Ten bytes that an owner's beacons share.
+        ///   - instance: Six bytes that tell them apart.
+        ///   - powerAtZeroMetres: dBm, from -100 to +20: what is measured at one metre, and 41 more.
         public init?(namespace: Data, instance: Data, powerAtZeroMetres: Int8 = -18) {
             guard namespace.count == 10, instance.count == 6 else { return nil }
             self.powerAtZeroMetres = powerAtZeroMetres

@@ -23,7 +23,11 @@ public struct IBeacon: Hashable, Sendable {
     /// The strength in dBm with which it is heard at a distance of one metre.
     public var measuredPower: Int8
 
-    /// - Parameter measuredPower: dBm at one metre; -59 is usual for a telephone that plays a beacon.
+    /// - Parameters:
+    ///   - uuid: The proximity UUID, which all beacons of an owner share.
+    ///   - major: The group within the UUID's beacons.
+    ///   - minor: The beacon within the group.
+    ///   - measuredPower: dBm at one metre; -59 is usual for a telephone that plays a beacon.
     public init(uuid: UUID, major: UInt16, minor: UInt16, measuredPower: Int8 = -59) {
         self.uuid = uuid
         self.major = major
@@ -69,7 +73,10 @@ public struct AltBeacon: Hashable, Sendable {
 
     /// - Parameters:
     ///   - company: 0x0118, Radius Networks, is what the specification's own examples carry.
+    ///   - organization: The first sixteen bytes of the identity, the owner's.
+    ///   - number: The last four bytes of the identity.
     ///   - measuredPower: dBm at one metre.
+    ///   - manufacturerReserved: Whatever the manufacturer means by it.
     public init(
         company: UInt16 = 0x0118, organization: UUID, number: UInt32, measuredPower: Int8 = -59,
         manufacturerReserved: UInt8 = 0

@@ -57,7 +57,13 @@ public final class BeaconRegion: Sendable {
     }
 
     /// The same, of a beacon that is heard otherwise than a telephone.
-    /// - Parameter measuredPower: dBm at one metre.
+    /// - Parameters:
+    ///   - proximityUUID: The UUID that all beacons of an owner share.
+    ///   - identifier: The application's name for the region.
+    ///   - major: The group within the UUID's beacons.
+    ///   - minor: The beacon within the group.
+    ///   - measuredPower: The strength at which it is received at a distance of one metre, in dBm.
+    ///   - capacity: How many sightings a stream of them keeps.
     public convenience init(
         proximityUUID: UUID, identifier: String, major: UInt16, minor: UInt16, measuredPower: Int8,
         capacity: Int = Int.max

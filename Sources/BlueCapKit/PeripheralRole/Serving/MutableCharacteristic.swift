@@ -96,7 +96,11 @@ public final class MutableCharacteristic: Sendable {
     }
 
     /// The same with a text.
-    /// - Parameter uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    /// - Parameters:
+    ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    ///   - properties: What centrals can do with it.
+    ///   - permissions: Who may read and write it.
+    ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
     public convenience init(
         uuid: String, properties: CBCharacteristicProperties = [.read, .write, .notify],
         permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil

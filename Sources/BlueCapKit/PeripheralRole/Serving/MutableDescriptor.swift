@@ -43,6 +43,8 @@ public final class MutableDescriptor: Sendable {
     ///   - exponent: The value is multiplied with ten to this power.
     ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent (Bluetooth Assigned Numbers, 3.5).
     ///   - namespace: 1 for the Bluetooth SIG, who has given `description` its meaning then.
+    ///   - description: What the value describes, by the namespace's numbers, such as 0x0001 for the first of several
+    ///     (Bluetooth Assigned Numbers, 2.4.2); 0 is unknown.
     public static func presentationFormat(
         _ format: UInt8, exponent: Int8 = 0, unit: UInt16, namespace: UInt8 = 1, description: UInt16 = 0
     ) -> MutableDescriptor {

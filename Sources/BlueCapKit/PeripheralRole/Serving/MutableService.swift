@@ -40,7 +40,9 @@ public final class MutableService: Sendable {
         self.isPrimary = isPrimary
     }
 
-    /// - Parameter uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    /// - Parameters:
+    ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
+    ///   - isPrimary: Whether it says what the peripheral does.
     public convenience init(uuid: String, isPrimary: Bool = true) {
         self.init(profile: ServiceProfile(uuid: uuid, name: "Unknown"), isPrimary: isPrimary)
     }
