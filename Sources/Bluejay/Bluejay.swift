@@ -6,6 +6,7 @@ public import Foundation
 ///
 /// ```swift
 /// import Bluejay
+/// import Foundation
 ///
 /// let heartRate = ServiceIdentifier(uuid: "180D")
 /// let location = CharacteristicIdentifier(uuid: "2A38", service: heartRate)

@@ -2,7 +2,7 @@ extension Future where T: Sendable {
     /// The value, waited for; throws the error if the future fails.
     ///
     /// ```swift
-    /// let peripheral = try await manager.discover().value
+    /// let location = try await peripheral.read(bodySensorLocation).value
     /// ```
     ///
     /// Any number of tasks may wait. A task that is cancelled while it waits stops waiting and throws
