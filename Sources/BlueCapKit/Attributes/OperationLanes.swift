@@ -195,6 +195,18 @@ struct OperationLanes<Request> {
     /// The lanes in which something waits or is in flight, or that are held.
     var busyLanes: [AttributeID] { lanes.keys.sorted() }
 
+    /// How many operations on an attribute of a lane are not finished, of those whose request is accepted.
+    func count(on target: AttributeID, lane key: AttributeID, where isCounted: (Request) -> Bool) -> Int {
+        guard let lane = lanes[key] else { return 0 }
+        let head: Operation? =
+            switch lane.head {
+            case .inFlight(let operation), .refused(let operation, isAbandoned: false): operation
+            case .refused(_, isAbandoned: true), .abandoned, nil: nil
+            }
+        return (lane.waiting[lane.first...] + [head].compactMap { $0 })
+            .count { $0.target == target && isCounted($0.request) }
+    }
+
     /// The operation with this id, if it is the one in flight in its lane, and somebody waits for it.
     func inFlight(_ id: OperationID) -> Operation? {
         guard let key = places[id], case .inFlight(let operation)? = lanes[key]?.head, operation.id == id else {

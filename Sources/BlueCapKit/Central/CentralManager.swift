@@ -71,8 +71,8 @@ public final class CentralManager: Sendable {
     /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
     ///
     /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.
-    /// It never fails, and it ends with the manager.
-    public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
+    /// It never fails, and it ends with the manager and with ``invalidate()``.
+    public func whenStateChanges() -> FutureStream<ManagerState> { session.streams.states.stream }
 
     // MARK: Peripherals
 
@@ -90,7 +90,7 @@ public final class CentralManager: Sendable {
     /// A peripheral expires when it has not been heard for 30 seconds or, where that is longer, four times the interval
     /// between its sightings; or when BlueZ drops it. It leaves `peripherals`, and is discovered anew when it is heard
     /// again. Every call answers the same stream, which keeps nothing: it is for those who watch.
-    public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.expiryStream }
+    public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.streams.expiries.stream }
 
     /// Starts over: ends the scan, tells the state anew, and asks `bluetoothd` anew for everything. Connections,
     /// subscriptions and whatever is under way on them stay.

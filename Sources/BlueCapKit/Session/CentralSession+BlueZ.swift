@@ -279,7 +279,8 @@ extension CentralSession: BlueZObserver {
         case .restarted(let reason):
             // Where ranging shares the discovery with the scan, once is enough.
             let isTold = core.withLock { ($0.state.scan?.id ?? scan) == scan }
-            if isTold { complete { self.restartPromise.success(ScanRestart(reason)) } }
+            let promise = streams.restarts
+            if isTold { complete { promise.success(ScanRestart(reason)) } }
         case .failed(let error):
             core.withLock { $0.link.discoveries[scan] = nil }
             decide { $0.state.scanFailed(scan, CentralManagerError(error)) }

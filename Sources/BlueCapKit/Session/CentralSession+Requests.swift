@@ -84,6 +84,13 @@ extension CentralSession {
 
     // MARK: Peripherals
 
+    /// Takes peripherals off the list. What is under way with them goes on.
+    func remove(where isRemoved: (PeripheralKey) -> Bool) {
+        decide { core in
+            core.state.peripherals.listed { _ in }.map(\.key).filter(isRemoved).flatMap { core.state.forget($0) }
+        }
+    }
+
     /// Reads from what is known of a peripheral.
     func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
         core.withLock { $0.state.read(key) { body($0.values) } }

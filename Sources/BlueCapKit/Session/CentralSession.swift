@@ -33,6 +33,8 @@ final class CentralSession: Sendable {
         /// The time at which the present batch of messages is heard, once it was asked for.
         var batchTime: Instant?
         var timers: [CentralState.Timer: TimerID] = [:]
+        /// The streams of the manager itself; ``CentralManager/invalidate()`` replaces them.
+        var streams = ManagerStreams()
         /// What users wait for, until it is settled.
         var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
@@ -80,9 +82,6 @@ final class CentralSession: Sendable {
     /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
     /// concurrent and would deliver in any order.
     private let queue: DispatchQueue?
-    private let statePromise = StreamPromise<ManagerState>(capacity: 1)
-    private let expiryPromise = StreamPromise<Peripheral>(capacity: 0)
-    let restartPromise = StreamPromise<ScanRestart>(capacity: 0)
 
     init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
@@ -100,9 +99,8 @@ final class CentralSession: Sendable {
 
     var loop: any EventLoop { client.loop }
     var date: Date { loop.date }
-    var stateStream: FutureStream<ManagerState> { statePromise.stream }
-    var expiryStream: FutureStream<Peripheral> { expiryPromise.stream }
-    var restartStream: FutureStream<ScanRestart> { restartPromise.stream }
+    /// The streams of the manager itself, as they are at the moment.
+    var streams: ManagerStreams { core.withLock { $0.streams } }
 
     // MARK: Deciding
 
@@ -173,7 +171,9 @@ final class CentralSession: Sendable {
 
     private func perform(_ effect: CentralState.Effect) {
         switch effect {
-        case .announce(let state): complete { self.statePromise.success(state) }
+        case .announce(let state):
+            let promise = streams.states
+            complete { promise.success(state) }
         case .startScan(let scan, let request): discover(scan, request)
         case .stopScan(let scan): discover(scan, nil)
         case .startTimer(let timer, let seconds): start(timer, after: seconds)
@@ -182,8 +182,9 @@ final class CentralSession: Sendable {
         case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
         case .finish(let scan, let error): finish(scan, error)
         case .expired(let key):
-            guard let peripheral = core.withLock({ $0.handles[key] }) else { return }
-            complete { self.expiryPromise.success(peripheral) }
+            let (handle, promise) = core.withLock { ($0.handles[key], $0.streams.expiries) }
+            guard let handle else { return }
+            complete { promise.success(handle) }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let handles = core.withLock { core -> (Peripheral?, [AnyObject]?) in
@@ -219,16 +220,27 @@ final class CentralSession: Sendable {
 
     /// Nothing comes any more to those who watch the manager.
     func finishStreams() {
-        let services = core.withLock { core in
+        let (services, streams) = core.withLock { core in
             defer { core.serviceStreams = [:] }
-            return core.serviceStreams.sorted { $0.key < $1.key }.map(\.value)
+            return (core.serviceStreams.sorted { $0.key < $1.key }.map(\.value), core.streams)
         }
-        complete { [self] in
+        complete {
             for promise in services { promise.finish() }
-            statePromise.finish()
-            expiryPromise.finish()
-            restartPromise.finish()
+            streams.finish()
         }
+    }
+
+    /// Ends the streams of the manager itself, and replaces them for later calls. The new ones begin with the state that
+    /// the reset announces.
+    func invalidate() {
+        let ended = core.withLock { core -> ManagerStreams? in
+            guard !core.isClosed else { return nil }
+            defer { core.streams = ManagerStreams() }
+            return core.streams
+        }
+        guard let ended else { return }
+        complete { ended.finish() }
+        reset()
     }
 
     /// Completes promises where this manager's user wants it.
@@ -250,5 +262,18 @@ final class CentralSession: Sendable {
 
     func cancel(_ timer: CentralState.Timer) {
         if let id = core.withLock({ $0.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
+    }
+}
+
+/// The streams that tell of the manager itself. Every call of a manager's function answers the same one.
+struct ManagerStreams {
+    let states = StreamPromise<ManagerState>(capacity: 1)
+    let expiries = StreamPromise<Peripheral>(capacity: 0)
+    let restarts = StreamPromise<ScanRestart>(capacity: 0)
+
+    func finish() {
+        states.finish()
+        expiries.finish()
+        restarts.finish()
     }
 }

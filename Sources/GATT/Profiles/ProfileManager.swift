@@ -17,12 +17,13 @@ public final class ProfileManager: @unchecked Sendable {
     /// A manager that knows no profile yet.
     public init() {}
 
-    /// A new manager that knows every profile that this library brings: ``BluetoothSIG``, ``TISensorTag``, ``Nordic``.
+    /// A new manager that knows every profile that this library brings: ``BluetoothSIG``, ``TISensorTag``, ``Nordic``,
+    /// ``Gnosus``.
     public static var ready: ProfileManager {
         let manager = ProfileManager()
-        for profile in BluetoothSIG.serviceProfiles + TISensorTag.serviceProfiles + Nordic.serviceProfiles {
-            manager.addService(profile)
-        }
+        let profiles =
+            BluetoothSIG.serviceProfiles + TISensorTag.serviceProfiles + Nordic.serviceProfiles + Gnosus.serviceProfiles
+        for profile in profiles { manager.addService(profile) }
         return manager
     }
 

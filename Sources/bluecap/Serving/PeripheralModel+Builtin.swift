@@ -89,7 +89,7 @@ extension PeripheralModel {
         }
         let pressure = measures(Tag.BarometerService.Enabled.uuid) { time in
             let pressure = 33_995 + 40 * sin(time / 120)
-            return Tag.BarometerService.Data(rawValue1: -2343, rawValue2: UInt16(pressure)).serialize()
+            return Tag.BarometerService.Data(rawValue1: -2343, rawValue2: UInt16(pressure))?.serialize() ?? Data()
         }
         let humidity = measures(Tag.HygrometerService.Enabled.uuid) { time in
             let (temperature, humidity) = (22 + sin(time / 60), 45 + 3 * sin(time / 90))

@@ -66,7 +66,7 @@ final class WriteEarliestTests: DocumentedCase, @unchecked Sendable {
         func write<T: RawPairDeserializable>(value: T, to characteristic: Characteristic) -> Future<Characteristic> {
             characteristic.write(value: value, timeout: Double.infinity, type: .withResponse)
         }
-        let value = TISensorTag.BarometerService.Data(rawValue1: 1, rawValue2: 2)
+        let value = try XCTUnwrap(TISensorTag.BarometerService.Data(rawValue1: 1, rawValue2: 2))
         _ = try outcome(write(value: value, to: connectedCharacteristic(Sensor.enabledUUID)))
         XCTAssertEqual(held(), [1, 0, 2, 0])
     }

@@ -51,7 +51,7 @@ final class WriteLatestTests: DocumentedCase, @unchecked Sendable {
         func write<T: RawPairDeserializable>(_ value: T, to characteristic: Characteristic) -> Future<Void> {
             characteristic.write(value, timeout: TimeInterval.infinity, type: .withResponse)
         }
-        let value = TISensorTag.BarometerService.Data(rawValue1: 1, rawValue2: 2)
+        let value = try XCTUnwrap(TISensorTag.BarometerService.Data(rawValue1: 1, rawValue2: 2))
         try outcome(write(value, to: connectedCharacteristic(Sensor.enabledUUID)))
         XCTAssertEqual(held(), [1, 0, 2, 0])
     }

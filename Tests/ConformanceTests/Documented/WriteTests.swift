@@ -73,7 +73,7 @@ final class WriteTests: DocumentedCase, @unchecked Sendable {
             characteristic.write(value, timeout: TimeInterval.infinity, type: .withResponse)
         }
         let characteristic = try connectedCharacteristic(Sensor.enabledUUID)
-        let value = TISensorTag.BarometerService.Data(rawValue1: -2, rawValue2: 0x0102)
+        let value = try XCTUnwrap(TISensorTag.BarometerService.Data(rawValue1: -2, rawValue2: 0x0102))
         _ = try outcome(write(value, to: characteristic))
         XCTAssertEqual(held(), [0xFE, 0xFF, 0x02, 0x01])
     }

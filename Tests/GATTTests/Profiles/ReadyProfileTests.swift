@@ -6,7 +6,7 @@ import XCTest
 /// Laws that hold for every ready-made profile, tried with bytes that nobody chose.
 final class ReadyProfileTests: XCTestCase {
     private var services: [ServiceProfile] {
-        TISensorTag.serviceProfiles + BluetoothSIG.serviceProfiles + Nordic.serviceProfiles
+        TISensorTag.serviceProfiles + BluetoothSIG.serviceProfiles + Nordic.serviceProfiles + Gnosus.serviceProfiles
     }
 
     func testAManagerCanKnowThemAll() {

@@ -44,8 +44,8 @@ final class TISensorTagTests: XCTestCase {
         XCTAssertEqual(rotation.map { [$0.x, $0.y, $0.z] }, [0, -125, -250])
     }
 
-    func testPeriodsAreInMilliseconds() {
-        let period = TISensorTag.AccelerometerService.UpdatePeriod(rawValue: 100)
+    func testPeriodsAreInMilliseconds() throws {
+        let period = try XCTUnwrap(TISensorTag.AccelerometerService.UpdatePeriod(rawValue: 100))
         XCTAssertEqual(period.period, 1000)
         XCTAssertEqual(TISensorTag.AccelerometerService.UpdatePeriod(stringValue: ["period": "1000"]), period)
         XCTAssertNil(TISensorTag.AccelerometerService.UpdatePeriod(stringValue: ["period": "2560"]))
@@ -61,7 +61,7 @@ final class TISensorTagTests: XCTestCase {
         let calibration = try XCTUnwrap(TISensorTag.BarometerService.Calibration.deserialize(bytes))
         XCTAssertEqual(calibration.c4, 36174)
         XCTAssertEqual(calibration.c7, -2369)
-        let weather = TISensorTag.BarometerService.Data(rawValue1: -2343, rawValue2: 33995)
+        let weather = try XCTUnwrap(TISensorTag.BarometerService.Data(rawValue1: -2343, rawValue2: 33995))
         XCTAssertEqual(weather.temperature(calibration), 18.6, accuracy: 0.1)
         XCTAssertEqual(weather.pressure(calibration), 101_500, accuracy: 2000)
 

@@ -16,7 +16,7 @@ extension Nordic {
             public static let properties: CBCharacteristicProperties = [.read, .notify]
 
             public let rawValue: Int16
-            public init(rawValue: Int16) { self.rawValue = rawValue }
+            public init?(rawValue: Int16) { self.rawValue = rawValue }
         }
     }
 

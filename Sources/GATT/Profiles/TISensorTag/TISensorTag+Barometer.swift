@@ -15,14 +15,15 @@ extension TISensorTag {
             public static let uuid = "F000AA41-0451-4000-B000-000000000000"
             public static let name = "Barometer Data"
             public static let properties: CBCharacteristicProperties = [.read, .notify]
-            public static let initialValue: Foundation.Data? = Data(rawValue1: -2343, rawValue2: 33995).serialize()
+            public static let initialValue: Foundation.Data? =
+                SerDe.serialize(Int16(-2343)) + SerDe.serialize(UInt16(33995))
 
             /// The temperature before calibration.
             public let temperatureRaw: Int16
             /// The pressure before calibration.
             public let pressureRaw: UInt16
 
-            public init(rawValue1: Int16, rawValue2: UInt16) {
+            public init?(rawValue1: Int16, rawValue2: UInt16) {
                 temperatureRaw = rawValue1
                 pressureRaw = rawValue2
             }

@@ -42,10 +42,10 @@ extension TISensorTag {
         public struct UpdatePeriod: SensorTagPeriod {
             public static let uuid = "F000AA13-0451-4000-B000-000000000000"
             public static let name = "Accelerometer Update Period"
-            public static let initialValue: Foundation.Data? = UpdatePeriod(rawValue: 100).serialize()
+            public static let initialValue: Foundation.Data? = UInt8(100).serialize()
 
             public let periodRaw: UInt8
-            public init(rawValue: UInt8) { periodRaw = rawValue }
+            public init?(rawValue: UInt8) { periodRaw = rawValue }
         }
     }
 
@@ -88,10 +88,10 @@ extension TISensorTag {
         public struct UpdatePeriod: SensorTagPeriod {
             public static let uuid = "F000AA33-0451-4000-B000-000000000000"
             public static let name = "Magnetometer Update Period"
-            public static let initialValue: Foundation.Data? = UpdatePeriod(rawValue: 200).serialize()
+            public static let initialValue: Foundation.Data? = UInt8(200).serialize()
 
             public let periodRaw: UInt8
-            public init(rawValue: UInt8) { periodRaw = rawValue }
+            public init?(rawValue: UInt8) { periodRaw = rawValue }
         }
     }
 

@@ -62,7 +62,6 @@ public protocol SensorTagPeriod: RawDeserializable, StringDeserializable, Charac
 where RawType == UInt8 {
     /// The period as it is on the air, in units of ten milliseconds.
     var periodRaw: UInt8 { get }
-    init(rawValue: UInt8)
 }
 
 extension SensorTagPeriod {

@@ -1,0 +1,69 @@
+// BlueCap's names of the ready profiles. Where this library has another name for the same thing, BlueCap's is deprecated
+// and the compiler offers the replacement.
+
+/// BlueCap's name of ``BluetoothSIG``.
+@available(*, deprecated, renamed: "BluetoothSIG")
+public typealias BLESIGGATT = BluetoothSIG
+
+/// BlueCap's name of ``TISensorTag``.
+@available(*, deprecated, renamed: "TISensorTag")
+public typealias TiSensorTag = TISensorTag
+
+extension Nordic {
+    /// BlueCap's name of ``DeviceAddressService``.
+    @available(*, deprecated, renamed: "DeviceAddressService")
+    public typealias BLEAddressService = DeviceAddressService
+}
+
+/// Adds the profiles of ``BluetoothSIG`` to a profile manager, as BlueCap's type of this name does.
+public enum BLESIGGATTProfiles {
+    /// Adds every profile of ``BluetoothSIG/serviceProfiles``.
+    ///
+    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    public static func create(profileManager: ProfileManager) { profileManager.add(BluetoothSIG.serviceProfiles) }
+}
+
+/// Adds the profiles of ``TISensorTag`` to a profile manager, as BlueCap's type of this name does.
+public enum TISensorTagProfiles {
+    /// Adds every profile of ``TISensorTag/serviceProfiles``.
+    ///
+    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    public static func create(profileManager: ProfileManager) { profileManager.add(TISensorTag.serviceProfiles) }
+}
+
+/// Adds the profiles of ``Nordic`` to a profile manager, as BlueCap's type of this name does.
+public enum NordicProfiles {
+    /// Adds every profile of ``Nordic/serviceProfiles``.
+    ///
+    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    public static func create(profileManager: ProfileManager) { profileManager.add(Nordic.serviceProfiles) }
+}
+
+/// Adds the profiles of ``Gnosus`` to a profile manager, as BlueCap's type of this name does.
+public enum GnosusProfiles {
+    /// Adds every profile of ``Gnosus/serviceProfiles``.
+    ///
+    /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
+    public static func create(profileManager: ProfileManager) { profileManager.add(Gnosus.serviceProfiles) }
+}
+
+extension ProfileManager {
+    /// Adds several profiles.
+    fileprivate func add(_ profiles: [ServiceProfile]) {
+        for profile in profiles { addService(profile) }
+    }
+}
+
+extension ServiceProfile {
+    /// What is known of the characteristics, by their UUIDs.
+    public var characteristic: [CBUUID: CharacteristicProfile] {
+        Dictionary(characteristics.map { ($0.uuid, $0) }) { first, _ in first }
+    }
+
+    /// Returns what is known of the characteristic with this UUID.
+    ///
+    /// - Returns: The profile that was added; where there is none, one that has the UUID alone and the name "Unknown".
+    public func characteristicProfile(withUUID uuid: CBUUID) -> CharacteristicProfile {
+        characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
+    }
+}
