@@ -21,6 +21,10 @@ extension Characteristic {
         submit(.read(offset: 0), timeout: timeout, yielding: ())
     }
 
+    /// The same without a label, as the earliest document's example calls it.
+    @discardableResult
+    public func read(_ timeout: TimeInterval) -> Future<Characteristic> { read(timeout: timeout) }
+
     /// Reads the value from an offset on, and yields that part. ``dataValue`` stays as it is.
     ///
     /// Nobody needs it for long values, which ``read(timeout:)->Future<Characteristic>`` reads to their end; it saves time where

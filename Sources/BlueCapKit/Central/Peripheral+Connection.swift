@@ -65,6 +65,18 @@ extension Peripheral {
         return promise.stream
     }
 
+    /// The same with the two arguments that the latest document declares, so that it can be named as a function value:
+    /// `Peripheral.connect(connectionTimeout:capacity:)`.
+    @_disfavoredOverload
+    @discardableResult
+    public func connect(
+        connectionTimeout: TimeInterval = TimeInterval.infinity, capacity: Int = Int.max
+    ) -> FutureStream<Void> {
+        connect(
+            timeoutRetries: UInt.max, disconnectRetries: UInt.max, connectionTimeout: connectionTimeout,
+            capacity: capacity)
+    }
+
     /// Tries again, with the arguments of the last `connect`; before any, with its default ones.
     ///
     /// What becomes of it is told on the stream of that `connect`. Where one try after the other comes to nothing, a wait

@@ -61,6 +61,23 @@ extension Peripheral {
         discover(services, timeout, yielding: ())
     }
 
+    /// Discovers the services with these UUIDs and all of their characteristics; all services, where the list is empty or
+    /// `nil`. The earliest document names this function in its text.
+    ///
+    /// - Returns: This peripheral, or the first failure, as of `discoverServices` and `Service.discoverAllCharacteristics`.
+    @discardableResult
+    public func discoverPeripheralServices(services: [CBUUID]?) -> Future<Peripheral> {
+        let uuids = Set(services ?? [])
+        return discoverServices(services).flatMap(context: ImmediateContext()) { peripheral -> Future<Peripheral> in
+            let found = peripheral.services.filter { uuids.isEmpty || uuids.contains($0.uuid) }
+            return found.reduce(Future(value: peripheral)) { discovered, service in
+                discovered.flatMap(context: ImmediateContext()) { _ -> Future<Service> in
+                    service.discoverAllCharacteristics()
+                }.map(context: ImmediateContext()) { _ in peripheral }
+            }
+        }
+    }
+
     private func discover<T: Sendable>(
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {

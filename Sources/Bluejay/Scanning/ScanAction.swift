@@ -7,13 +7,24 @@ public enum ScanAction {
     /// End the scan.
     case stop
     /// End the scan, and connect to what was discovered. The closure is called as by
-    /// ``Bluejay/connect(_:timeout:warningOptions:completion:)``, after the scan's `stopped`.
-    case connect(ScanDiscovery, Timeout, WarningOptions?, (ConnectionResult) -> Void)
+    /// `Bluejay.connect`, after the scan's `stopped`.
+    ///
+    /// A discovery of an action with a time-out keeps it: the action may be taken apart and put together again.
+    case connect(ScanDiscovery, (ConnectionResult) -> Void)
 
-    /// End the scan, and connect to what was discovered, however long that takes.
+    /// Returns the action that ends the scan, and connects to what was discovered.
+    ///
+    /// - Parameters:
+    ///   - discovery: What was discovered.
+    ///   - timeout: How long the attempt may take.
+    ///   - warningOptions: Have no effect on Linux; see ``WarningOptions``.
+    ///   - completion: Called once.
     public static func connect(
-        _ discovery: ScanDiscovery, _ completion: @escaping (ConnectionResult) -> Void
+        _ discovery: ScanDiscovery, _ timeout: Timeout, _ warningOptions: WarningOptions?,
+        _ completion: @escaping (ConnectionResult) -> Void
     ) -> ScanAction {
-        .connect(discovery, .none, nil, completion)
+        var discovery = discovery
+        discovery.connectionTimeout = timeout
+        return .connect(discovery, completion)
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 
 /// A peripheral that a scan has found, as it was when it was heard.
 public struct ScanDiscovery {
-    /// What ``Bluejay/connect(_:timeout:warningOptions:completion:)`` takes.
+    /// What `Bluejay.connect` takes.
     public let peripheralIdentifier: PeripheralIdentifier
     /// What it advertised, under the keys of Core Bluetooth (`CBAdvertisementDataLocalNameKey` and so on).
     public let advertisementPacket: [String: Any]
@@ -11,6 +11,8 @@ public struct ScanDiscovery {
     public let advertisements: PeripheralAdvertisements
     /// The strength of the signal in dBm; 127 where it is not known.
     public let rssi: Int
+    /// How long a connection to it may take, where a ``ScanAction`` says so.
+    var connectionTimeout = Timeout.none
 
     init(_ peripheral: Peripheral) {
         peripheralIdentifier = PeripheralIdentifier(peripheral)

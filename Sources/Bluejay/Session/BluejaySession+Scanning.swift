@@ -139,9 +139,10 @@ extension BluejaySession {
                 break
             case .stop:
                 self.decide { $0.machine.ended(id, .success(Data())) }
-            case .connect(let discovery, let timeout, _, let completion):
+            case .connect(let discovery, let completion):
                 self.decide { $0.machine.ended(id, .success(Data())) }
-                self.connect(discovery.peripheralIdentifier, timeout: timeout, completion: completion)
+                self.connect(
+                    discovery.peripheralIdentifier, timeout: discovery.connectionTimeout, completion: completion)
             }
         }
     }

@@ -173,6 +173,29 @@ final class BluejayScanTests: DocumentedBluejayCase, @unchecked Swift.Sendable {
         XCTAssertEqual(seen.texts, ["stopped", "connected Heart"])
     }
 
+    func testAConnectionIsMatchedWithTwoValues() {
+        startBluejay()
+        simulator.add(Self.sensor)
+        let seen = seen!
+        // An action that is taken apart and put together again keeps its time-out.
+        func logged(_ action: ScanAction) -> ScanAction {
+            guard case .connect(let discovery, let completion) = action else { return action }
+            seen.note("connect \(discovery.peripheralIdentifier.name)")
+            return .connect(discovery) { (result: ConnectionResult) in
+                if case .failure(let error) = result { seen.note("\(error as? BluejayError == .connectionTimedOut)") }
+                completion(result)
+            }
+        }
+        let simulator = simulator!
+        bluejay.scan(
+            serviceIdentifiers: nil,
+            discovery: { discovery, _ in
+                logged(.connect(discovery, .seconds(5), nil, { (_: ConnectionResult) in seen.note("completion") }))
+            }, stopped: { _, _ in simulator.remove(Self.address) })
+        eventually("the time-out", limit: 20) { seen.contains("completion") }
+        XCTAssertEqual(seen.texts, ["connect Heart", "true", "completion"])
+    }
+
     func testTheConnectionThatFollowsMayHaveATimeOutAndWarnings() {
         startBluejay()
         simulator.add(Self.sensor)

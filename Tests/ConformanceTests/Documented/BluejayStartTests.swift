@@ -105,6 +105,17 @@ final class BluejayStartTests: DocumentedBluejayCase, @unchecked Swift.Sendable 
         XCTAssertEqual(simulator.links.count, 1)
     }
 
+    func testTheStackHasTheNamesOfCoreBluetooth() {
+        let stopAndExtractBluetoothState: (Bluejay) -> () -> (manager: CBCentralManager, peripheral: CBPeripheral?) =
+            Bluejay.stopAndExtractBluetoothState
+        connectedSensor()
+        let state = stopAndExtractBluetoothState(bluejay)()
+        let anotherManager: CBCentralManager = state.manager
+        let alreadyConnectedPeripheral: CBPeripheral? = state.peripheral
+        bluejay.start(mode: .use(manager: anotherManager, peripheral: alreadyConnectedPeripheral))
+        eventually("the connection") { bluejay.isConnected }
+    }
+
     func testTheStackIsGivenAway() {
         let stopAndExtractBluetoothState: (Bluejay) -> () -> (manager: CentralManager, peripheral: Peripheral?) =
             Bluejay.stopAndExtractBluetoothState

@@ -30,6 +30,13 @@ final class ConnectionLatestTests: DocumentedCase, @unchecked Sendable {
         eventually("the link") { seen.contains("connected") }
     }
 
+    func testTheConnectionOfTwoLabelsIsAFunctionValue() throws {
+        let connect: (Peripheral) -> (TimeInterval, Int) -> FutureStream<Void> =
+            Peripheral.connect(connectionTimeout:capacity:)
+        note(connect(try discoveredSensor())(10, Int.max))
+        eventually("the link") { seen.contains("connected") }
+    }
+
     func testATimeOutIsAFailure() throws {
         shyness.ignores = true
         let connection: FutureStream<Void> = try discoveredSensor().connect(connectionTimeout: 5)

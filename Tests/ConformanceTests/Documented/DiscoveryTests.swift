@@ -44,6 +44,25 @@ final class DiscoveryTests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(try outcome(connected.discoverServices(nil)).services.count, Sensor.serviceUUIDs.count)
     }
 
+    func testTheTextsFunctionDiscoversServicesWithTheirCharacteristics() throws {
+        let discover: (Peripheral) -> ([CBUUID]?) -> Future<Peripheral> =
+            Peripheral.discoverPeripheralServices(services:)
+        let connected = try connectedSensor()
+        let peripheral = try outcome(discover(connected)([Sensor.serviceUUID]))
+        XCTAssertEqual(peripheral, connected)
+        XCTAssertEqual(peripheral.services.map(\.uuid), [Sensor.serviceUUID])
+        XCTAssertEqual(peripheral.services.first?.characteristics.count, 3)
+        let services: [CBUUID]! = nil
+        let all = try outcome(connected.discoverPeripheralServices(services: services))
+        XCTAssertEqual(all.services.count, Sensor.serviceUUIDs.count)
+        XCTAssertEqual(all.service(CBUUID(string: "180F"))?.characteristics.count, 1)
+    }
+
+    func testTheTextsFunctionFailsWithoutALink() throws {
+        let error = failure(of: try discoveredSensor().discoverPeripheralServices(services: nil))
+        XCTAssertEqual(error as? PeripheralError, .disconnected)
+    }
+
     func testAllCharacteristicsAreDiscovered() throws {
         let discover: (Service) -> (TimeInterval) -> Future<Service> = Service.discoverAllCharacteristics(timeout:)
         let peripheral = try outcome(connectedSensor().discoverAllServices())

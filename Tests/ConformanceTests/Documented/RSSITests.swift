@@ -48,6 +48,13 @@ final class RSSITests: DocumentedCase, @unchecked Sendable {
         XCTAssertEqual(seen.count, count)
     }
 
+    func testPollingGoesOnWhereThereIsNoStrength() throws {
+        let polling = try discoveredSensor().startPollingRSSI(period: 1)
+        polling.onFailure { error in self.seen.note("\(error as? PeripheralError == .disconnected)") }
+        eventually("a third failure", limit: 5) { seen.count >= 3 }
+        XCTAssertEqual(Set(seen.texts), ["true"])
+    }
+
     func testWithoutALinkThereIsNoStrength() throws {
         XCTAssertEqual(failure(of: try discoveredSensor().readRSSI()) as? PeripheralError, .disconnected)
     }

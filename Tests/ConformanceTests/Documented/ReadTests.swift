@@ -36,6 +36,13 @@ final class ReadTests: DocumentedCase, @unchecked Sendable {
         _ = try outcome(characteristic.read())
     }
 
+    func testATimeOutNeedsNoLabel() throws {
+        let characteristic = try connectedCharacteristic(enabledUUID)
+        XCTAssertEqual(try outcome(characteristic.read(10.0)), characteristic)
+        simulator.simulateSilence(of: Sensor.address)
+        XCTAssertEqual(failure(of: characteristic.read(2.0)) as? CharacteristicError, .readTimeout)
+    }
+
     func testReadingYieldsNothingInTheLatestDocument() throws {
         let read: (Characteristic) -> (TimeInterval) -> Future<Void> = Characteristic.read(timeout:)
         let characteristic = try connectedCharacteristic(enabledUUID)
@@ -109,7 +116,7 @@ final class ReadTests: DocumentedCase, @unchecked Sendable {
 
         let readCharacteristicFuture = characteristicsDiscoveredFuture.flatMap { peripheral -> Future<Characteristic> in
             if let service = peripheral.service(serviceUUID), let characteristic = service.characteristic(enabledUUID) {
-                return characteristic.read(timeout: 10.0)
+                return characteristic.read(10.0)
             } else {
                 let promise = Promise<Characteristic>()
                 promise.failure(ApplicationError.characteristicNotFound)
