@@ -81,7 +81,7 @@ extension Bluejay {
     public func isListening(to characteristicIdentifier: CharacteristicIdentifier) throws -> Bool {
         try session.core.withLock { core in
             guard core.machine.connection == .connected else { throw BluejayError.notConnected }
-            return core.listens[characteristicIdentifier] != nil
+            return core.listens[characteristicIdentifier].map { !$0.isUnhandled } ?? false
         }
     }
 

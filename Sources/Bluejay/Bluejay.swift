@@ -40,7 +40,7 @@ public import Foundation
 ///
 /// When the connection is lost all that takes it fails with ``BluejayError/notConnected``, listens too; the observers are
 /// told, then the ``DisconnectHandler``, and Bluejay reconnects unless that says otherwise. Listens are for one
-/// connection: begin them again in ``ConnectionObserver/connected(to:)``.
+/// connection: begin them again in `connected(to:)` of a ``ConnectionObserver``.
 public final class Bluejay: Swift.Sendable {
     /// Tells one Bluejay from another.
     public let uuid = UUID()
@@ -103,7 +103,7 @@ public final class Bluejay: Swift.Sendable {
     public var isDisconnecting: Bool { session.core.withLock { $0.machine.isDisconnecting } }
 
     /// Whether Bluejay reconnects by itself after a loss. `true` at first and after each connection; `false` after
-    /// ``disconnect(immediate:completion:)`` and ``cancelEverything(error:shouldDisconnect:)`` have disconnected, and as
+    /// `disconnect` and ``cancelEverything(error:shouldDisconnect:)`` have disconnected, and as
     /// the ``DisconnectHandler`` says.
     public var shouldAutoReconnect: Bool { session.core.withLock { $0.machine.shouldAutoReconnect } }
 

@@ -41,15 +41,27 @@ public enum BackgroundRestoreMode {
     case enable(RestoreIdentifier)
     /// The connection comes back, and the restorer is asked about each listen.
     case enableWithListenRestorer(RestoreIdentifier, any ListenRestorer)
+    /// The connection comes back, one restorer is told of it, and another one is asked about listens; written
+    /// `.enable(config)`.
+    case enableWithConfig(BackgroundRestoreConfig)
 
     var identifier: RestoreIdentifier? {
         switch self {
         case .disable: nil
         case .enable(let identifier), .enableWithListenRestorer(let identifier, _): identifier
+        case .enableWithConfig(let config): config.restoreIdentifier
         }
     }
 
     var restorer: (any ListenRestorer)? {
-        if case .enableWithListenRestorer(_, let restorer) = self { restorer } else { nil }
+        switch self {
+        case .disable, .enable: nil
+        case .enableWithListenRestorer(_, let restorer): restorer
+        case .enableWithConfig(let config): config.listenRestorer
+        }
+    }
+
+    var backgroundRestorer: (any BackgroundRestorer)? {
+        if case .enableWithConfig(let config) = self { config.backgroundRestorer } else { nil }
     }
 }

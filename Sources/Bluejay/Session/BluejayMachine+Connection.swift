@@ -139,6 +139,14 @@ extension BluejayMachine {
         return reconnect()
     }
 
+    /// A connection of an earlier run did not come back in time, and is not tried any more.
+    mutating func reconnectionTimedOut() -> [Effect] {
+        guard connection == .reconnecting else { return [] }
+        connection = .disconnecting(wasConnected: false, isAsked: false)
+        let error = isAvailable == false ? BluejayError.bluetoothUnavailable : .connectionTimedOut
+        return [.endListens(error), .endLink]
+    }
+
     /// A connection of an earlier run, or of whoever had the manager before.
     mutating func tookOver() -> [Effect] {
         guard isStarted, connection == .none, !willBeConnected else { return [] }

@@ -167,6 +167,7 @@ extension BluejaySession {
             defer { (core.listens, core.restoredListens) = ([:], []) }
             return (Array(core.listens.values) + core.restoredListens, core.peripheral, core.machine.isStarted)
         }
+        endServiceWatch()
         for listen in listens.sorted(by: { $0.identifier.description < $1.identifier.description }) {
             end(listen, with: error)
             // Else BlueCapKit would take it up again on the next connection. Who extracts the state may go on with it.

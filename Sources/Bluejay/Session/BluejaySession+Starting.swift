@@ -10,11 +10,10 @@ extension BluejaySession {
         case .new(let options):
             var managerOptions = options.managerOptions
             managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
-            let restorer = options.backgroundRestore.restorer
-            start(with: CentralManager(options: managerOptions), restorer: restorer)
+            start(with: CentralManager(options: managerOptions), options.backgroundRestore)
             if options.backgroundRestore.identifier != nil { watchForRestoration() }
         case .use(let manager, let peripheral):
-            start(with: manager, restorer: nil)
+            start(with: manager, .disable)
             switch peripheral?.state {
             case .connected, .connecting:
                 decide { core in
@@ -27,7 +26,8 @@ extension BluejaySession {
         }
     }
 
-    private func start(with manager: CentralManager, restorer: (any ListenRestorer)?) {
+    private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
+        let (restorer, backgroundRestorer) = (mode.restorer, mode.backgroundRestorer)
         var number = 0
         var token = CancelToken()
         // Let go of after the lock.
@@ -39,12 +39,14 @@ extension BluejaySession {
             core.start += 1
             last = core.manager
             core.manager = manager
-            core.restorer = restorer
+            (core.restorer, core.backgroundRestorer) = (restorer, backgroundRestorer)
+            core.isRestorationEnabled = mode.identifier != nil
             core.stateToken = CancelToken()
             (number, token) = (core.start, core.stateToken)
             return core.machine.started()
         }
         guard number > 0 else { return }
+        log("Started.")
         manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
             [weak self, number] state in
             self?.stateChanged(state, of: number)
@@ -68,6 +70,7 @@ extension BluejaySession {
             return core.machine.stopped()
         }
         guard let extracted else { return nil }
+        log("Stopped.")
         extracted.manager.whenStateChanges().cancel(token)
         // After what was just decided has been done, which needs them.
         work { _ in [.call { self.forget(extracted.manager) }] }
@@ -107,18 +110,25 @@ extension BluejaySession {
             // The application may have been faster, and wants the same one.
             isWanted = !effects.isEmpty || core.wants(peripheral)
             guard isWanted else { return [] }
-            if !effects.isEmpty { core.peripheral = peripheral }
+            if !effects.isEmpty {
+                core.peripheral = peripheral
+                if core.backgroundRestorer != nil { core.restoration = Restoration(attempt: core.machine.attempt) }
+            }
             // The restorer is asked before anybody hears of the connection.
             return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }]
                 + effects.map { .effect($0) }
         }
-        if !isWanted { peripheral.terminate() }
+        if isWanted { limitRestoration() } else { peripheral.terminate() }
     }
 
     /// On the callback queue.
     private func askRestorer(about listens: [CharacteristicIdentifier], of peripheral: Peripheral) {
         let restorer = core.withLock { $0.restorer }
-        for identifier in listens where restorer?.willRestoreListen(on: identifier) != true {
+        for identifier in listens {
+            if let restorer, restorer.keeps(identifier) {
+                if restorer.receivesUnhandledListens { restoreUnhandledListen(to: identifier, of: peripheral) }
+                continue
+            }
             peripheral.forgetRestoredSubscription(to: identifier)
             // It may have been taken up already, also before Bluejay has heard of the link: so it is not asked for a turn.
             peripheral.stopNotifications(identifier)

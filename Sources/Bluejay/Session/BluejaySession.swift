@@ -21,7 +21,7 @@ final class BluejaySession: Swift.Sendable {
         let work: Work
         /// Those who observed when it was decided: who comes later is told how things stand instead, and so hears of
         /// everything once.
-        let observations: [Observation]
+        let observers: [ObserverList<any ConnectionObserver>.Entry]
     }
 
     struct Core {
@@ -37,10 +37,17 @@ final class BluejaySession: Swift.Sendable {
         var listens: [CharacteristicIdentifier: Listen] = [:]
         /// Those that wait for the connection to come back.
         var restoredListens: [Listen] = []
-        var observations: [Observation] = []
-        private var lastObservation: UInt64 = 0
+        var observers = ObserverList<any ConnectionObserver>()
+        var rssiObservers = ObserverList<any RSSIObserver>()
+        var serviceObservers = ObserverList<any ServiceObserver>()
+        var logObservers = ObserverList<any LogObserver>()
+        var serviceWatch: ServiceWatch?
         weak var handler: (any DisconnectHandler)?
         weak var restorer: (any ListenRestorer)?
+        weak var backgroundRestorer: (any BackgroundRestorer)?
+        var isRestorationEnabled = false
+        /// The connection of an earlier run, until it is known whether it comes back.
+        var restoration: Restoration?
         /// What scans have found, so that it can be connected to also when BlueZ has forgotten it.
         var discovered = DiscoveredPeripherals()
         /// Counts the background tasks.
@@ -53,30 +60,6 @@ final class BluejaySession: Swift.Sendable {
             let id = RequestID(rawValue: lastRequest)
             requests[id] = request
             return id
-        }
-
-        mutating func add(_ observer: any ConnectionObserver) {
-            remove(observer)
-            lastObservation += 1
-            observations.append(Observation(number: lastObservation, observer))
-        }
-
-        mutating func remove(_ observer: any ConnectionObserver) {
-            observations.removeAll { $0.identity == ObjectIdentifier(observer) }
-        }
-    }
-
-    /// An observer from its registration on.
-    struct Observation {
-        let number: UInt64
-        /// For those who look under the lock: somebody who is held there for a moment might die there.
-        let identity: ObjectIdentifier
-        weak var observer: (any ConnectionObserver)?
-
-        init(number: UInt64, _ observer: any ConnectionObserver) {
-            self.number = number
-            identity = ObjectIdentifier(observer)
-            self.observer = observer
         }
     }
 
@@ -106,8 +89,8 @@ final class BluejaySession: Swift.Sendable {
     func work(_ decision: (inout Core) -> [Work]) {
         let mustDrain = core.withLock { core in
             let works = decision(&core)
-            let observations = core.observations
-            core.pending += works.map { PendingWork(work: $0, observations: observations) }
+            let observers = core.observers.entries
+            core.pending += works.map { PendingWork(work: $0, observers: observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
             return true
@@ -127,7 +110,7 @@ final class BluejaySession: Swift.Sendable {
                 switch works[index].work {
                 case .call(let call): call()
                 case .effect(.settle(let id, let outcome)): settle(id, outcome, isToBeStopped(id, in: works[index...]))
-                case .effect(let effect): perform(effect, works[index].observations)
+                case .effect(let effect): perform(effect, works[index].observers)
                 }
             }
         }
@@ -155,10 +138,13 @@ final class BluejaySession: Swift.Sendable {
 
     private func settle(_ id: RequestID, _ outcome: Outcome, _ isToBeStopped: Bool) {
         let request = core.withLock { isToBeStopped ? $0.requests[id] : $0.requests.removeValue(forKey: id) }
+        if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
         request?.settle(self, outcome)
     }
 
-    private func perform(_ effect: BluejayMachine.Effect, _ observations: [Observation]) {
+    private func perform(
+        _ effect: BluejayMachine.Effect, _ observers: [ObserverList<any ConnectionObserver>.Entry]
+    ) {
         switch effect {
         case .settle:
             break
@@ -167,22 +153,27 @@ final class BluejaySession: Swift.Sendable {
         case .stop(let id):
             core.withLock { $0.requests.removeValue(forKey: id) }?.stop(self, id)
         case .endLink:
+            log("Disconnecting.")
             core.withLock { $0.peripheral }?.disconnect()
         case .reconnect:
+            log("Reconnecting.")
             if let peripheral = core.withLock({ $0.peripheral }) { link(to: peripheral, timeout: .none) }
         case .tryAgain:
+            log("The attempt to reconnect has failed; trying again.")
             core.withLock { $0.peripheral }?.reconnect()
         case .endListens(let error):
             endListens(error)
+            endRestoration(error)
         case .failTask(let error):
             // Unless that task is over, and another one at work.
             if core.withLock({ $0.machine.taskFailure != nil }) { gate.fail(error) }
         case .tellAvailability(let isAvailable):
-            call { self.tell(observations) { $0.bluetoothAvailable(isAvailable) } }
+            log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
+            call { self.tell(observers, \.observers) { $0.bluetoothAvailable(isAvailable) } }
         case .tellConnected:
-            tellConnected(observations)
+            tellConnected(observers)
         case .tellDisconnected(let error, let willReconnect):
-            tellDisconnected(observations, error, willReconnect: willReconnect)
+            tellDisconnected(observers, error, willReconnect: willReconnect)
         }
     }
 
@@ -196,16 +187,16 @@ final class BluejaySession: Swift.Sendable {
 
     func register(_ observer: any ConnectionObserver) {
         work { core in
-            core.add(observer)
+            core.observers.add(ObjectIdentifier(observer)) { [weak observer] in observer }
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = core.observations.suffix(1)
+            let newest = core.observers.entries.suffix(1)
             return [
                 .call {
                     self.call {
-                        self.tell(newest) { observer in
+                        self.tell(newest, \.observers) { observer in
                             if let isAvailable { observer.bluetoothAvailable(isAvailable) }
-                            if let peripheral { observer.connected(to: peripheral) }
+                            if let peripheral { observer.connected(peripheral) }
                         }
                     }
                 }
@@ -213,37 +204,48 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    func unregister(_ observer: any ConnectionObserver) { core.withLock { $0.remove(observer) } }
+    func unregister(_ observer: any ConnectionObserver) {
+        core.withLock { $0.observers.remove(ObjectIdentifier(observer)) }
+    }
 
-    /// Tells those of them who have not left meanwhile. On the callback queue.
-    private func tell(_ observations: some Sequence<Observation>, _ event: (any ConnectionObserver) -> Void) {
-        for observation in observations {
-            // Each time anew, for the one before may have had it leave.
-            guard core.withLock({ $0.observations.contains { $0.number == observation.number } }) else { continue }
-            if let observer = observation.observer {
+    /// Calls those of the observers that have not been removed meanwhile. On the callback queue.
+    func tell<Observer>(
+        _ entries: some Sequence<ObserverList<Observer>.Entry>,
+        _ list: WritableKeyPath<Core, ObserverList<Observer>>, _ event: (Observer) -> Void
+    ) {
+        for entry in entries {
+            // Each time anew, for the one before may have removed it.
+            guard core.withLock({ $0[keyPath: list].contains(entry) }) else { continue }
+            if let observer = entry.observer() {
                 event(observer)
             } else {
-                core.withLock { $0.observations.removeAll { $0.number == observation.number } }
+                core.withLock { $0[keyPath: list].remove(entry) }
             }
         }
     }
 
-    private func tellConnected(_ observations: [Observation]) {
+    private func tellConnected(_ observers: [ObserverList<any ConnectionObserver>.Entry]) {
         let (peripheral, listens) = core.withLock { core in
             defer { core.restoredListens = [] }
             return (core.peripheral, core.restoredListens)
         }
         guard let peripheral else { return }
+        log("Connected to \(peripheral.name).")
         for listen in listens { begin(listen, by: .application) }
-        call { self.tell(observations) { $0.connected(to: peripheral) } }
+        watchServices()
+        restorationSucceeded(peripheral)
+        call { self.tell(observers, \.observers) { $0.connected(peripheral) } }
     }
 
-    private func tellDisconnected(_ observations: [Observation], _ error: (any Error)?, willReconnect: Bool) {
+    private func tellDisconnected(
+        _ observers: [ObserverList<any ConnectionObserver>.Entry], _ error: (any Error)?, willReconnect: Bool
+    ) {
         guard let peripheral = core.withLock({ $0.peripheral }) else { return }
+        log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
         call {
-            self.tell(observations) { $0.disconnected(from: peripheral) }
+            self.tell(observers, \.observers) { $0.disconnected(peripheral) }
             let handler = self.core.withLock { $0.handler }
-            let answer = handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
+            let answer = handler?.disconnected(peripheral, error, willReconnect: willReconnect)
             self.decide { $0.machine.handlerAnswered(answer ?? .noChange) }
         }
     }

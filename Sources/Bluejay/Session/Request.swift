@@ -31,6 +31,8 @@ final class Listen {
     /// Called with each value, and with the failure that ends it.
     let receive: (Result<Data, any Error>) -> Void
     let token = CancelToken()
+    /// The application has given it no closure yet: its values go to the ``ListenRestorer``.
+    var isUnhandled = false
     /// It has had its last word.
     var isEnded = false
     /// What it is subscribed to, once that is known.

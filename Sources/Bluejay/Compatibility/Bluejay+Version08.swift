@@ -1,0 +1,171 @@
+import BlueCapKit
+public import Dispatch
+
+// Bluejay's names since version 0.8, beside those of the guide.
+
+extension Bluejay {
+    /// Creates a Bluejay with an observer of its log, as since version 0.8.8.
+    ///
+    /// - Parameters:
+    ///   - logObserver: The first log observer; held weakly.
+    ///   - callbackQueue: As of ``init(callbackQueue:)``.
+    public convenience init(logObserver: (any LogObserver)?, callbackQueue: DispatchQueue = .main) {
+        self.init(callbackQueue: callbackQueue)
+        if let logObserver { register(logObserver: logObserver) }
+    }
+
+    // MARK: Observers
+
+    /// Adds an observer, as ``register(observer:)`` does, by the name since version 0.8.0.
+    public func register(connectionObserver: any ConnectionObserver) { register(observer: connectionObserver) }
+
+    /// Removes an observer, as ``unregister(observer:)`` does, by the name since version 0.8.0.
+    public func unregister(connectionObserver: any ConnectionObserver) { unregister(observer: connectionObserver) }
+
+    /// Adds an observer of ``readRSSI()``. It is held weakly.
+    public func register(rssiObserver: any RSSIObserver) {
+        session.core.withLock { core in
+            core.rssiObservers.add(ObjectIdentifier(rssiObserver)) { [weak rssiObserver] in rssiObserver }
+        }
+    }
+
+    /// Removes an observer of ``readRSSI()``.
+    public func unregister(rssiObserver: any RSSIObserver) {
+        session.core.withLock { $0.rssiObservers.remove(ObjectIdentifier(rssiObserver)) }
+    }
+
+    /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
+    public func register(serviceObserver: any ServiceObserver) {
+        session.core.withLock { core in
+            core.serviceObservers.add(ObjectIdentifier(serviceObserver)) { [weak serviceObserver] in serviceObserver }
+        }
+        session.watchServices()
+    }
+
+    /// Removes an observer of the peripheral's services.
+    public func unregister(serviceObserver: any ServiceObserver) {
+        session.core.withLock { $0.serviceObservers.remove(ObjectIdentifier(serviceObserver)) }
+    }
+
+    /// Adds an observer of the log. It is held weakly, and called on the callback queue.
+    public func register(logObserver: any LogObserver) {
+        session.core.withLock { core in
+            core.logObservers.add(ObjectIdentifier(logObserver)) { [weak logObserver] in logObserver }
+        }
+    }
+
+    /// Removes an observer of the log.
+    public func unregister(logObserver: any LogObserver) {
+        session.core.withLock { $0.logObservers.remove(ObjectIdentifier(logObserver)) }
+    }
+
+    /// Removes the disconnect handler, as ``removeDisconnectHandler()`` does.
+    public func unregisterDisconnectHandler() { removeDisconnectHandler() }
+
+    // MARK: Signal strength
+
+    /// Reads the strength of the connected peripheral's signal; the result goes to each ``RSSIObserver``.
+    ///
+    /// - Throws: ``BluejayError/notConnected`` without a connection, ``BluejayError/stopped`` before `start()`,
+    ///   ``BluejayError/backgroundTaskRunning`` and ``BluejayError/calledInsideBackgroundTask``.
+    public func readRSSI() throws { try session.readRSSI() }
+
+    // MARK: State
+
+    /// Whether the connection and its listens outlive the program.
+    public var isBackgroundRestorationEnabled: Bool {
+        session.core.withLock { $0.machine.isStarted && $0.isRestorationEnabled }
+    }
+
+    // MARK: Results with identifiers
+
+    /// Connects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen where the
+    /// completion takes an ``IdentifierConnectionResult`` or does with the peripheral what only an identifier can.
+    @_disfavoredOverload
+    public func connect(
+        _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
+        completion: @escaping (IdentifierConnectionResult) -> Void
+    ) {
+        connect(peripheralIdentifier, timeout: timeout, warningOptions: warningOptions) { (result: ConnectionResult) in
+            completion(IdentifierConnectionResult(result))
+        }
+    }
+
+    /// Disconnects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen where the
+    /// completion takes an ``IdentifierDisconnectionResult`` or has a `case .disconnected`.
+    @_disfavoredOverload
+    public func disconnect(
+        immediate: Bool = false, completion: @escaping (IdentifierDisconnectionResult) -> Void
+    ) {
+        disconnect(immediate: immediate) { (result: DisconnectionResult) in
+            completion(IdentifierDisconnectionResult(result))
+        }
+    }
+}
+
+/// What became of a connection, with the identifier of the peripheral, as since version 0.8.0.
+public enum IdentifierConnectionResult: Swift.Sendable {
+    /// It is up.
+    case success(PeripheralIdentifier)
+    case failure(any Error)
+
+    init(_ result: ConnectionResult) {
+        switch result {
+        case .success(let peripheral): self = .success(PeripheralIdentifier(peripheral))
+        case .failure(let error): self = .failure(error)
+        }
+    }
+}
+
+/// What became of a disconnection, with the identifier of the peripheral, as since version 0.8.0.
+public enum IdentifierDisconnectionResult: Swift.Sendable {
+    /// The connection to this peripheral is ended.
+    case disconnected(PeripheralIdentifier)
+    case failure(any Error)
+
+    init(_ result: DisconnectionResult) {
+        switch result {
+        case .success(let peripheral): self = .disconnected(PeripheralIdentifier(peripheral))
+        case .failure(let error): self = .failure(error)
+        }
+    }
+}
+
+extension StartOptions {
+    /// The same as ``bluejayDefault``: the name in the versions 0.7 and 0.8.
+    public static var `default`: StartOptions { bluejayDefault }
+}
+
+extension WarningOptions {
+    /// No warnings.
+    public static var `default`: WarningOptions {
+        WarningOptions(notifyOnConnection: false, notifyOnDisconnection: false, notifyOnNotification: false)
+    }
+}
+
+extension BackgroundRestoreMode {
+    /// The connection comes back; the restorers of the configuration are told and asked, as since version 0.8.0.
+    public static func enable(_ config: BackgroundRestoreConfig) -> BackgroundRestoreMode { .enableWithConfig(config) }
+}
+
+extension ScanAction {
+    /// Ends the scan, and connects to what was discovered; the closure takes the identifier of the peripheral.
+    @_disfavoredOverload
+    public static func connect(
+        _ discovery: ScanDiscovery, _ completion: @escaping (IdentifierConnectionResult) -> Void
+    ) -> ScanAction {
+        .connect(discovery) { (result: ConnectionResult) in completion(IdentifierConnectionResult(result)) }
+    }
+
+    /// Ends the scan, and connects to what was discovered within a time; the closure takes the identifier of the
+    /// peripheral.
+    @_disfavoredOverload
+    public static func connect(
+        _ discovery: ScanDiscovery, _ timeout: Timeout, _ warningOptions: WarningOptions?,
+        _ completion: @escaping (IdentifierConnectionResult) -> Void
+    ) -> ScanAction {
+        .connect(discovery, timeout, warningOptions) { (result: ConnectionResult) in
+            completion(IdentifierConnectionResult(result))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// The object that is told whether the connection of an earlier run of the program came back, as in Bluejay since version
+/// 0.8; it is called on the callback queue of ``Bluejay``, which holds it weakly.
+///
+/// Its methods have no defaults: a class that misspells one does not compile.
+public protocol BackgroundRestorer: AnyObject {
+    /// Called when the connection is back, before the observers' `connected(to:)`.
+    func didRestoreConnection(to peripheral: PeripheralIdentifier) -> BackgroundRestoreCompletion
+
+    /// Called when the connection did not come back within 15 seconds, or the attempt was ended by the application. Bluejay
+    /// does not go on trying.
+    ///
+    /// - Parameters:
+    ///   - peripheral: The peripheral that was connected.
+    ///   - error: ``BluejayError/connectionTimedOut``; ``BluejayError/bluetoothUnavailable`` if Bluetooth is off;
+    ///     ``BluejayError/explicitDisconnect`` or ``BluejayError/stopped`` if the application ended the attempt.
+    func didFailToRestoreConnection(
+        to peripheral: PeripheralIdentifier, error: any Error
+    ) -> BackgroundRestoreCompletion
+}
+
+/// What follows a restoration.
+public enum BackgroundRestoreCompletion {
+    /// Calls the closure, on the callback queue, right after the restorer has returned.
+    case callback(() -> Void)
+    /// Does nothing.
+    case `continue`
+}
+
+/// The options with which an iOS program was launched. A Linux program has none: `nil`.
+public typealias LaunchOptions = [String: Any]?
+
+/// How the connection and its listens outlive the program, as in Bluejay since version 0.8.
+public struct BackgroundRestoreConfig {
+    /// Names what is kept for the next run of the program.
+    public let restoreIdentifier: RestoreIdentifier
+    /// Is told whether the connection came back. Bluejay holds it weakly.
+    public let backgroundRestorer: any BackgroundRestorer
+    /// Decides on listens that have no closure. Bluejay holds it weakly.
+    public let listenRestorer: any ListenRestorer
+    /// The options with which the program was launched.
+    public let launchOptions: LaunchOptions
+
+    /// - Parameters:
+    ///   - restoreIdentifier: Letters, digits, `.`, `-` and `_`; one for each Bluejay.
+    ///   - backgroundRestorer: Is told whether the connection came back.
+    ///   - listenRestorer: Decides on listens that have no closure.
+    ///   - launchOptions: `nil` on Linux. Restoration does not depend on it: the state is in a file.
+    public init(
+        restoreIdentifier: RestoreIdentifier, backgroundRestorer: any BackgroundRestorer,
+        listenRestorer: any ListenRestorer, launchOptions: LaunchOptions = nil
+    ) {
+        (self.restoreIdentifier, self.launchOptions) = (restoreIdentifier, launchOptions)
+        (self.backgroundRestorer, self.listenRestorer) = (backgroundRestorer, listenRestorer)
+    }
+}

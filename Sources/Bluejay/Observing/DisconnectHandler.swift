@@ -1,0 +1,53 @@
+import BlueCapKit
+
+/// The object that decides what follows a disconnection: whether Bluejay reconnects, and what else begins then, such as a
+/// scan.
+///
+/// It is called on the callback queue of ``Bluejay``, after all callbacks of what the disconnection ended and after the
+/// observers; if a background task was running, after that too.
+///
+/// ```swift
+/// final class Monitor: DisconnectHandler {
+///     func didDisconnect(
+///         from peripheral: PeripheralIdentifier, with error: Error?, willReconnect autoReconnect: Bool
+///     ) -> AutoReconnectMode {
+///         .change(shouldAutoReconnect: false)
+///     }
+/// }
+/// ```
+///
+/// ## Two spellings
+/// The parameter is a `Peripheral`, as in the guide, or a ``PeripheralIdentifier``, as in Bluejay since version 0.8; the
+/// compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, with another type, or with both
+/// methods does not compile. As a type the protocol is written `any DisconnectHandler`.
+public protocol DisconnectHandler: AnyObject {
+    /// The form in which the handler wants the peripheral: `Peripheral` or ``PeripheralIdentifier``.
+    associatedtype DisconnectedPeripheral: ReportedPeripheral
+
+    /// Called when the connection has ended.
+    ///
+    /// - Parameters:
+    ///   - peripheral: The peripheral that was connected.
+    ///   - error: The reason; `nil` if the application asked for it.
+    ///   - autoReconnect: What ``Bluejay/shouldAutoReconnect`` is: whether Bluejay reconnects if nothing is changed.
+    func didDisconnect(
+        from peripheral: DisconnectedPeripheral, with error: (any Error)?, willReconnect autoReconnect: Bool
+    ) -> AutoReconnectMode
+}
+
+/// What a ``DisconnectHandler`` wants.
+public enum AutoReconnectMode: Hashable, Swift.Sendable {
+    /// As Bluejay is about to do.
+    case noChange
+    /// ``Bluejay/shouldAutoReconnect`` is to be this.
+    case change(shouldAutoReconnect: Bool)
+}
+
+extension DisconnectHandler {
+    /// Reports a disconnection in the form that the handler wants.
+    func disconnected(
+        _ peripheral: Peripheral, _ error: (any Error)?, willReconnect: Bool
+    ) -> AutoReconnectMode {
+        didDisconnect(from: .reporting(peripheral), with: error, willReconnect: willReconnect)
+    }
+}
