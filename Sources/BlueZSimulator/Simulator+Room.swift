@@ -35,7 +35,7 @@ extension Simulator {
     public func simulateSighting(of address: VirtualAddress, rssi: Int? = nil) {
         let now = seconds
         guard var sighting = stage.look({ $0.radio.utterance(of: address, now: now) })?.sighting() else { return }
-        if let rssi { sighting.rssi = rssi }
+        if let rssi { sighting.rssi = RSSICourse.nearest(to: rssi) }
         stage.decide { $0.hear([(seconds: now, sighting: sighting)]) }
     }
 
@@ -71,7 +71,7 @@ extension Simulator {
     ///
     /// - Parameters:
     ///   - count: how many values.
-    ///   - size: how long each is, in bytes, at least 1; what does not fit the link's packets is cut.
+    ///   - size: how long each is, in bytes, 1 to 512; what does not fit the link's packets is cut.
     ///   - address: the address of the peripheral.
     ///   - characteristic: the characteristic whose value is notified.
     ///   - finished: called on the simulator's loop when the last one has been taken; not at all when the daemon dies or

@@ -8,8 +8,8 @@ public struct Advertisement: Hashable, Sendable {
     public var manufacturerData: [UInt16: [UInt8]]
     /// By the service's UUID, short or long.
     public var serviceData: [String: [UInt8]]
-    /// In dBm; nil when it does not say.
-    public var txPower: Int?
+    /// In dBm, -127 to 127; a number outside becomes the nearest bound. Nil when it does not say.
+    public var txPower: Int? { didSet { txPower = txPower.map(Limits.txPower.nearest) } }
     /// The flags byte. `0x06`, the default, is "general discoverable, no classic Bluetooth"; with `0` no flags are
     /// sent, and a scan without any filter does not see the peripheral.
     public var flags: UInt8
@@ -27,7 +27,7 @@ public struct Advertisement: Hashable, Sendable {
         self.serviceUUIDs = serviceUUIDs
         self.manufacturerData = manufacturerData
         self.serviceData = serviceData
-        self.txPower = txPower
+        self.txPower = txPower.map(Limits.txPower.nearest)
         self.flags = flags
         self.appearance = appearance
         self.isConnectable = isConnectable
@@ -51,34 +51,25 @@ extension Advertisement: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init()
-        localName = try container.decodeIfPresent(String.self, forKey: .localName)
-        serviceUUIDs = try container.decodeIfPresent([String].self, forKey: .serviceUUIDs) ?? []
-        txPower = try container.decodeIfPresent(Int.self, forKey: .txPower)
-        flags = try container.decodeIfPresent(UInt8.self, forKey: .flags) ?? 0x06
-        appearance = try container.decodeIfPresent(UInt16.self, forKey: .appearance)
+        localName = try container.text(Limits.nameLength, forKey: .localName)
+        serviceUUIDs = try container.uuids(forKey: .serviceUUIDs)
+        txPower = try container.number(Limits.txPower, forKey: .txPower)
+        flags = try container.number(0...UInt8.max, forKey: .flags) ?? 0x06
+        appearance = try container.number(0...UInt16.max, forKey: .appearance)
         isConnectable = try container.decodeIfPresent(Bool.self, forKey: .connectable) ?? true
 
         for (company, hex) in try Self.entries(.manufacturerData, of: container) {
+            let path = [FileKey(stringValue: company)]
             let number = company.hasPrefix("0x") ? UInt16(company.dropFirst(2), radix: 16) : UInt16(company)
-            guard let number, let bytes = Hexadecimal.bytes(hex) else {
-                throw DecodingError.dataCorruptedError(
-                    forKey: .manufacturerData, in: container,
-                    debugDescription: "\"\(company)\": \"\(hex)\" is not a company's number and hexadecimal bytes")
+            guard let number else {
+                throw container.failure(
+                    .manufacturerData, NumberWording.refusal("\"\(company)\"", 0...UInt16.max), at: path)
             }
-            manufacturerData[number] = bytes
+            manufacturerData[number] = try container.bytes(hex, .manufacturerData, path)
         }
         for (uuid, hex) in try Self.entries(.serviceData, of: container) {
-            guard let bytes = Hexadecimal.bytes(hex) else {
-                throw DecodingError.dataCorruptedError(
-                    forKey: .serviceData, in: container, debugDescription: "\"\(hex)\" is not hexadecimal bytes")
-            }
-            serviceData[uuid] = bytes
-        }
-        if let wrong = (serviceUUIDs + serviceData.keys.sorted()).first(where: { ServiceUUID.long($0) == nil }) {
-            throw DecodingError.dataCorrupted(
-                .init(
-                    codingPath: container.codingPath,
-                    debugDescription: "\"\(wrong)\" is no UUID; write 180d or all 128 bits"))
+            let path = [FileKey(stringValue: uuid)]
+            serviceData[try container.uuid(uuid, .serviceData, path)] = try container.bytes(hex, .serviceData, path)
         }
     }
 

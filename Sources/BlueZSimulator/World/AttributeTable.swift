@@ -51,26 +51,78 @@ struct AttributeTable: Hashable, Sendable {
     /// Lays out a table. The services that every peripheral has come first unless they are given: generic access
     /// (`1800`) with the name and appearance, generic attribute (`1801`) with "service changed".
     init(_ given: [VirtualService], name: String?, appearance: UInt16?) {
-        let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
-        var all: [VirtualService] = []
-        if !uuids.contains(Self.genericAccess) { all.append(Self.access(name: name, appearance: appearance)) }
-        if !uuids.contains(Self.genericAttribute) { all.append(Self.attribute) }
-        all += given
+        guard given.isEmpty else {
+            self.init(Self.implied(beside: given, name: name, appearance: appearance) + given)
+            return
+        }
+        // As most of a crowd are: the same table but for two values, which is not laid out again.
+        self = Self.bare
+        initialValues[Self.bareHandles.name] = Self.value(ofName: name)
+        initialValues[Self.bareHandles.appearance] = Self.value(ofAppearance: appearance)
+    }
 
-        var next: UInt16 = 1
+    /// The table of a peripheral without services of its own.
+    private static let bare = AttributeTable(implied(beside: [], name: nil, appearance: nil))
+
+    private static let bareHandles = (
+        name: bare.characteristic(.uuid(deviceName))?.valueHandle ?? 0,
+        appearance: bare.characteristic(.uuid("2a01"))?.valueHandle ?? 0
+    )
+
+    private init(_ all: [VirtualService]) {
+        var next = 1
         for service in all {
             guard let uuid = ServiceUUID.long(service.uuid) else { continue }
-            next = max(next, service.handle ?? next)
+            next = max(next, Int(service.handle ?? 0))
             var laid = Service(
-                handle: next, uuid: uuid, isPrimary: service.isPrimary, includes: [], characteristics: [],
+                handle: Self.handle(next), uuid: uuid, isPrimary: service.isPrimary, includes: [], characteristics: [],
                 appearsAfter: service.appearsAfter,
                 isAnnounced: service.appearsAfter == 0 || service.isAnnounced)
             // One attribute for each include declaration.
-            next += 1 + UInt16(service.includes.count)
+            next += 1 + service.includes.count
             laid.characteristics = service.characteristics.compactMap { place($0, of: uuid, at: &next) }
             services.append(laid)
         }
         resolve(all)
+    }
+
+    /// The services that every peripheral has and that are not given.
+    private static func implied(
+        beside given: [VirtualService], name: String?, appearance: UInt16?
+    ) -> [VirtualService] {
+        let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
+        var implied: [VirtualService] = []
+        if !uuids.contains(genericAccess) { implied.append(access(name: name, appearance: appearance)) }
+        if !uuids.contains(genericAttribute) { implied.append(attribute) }
+        return implied
+    }
+
+    /// The first of these services, and of its characteristics, for which no handle is left; nil if there is none.
+    static func overflow(of given: [VirtualService]) -> (service: Int, characteristic: Int?)? {
+        let implied = implied(beside: given, name: nil, appearance: nil)
+        var next = 1 + implied.reduce(0) { $0 + 1 + $1.characteristics.reduce(0) { $0 + handleCount(of: $1) } }
+        for (place, service) in given.enumerated() {
+            next = max(next, Int(service.handle ?? 0)) + 1 + service.includes.count
+            guard next - 1 <= Limits.handles.upperBound else { return (place, nil) }
+            for (index, characteristic) in service.characteristics.enumerated() {
+                next += handleCount(of: characteristic)
+                guard next - 1 <= Limits.handles.upperBound else { return (place, index) }
+            }
+        }
+        return nil
+    }
+
+    /// Declaration, value and descriptors.
+    private static func handleCount(of given: VirtualCharacteristic) -> Int {
+        2 + implied(flags(of: given), beside: given.descriptors).count + given.descriptors.count
+    }
+
+    private static func handle(_ number: Int) -> UInt16 {
+        guard let handle = UInt16(exactly: number) else {
+            preconditionFailure(
+                "The services of a virtual peripheral need more than 65,535 handles: give it fewer characteristics.")
+        }
+        return handle
     }
 
     /// Once every handle is known: who includes and who echoes whom.
@@ -94,20 +146,19 @@ struct AttributeTable: Hashable, Sendable {
     }
 
     private mutating func place(
-        _ given: VirtualCharacteristic, of service: String, at next: inout UInt16
+        _ given: VirtualCharacteristic, of service: String, at next: inout Int
     ) -> Characteristic? {
         guard let uuid = ServiceUUID.long(given.uuid) else { return nil }
         var laid = Characteristic(
-            handle: next, uuid: uuid, flags: given.flags, descriptors: [], notifications: given.notifications)
-        if !given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) {
-            laid.flags.insert(.extendedProperties)
-        }
-        initialValues[next + 1] = given.value
+            handle: Self.handle(next), uuid: uuid, flags: Self.flags(of: given), descriptors: [],
+            notifications: given.notifications)
+        initialValues[Self.handle(next + 1)] = given.value
         next += 2
-        for descriptor in Self.implied(laid, beside: given.descriptors) + given.descriptors {
+        for descriptor in Self.implied(laid.flags, beside: given.descriptors) + given.descriptors {
             guard let uuid = ServiceUUID.long(descriptor.uuid) else { continue }
-            laid.descriptors.append(Descriptor(handle: next, uuid: uuid, flags: descriptor.flags))
-            initialValues[next] = descriptor.value
+            let handle = Self.handle(next)
+            laid.descriptors.append(Descriptor(handle: handle, uuid: uuid, flags: descriptor.flags))
+            initialValues[handle] = descriptor.value
             next += 1
         }
         targets[laid.valueHandle] = Target(service: service, characteristic: laid)
@@ -117,18 +168,24 @@ struct AttributeTable: Hashable, Sendable {
         return laid
     }
 
+    /// The flags, with the one that follows from others.
+    private static func flags(of given: VirtualCharacteristic) -> Set<CharacteristicFlag> {
+        given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries])
+            ? given.flags : given.flags.union([.extendedProperties])
+    }
+
     /// The descriptors that follow from the flags and were not given.
     private static func implied(
-        _ characteristic: Characteristic, beside given: [VirtualDescriptor]
+        _ flags: Set<CharacteristicFlag>, beside given: [VirtualDescriptor]
     ) -> [VirtualDescriptor] {
         let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
         var implied: [VirtualDescriptor] = []
-        if characteristic.flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
-            let reliable: UInt8 = characteristic.flags.contains(.reliableWrite) ? 1 : 0
-            let auxiliaries: UInt8 = characteristic.flags.contains(.writableAuxiliaries) ? 2 : 0
+        if flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
+            let reliable: UInt8 = flags.contains(.reliableWrite) ? 1 : 0
+            let auxiliaries: UInt8 = flags.contains(.writableAuxiliaries) ? 2 : 0
             implied.append(VirtualDescriptor(extendedProperties, value: [reliable | auxiliaries, 0]))
         }
-        if characteristic.canNotify, !uuids.contains(configuration) {
+        if !flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
             implied.append(VirtualDescriptor(configuration, value: [0, 0], flags: [.read, .write]))
         }
         return implied
@@ -148,13 +205,19 @@ struct AttributeTable: Hashable, Sendable {
     }
 
     private static func access(name: String?, appearance: UInt16?) -> VirtualService {
-        let look = appearance ?? 0
-        return VirtualService(
+        VirtualService(
             genericAccess,
             characteristics: [
-                VirtualCharacteristic("2a00", [.read], value: Array((name ?? "").utf8)),
-                VirtualCharacteristic("2a01", [.read], value: [UInt8(look & 0xFF), UInt8(look >> 8)]),
+                VirtualCharacteristic("2a00", [.read], value: value(ofName: name)),
+                VirtualCharacteristic("2a01", [.read], value: value(ofAppearance: appearance)),
             ])
+    }
+
+    private static func value(ofName name: String?) -> [UInt8] { Array((name ?? "").utf8) }
+
+    private static func value(ofAppearance appearance: UInt16?) -> [UInt8] {
+        let look = appearance ?? 0
+        return [UInt8(look & 0xFF), UInt8(look >> 8)]
     }
 
     private static let attribute = VirtualService(

@@ -3,14 +3,15 @@ public import Foundation
 /// How strongly a peripheral is heard, over time, in dBm.
 ///
 /// A course is a function of time alone: the same course gives the same strength at the same second on every run,
-/// whatever was asked before. `127` stands for "not available", as in the specification, and is passed on as it is.
+/// whatever was asked before. Strengths are from -127 to 20 dBm, as in the specification, and what is outside becomes the
+/// nearest bound; `127` stands for "not available", and is passed on as it is.
 public enum RSSICourse: Hashable, Sendable {
     /// The same strength always.
     case constant(Int)
     /// One strength after another: each holds from its second until the next one's. Before the first, the first holds.
     case steps([Step])
-    /// Wandering around a strength, never further from it than `spread`, in a way that `seed` decides; a new value
-    /// every half second.
+    /// Wandering around a strength, never further from it than `spread` (0 to 147 dB, or else the nearest bound), in a way
+    /// that `seed` decides; a new value every half second.
     case walk(around: Int, spread: Int, seed: UInt64)
 
     /// From `after` seconds on, `rssi` dBm.
@@ -30,21 +31,26 @@ public enum RSSICourse: Hashable, Sendable {
     public func rssi(at seconds: TimeInterval) -> Int {
         switch self {
         case .constant(let rssi):
-            return rssi
+            return Self.nearest(to: rssi)
         case .steps(let steps):
             let ordered = steps.sorted { $0.after < $1.after }
-            return (ordered.last { $0.after <= seconds } ?? ordered.first)?.rssi ?? Self.notAvailable
+            return Self.nearest(
+                to: (ordered.last { $0.after <= seconds } ?? ordered.first)?.rssi ?? Self.notAvailable)
         case .walk(let around, let spread, let seed):
             // Smooth noise rather than a summed walk: any second can be asked for at once, and it never leaves the spread.
-            let place = max(0, seconds) * 2
+            let place = Limits.seconds.nearest(to: seconds) * 2
             let slow = Self.noise(place / 6, seed: seed)
             let quick = Self.noise(place.rounded(.down), seed: seed &+ 1)
-            return around + Int((Double(spread) * (0.7 * slow + 0.3 * quick)).rounded())
+            let distance = Double(Limits.spread.nearest(to: spread)) * (0.7 * slow + 0.3 * quick)
+            return Limits.rssi.nearest(to: Limits.rssi.nearest(to: around) + Int(distance.rounded()))
         }
     }
 
     /// What a controller says when it did not measure: `127`.
     public static let notAvailable = 127
+
+    /// The strength that a controller can report which is nearest to this one.
+    static func nearest(to rssi: Int) -> Int { rssi == notAvailable ? rssi : Limits.rssi.nearest(to: rssi) }
 
     /// A value in -1 ... 1 that changes smoothly with `place`.
     private static func noise(_ place: Double, seed: UInt64) -> Double {
@@ -65,24 +71,38 @@ extension RSSICourse: ExpressibleByIntegerLiteral {
 extension RSSICourse: Codable {
     private enum Key: String, CodingKey, CaseIterable { case steps, walk }
 
-    private struct Walk: Codable {
-        var around: Int
-        var spread: Int
-        var seed: UInt64?
-    }
+    private enum WalkKey: String, CodingKey, CaseIterable { case around, spread, seed }
 
     public init(from decoder: any Decoder) throws {
-        if let constant = try? decoder.singleValueContainer().decode(Int.self) {
-            self = .constant(constant)
+        guard (try? decoder.container(keyedBy: FileKey.self)) != nil else {
+            self = .constant(try Self.constant(from: decoder))
             return
         }
         let container = try decoder.strictContainer(keyedBy: Key.self)
         if let steps = try container.decodeIfPresent([Step].self, forKey: .steps) {
             self = .steps(steps)
         } else {
-            let walk = try container.decode(Walk.self, forKey: .walk)
-            self = .walk(around: walk.around, spread: walk.spread, seed: walk.seed ?? 0)
+            guard container.contains(.walk) else {
+                throw DecodingError.keyNotFound(Key.walk, .init(codingPath: container.codingPath, debugDescription: ""))
+            }
+            let walk = try container.superDecoder(forKey: .walk).strictContainer(keyedBy: WalkKey.self)
+            self = .walk(
+                around: try walk.required(Limits.rssi, forKey: .around),
+                spread: try walk.required(Limits.spread, forKey: .spread),
+                seed: try walk.number(0...UInt64.max, forKey: .seed) ?? 0)
         }
+    }
+
+    private static func constant(from decoder: any Decoder) throws -> Int {
+        let container = try decoder.singleValueContainer()
+        let rssi = try? container.decode(Int.self)
+        if let rssi, Limits.rssi.contains(rssi) || rssi == notAvailable { return rssi }
+        let number = rssi.map { "\($0)" } ?? (try? container.decode(Double.self)).map(NumberWording.text)
+        throw DecodingError.dataCorrupted(
+            .init(
+                codingPath: decoder.codingPath,
+                debugDescription: NumberWording.refusal(number ?? "the value", Limits.rssi, notAvailable)
+                    + ", nor an object with steps or walk"))
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -95,7 +115,21 @@ extension RSSICourse: Codable {
             try container.encode(steps, forKey: .steps)
         case .walk(let around, let spread, let seed):
             var container = encoder.container(keyedBy: Key.self)
-            try container.encode(Walk(around: around, spread: spread, seed: seed), forKey: .walk)
+            var walk = container.nestedContainer(keyedBy: WalkKey.self, forKey: .walk)
+            try walk.encode(around, forKey: .around)
+            try walk.encode(spread, forKey: .spread)
+            try walk.encode(seed, forKey: .seed)
         }
+    }
+}
+
+extension RSSICourse.Step {
+    private enum Key: String, CodingKey, CaseIterable { case after, rssi }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            after: try container.required(Limits.seconds, forKey: .after),
+            rssi: try container.required(Limits.rssi, or: RSSICourse.notAvailable, forKey: .rssi))
     }
 }

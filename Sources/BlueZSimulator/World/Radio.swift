@@ -34,7 +34,7 @@ struct Radio: Sendable {
                     address: peripheral.address, addressType: peripheral.addressType,
                     rssi: peripheral.rssi.rssi(at: seconds), report: resident.report, sender: resident.adapter)
             }
-            guard let rssi = behavior.rssi(of: peripheral, at: seconds) else { return nil }
+            guard let rssi = behavior.rssi(of: peripheral, at: seconds).map(RSSICourse.nearest) else { return nil }
             let advertisement = behavior.advertisement(of: peripheral, at: seconds)
             return Sighting(
                 address: peripheral.address, addressType: peripheral.addressType, rssi: rssi,
@@ -100,7 +100,7 @@ struct Radio: Sendable {
             guard !speaking.isEmpty else { continue }
             heard += speaking.map { Utterance(resident: $0, seconds: due.deadline) }
             // The smallest step later finds the next place on this peripheral's own grid.
-            plan(due.key, atOrAfter: due.deadline + VirtualPeripheral.shortestInterval / 2)
+            plan(due.key, atOrAfter: due.deadline + Limits.advertisingInterval.lowerBound / 2)
         }
         return heard
     }

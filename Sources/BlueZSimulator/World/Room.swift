@@ -49,21 +49,14 @@ public struct Room: Hashable, Sendable {
 
     /// The room that JSON describes; `source` is what the errors call it.
     ///
-    /// - Throws: ``RoomError``.
+    /// - Throws: ``RoomError``, for a number out of its range too: `peripherals[2].link.mtu: 9 is not a whole number from 23
+    ///   to 517`.
     public static func decoded(from data: Data, source: String = "room") throws(RoomError) -> Room {
-        let room: Room
         do {
-            room = try JSONDecoder().decode(Room.self, from: data)
-        } catch let error as DecodingError {
-            throw .unreadable(source: source, reason: RoomError.sentence(for: error))
+            return try DescriptionFile.decode(Room.self, from: data)
         } catch {
-            throw .unreadable(source: source, reason: error.localizedDescription)
+            throw .unreadable(source: source, reason: error.description)
         }
-        var seen: Set<VirtualAddress> = []
-        for peripheral in room.peripherals where !seen.insert(peripheral.address).inserted {
-            throw .unreadable(source: source, reason: "the address \(peripheral.address) is there twice")
-        }
-        return room
     }
 
     /// More than this in one adapter's hearing is beyond any radio, and beyond a bus daemon's patience.
@@ -77,6 +70,11 @@ extension Room: Codable {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         name = try container.decodeIfPresent(String.self, forKey: .name) ?? "room"
         peripherals = try container.decode([VirtualPeripheral].self, forKey: .peripherals)
+        var seen: Set<VirtualAddress> = []
+        for (index, address) in peripherals.map(\.address).enumerated() where !seen.insert(address).inserted {
+            throw container.failure(
+                .peripherals, "the address \(address) is there twice", at: [FileKey(intValue: index)])
+        }
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -94,29 +92,6 @@ public enum RoomError: Error, Hashable, Sendable {
     case noSuchCrowd(String)
     /// The file is no room; the reason names the place in it.
     case unreadable(source: String, reason: String)
-
-    static func sentence(for error: DecodingError) -> String {
-        switch error {
-        case .keyNotFound(let key, let context):
-            return "\(place(context.codingPath)) lacks \"\(key.stringValue)\""
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            return "\(place(context.codingPath)): \(context.debugDescription)"
-        @unknown default:
-            return String(describing: error)
-        }
-    }
-
-    /// `peripherals[2].advertisement`.
-    private static func place(_ path: [any CodingKey]) -> String {
-        guard !path.isEmpty else { return "the file" }
-        return path.reduce(into: "") { text, key in
-            if let index = key.intValue {
-                text += "[\(index)]"
-            } else {
-                text += (text.isEmpty ? "" : ".") + key.stringValue
-            }
-        }
-    }
 }
 
 extension RoomError: LocalizedError, CustomStringConvertible {

@@ -36,13 +36,13 @@ enum ServiceUUID {
         var digits = text.lowercased()
         if digits.hasPrefix("0x") { digits.removeFirst(2) }
         switch digits.utf8.count {
-        case 4 where digits.allSatisfy(\.isHexDigit):
+        case 4 where isHexadecimal(digits):
             return "0000\(digits)\(base)"
-        case 8 where digits.allSatisfy(\.isHexDigit):
+        case 8 where isHexadecimal(digits):
             return digits + base
         case 36:
             let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
-            guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12], groups.joined().allSatisfy(\.isHexDigit) else {
+            guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12], isHexadecimal(groups.joined()) else {
                 return nil
             }
             return digits
@@ -50,6 +50,9 @@ enum ServiceUUID {
             return nil
         }
     }
+
+    /// In ASCII: `isHexDigit` alone takes the full-width digits of East Asian fonts as well.
+    private static func isHexadecimal(_ text: String) -> Bool { text.allSatisfy { $0.isASCII && $0.isHexDigit } }
 
     private static let base = "-0000-1000-8000-00805f9b34fb"
 }

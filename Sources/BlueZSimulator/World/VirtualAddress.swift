@@ -77,6 +77,8 @@ extension VirtualAddress: Codable {
 }
 
 /// Whether an address was assigned to the maker or made up by the device.
-public enum AddressType: String, Hashable, Sendable, Codable {
+public enum AddressType: String, Hashable, Sendable, Codable, CaseIterable {
     case `public`, random
+
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
 }

@@ -14,10 +14,11 @@ public struct VirtualCentral: Hashable, Sendable {
     public var addressType: AddressType
     /// What it calls itself once it is connected; nil where it does not say.
     public var name: String?
-    /// The largest packet of the attribute protocol that it takes, in bytes, 23 to 517.
-    public var mtu: Int
-    /// Seconds until it gives up where nobody advertises that takes connections.
-    public var connectTimeout: TimeInterval
+    /// The largest packet of the attribute protocol that it takes, in bytes, 23 to 517; a number outside becomes the
+    /// nearest bound.
+    public var mtu: Int { didSet { mtu = Limits.mtu.nearest(to: mtu) } }
+    /// Seconds until it gives up where nobody advertises that takes connections; 0 to 1e9.
+    public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
     /// Whether it confirms indications, as it must. One that does not loses its link after 30 seconds.
     public var confirmsIndications: Bool
 
@@ -28,8 +29,8 @@ public struct VirtualCentral: Hashable, Sendable {
         self.address = address
         self.addressType = addressType
         self.name = name
-        self.mtu = min(517, max(23, mtu))
-        self.connectTimeout = max(0, connectTimeout)
+        self.mtu = Limits.mtu.nearest(to: mtu)
+        self.connectTimeout = Limits.seconds.nearest(to: connectTimeout)
         self.confirmsIndications = confirmsIndications
     }
 }

@@ -20,12 +20,15 @@ public struct VirtualPeripheral: Hashable, Sendable {
     public var rssi: RSSICourse
     /// What it sends out.
     public var advertisement: Advertisement
-    /// Seconds between two advertisements, at least 0.02 as in the specification.
-    public var interval: TimeInterval
-    /// Seconds since the simulator began until it is switched on.
-    public var appearsAfter: TimeInterval
-    /// Seconds since the simulator began until it is switched off; nil when it stays.
-    public var disappearsAfter: TimeInterval?
+    /// Seconds between two advertisements, 0.02 to 10,485.759375 as in the specification; a number outside becomes the
+    /// nearest bound.
+    public var interval: TimeInterval { didSet { interval = Limits.advertisingInterval.nearest(to: interval) } }
+    /// Seconds since the simulator began until it is switched on; at most 1e9.
+    public var appearsAfter: TimeInterval { didSet { appearsAfter = Limits.instants.nearest(to: appearsAfter) } }
+    /// Seconds since the simulator began until it is switched off, at most 1e9; nil when it stays.
+    public var disappearsAfter: TimeInterval? {
+        didSet { disappearsAfter = disappearsAfter.map(Limits.instants.nearest) }
+    }
     /// Known to BlueZ from an earlier day and not advertising: it has an object on the bus and no RSSI.
     /// One that has services takes connections all the same, as a bonded sensor does that answers only those it knows.
     public var isRemembered: Bool
@@ -45,16 +48,13 @@ public struct VirtualPeripheral: Hashable, Sendable {
         self.name = name ?? advertisement.localName
         self.rssi = rssi
         self.advertisement = advertisement
-        self.interval = max(Self.shortestInterval, interval)
-        self.appearsAfter = appearsAfter
-        self.disappearsAfter = disappearsAfter
+        self.interval = Limits.advertisingInterval.nearest(to: interval)
+        self.appearsAfter = Limits.instants.nearest(to: appearsAfter)
+        self.disappearsAfter = disappearsAfter.map(Limits.instants.nearest)
         self.isRemembered = isRemembered
         self.services = services
         self.link = link
     }
-
-    /// Core specification 5.3, volume 6, part B, 4.4.2.2: advertising intervals begin at 20 ms.
-    static let shortestInterval: TimeInterval = 0.02
 
     /// When it advertises next, at or after `seconds`; nil when it never will again.
     ///
@@ -84,14 +84,14 @@ extension VirtualPeripheral: Codable {
         self.init(
             try container.decode(VirtualAddress.self, forKey: .address),
             addressType: try container.decodeIfPresent(AddressType.self, forKey: .addressType) ?? .public,
-            name: try container.decodeIfPresent(String.self, forKey: .name),
+            name: try container.text(Limits.nameLength, forKey: .name),
             rssi: try container.decodeIfPresent(RSSICourse.self, forKey: .rssi) ?? .constant(-60),
             advertisement: try container.decodeIfPresent(Advertisement.self, forKey: .advertisement) ?? Advertisement(),
-            interval: try container.decodeIfPresent(TimeInterval.self, forKey: .interval) ?? 0.5,
-            appearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .appearsAfter) ?? 0,
-            disappearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .disappearsAfter),
+            interval: try container.number(Limits.advertisingInterval, forKey: .interval) ?? 0.5,
+            appearsAfter: try container.number(Limits.seconds, forKey: .appearsAfter) ?? 0,
+            disappearsAfter: try container.number(Limits.seconds, forKey: .disappearsAfter),
             isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false,
-            services: try container.decodeIfPresent([VirtualService].self, forKey: .services) ?? [],
+            services: try container.services(forKey: .services),
             link: try container.decodeIfPresent(VirtualLink.self, forKey: .link) ?? VirtualLink())
     }
 

@@ -10,13 +10,13 @@ extension VirtualService: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init(
-            try container.decodeUUID(forKey: .uuid),
+            try container.uuid(forKey: .uuid),
             isPrimary: try container.decodeIfPresent(Bool.self, forKey: .isPrimary) ?? true,
             characteristics: try container.decodeIfPresent([VirtualCharacteristic].self, forKey: .characteristics)
                 ?? [],
-            includes: try container.decodeIfPresent([String].self, forKey: .includes) ?? [],
-            handle: try container.decodeIfPresent(UInt16.self, forKey: .handle),
-            appearsAfter: try container.decodeIfPresent(TimeInterval.self, forKey: .appearsAfter) ?? 0,
+            includes: try container.uuids(forKey: .includes),
+            handle: try container.number(Limits.handles, forKey: .handle).map { UInt16($0) },
+            appearsAfter: try container.number(Limits.seconds, forKey: .appearsAfter) ?? 0,
             isAnnounced: try container.decodeIfPresent(Bool.self, forKey: .isAnnounced) ?? true)
     }
 
@@ -43,12 +43,12 @@ extension VirtualCharacteristic: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init(
-            try container.decodeUUID(forKey: .uuid),
+            try container.uuid(forKey: .uuid),
             try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
             value: try container.decodeBytes(forKey: .value, orText: .text),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
-            echo: try container.decodeIfPresent(String.self, forKey: .echo))
+            echo: try container.contains(.echo) ? container.uuid(forKey: .echo) : nil)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -69,7 +69,7 @@ extension VirtualDescriptor: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init(
-            try container.decodeUUID(forKey: .uuid),
+            try container.uuid(forKey: .uuid),
             value: try container.decodeBytes(forKey: .value, orText: .text),
             flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read])
     }
@@ -89,17 +89,15 @@ extension NotificationSource: Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
-        let interval = try container.decode(TimeInterval.self, forKey: .every)
-        if let size = try container.decodeIfPresent(Int.self, forKey: .counter) {
+        let interval = try container.required(Limits.notificationInterval, forKey: .every)
+        if let size = try container.number(Limits.counterSize, forKey: .counter) {
             self = .counter(size: size, every: interval)
             return
         }
-        let values = try container.decode([String].self, forKey: .cycle).map { text in
-            guard let bytes = Hexadecimal.bytes(text) else {
-                throw DecodingError.dataCorruptedError(
-                    forKey: .cycle, in: container, debugDescription: "\"\(text)\" is not hexadecimal bytes")
-            }
-            return bytes
+        let texts = try container.decode([String].self, forKey: .cycle)
+        guard !texts.isEmpty else { throw container.failure(.cycle, "the list has no value") }
+        let values = try texts.enumerated().map { index, text in
+            try container.bytes(text, limit: Limits.valueLength, .cycle, [FileKey(intValue: index)])
         }
         self = .cycle(values, every: interval)
     }
@@ -127,14 +125,14 @@ extension VirtualLink: Codable {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         let usual = VirtualLink()
         func seconds(_ key: Key, _ usual: TimeInterval) throws -> TimeInterval {
-            try container.decodeIfPresent(TimeInterval.self, forKey: key) ?? usual
+            try container.number(Limits.seconds, forKey: key) ?? usual
         }
         self.init(
             connectLatency: try seconds(.connectLatency, usual.connectLatency),
             resolveLatency: try seconds(.resolveLatency, usual.resolveLatency),
             exportDelay: try seconds(.exportDelay, usual.exportDelay),
             callLatency: try seconds(.callLatency, usual.callLatency),
-            mtu: try container.decodeIfPresent(Int.self, forKey: .mtu) ?? usual.mtu,
+            mtu: try container.number(Limits.mtu, forKey: .mtu) ?? usual.mtu,
             connectTimeout: try seconds(.connectTimeout, usual.connectTimeout))
     }
 
@@ -149,25 +147,26 @@ extension VirtualLink: Codable {
     }
 }
 
+extension CharacteristicFlag {
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
+}
+
 extension KeyedDecodingContainer {
-    /// A UUID that can be one.
-    fileprivate func decodeUUID(forKey key: Key) throws -> String {
-        let text = try decode(String.self, forKey: key)
-        guard ServiceUUID.long(text) != nil else {
-            throw DecodingError.dataCorruptedError(
-                forKey: key, in: self, debugDescription: "\"\(text)\" is no UUID; write 180d or all 128 bits")
+    /// The services of one peripheral, for which there are handles enough; none if the key is not there.
+    package func services(forKey key: Key) throws -> [VirtualService] {
+        let services = try decodeIfPresent([VirtualService].self, forKey: key) ?? []
+        guard let place = AttributeTable.overflow(of: services) else { return services }
+        var path: [any CodingKey] = [FileKey(intValue: place.service)]
+        if let characteristic = place.characteristic {
+            path += [FileKey(stringValue: "characteristics"), FileKey(intValue: characteristic)]
         }
-        return text
+        throw failure(
+            key, "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535", at: path)
     }
 
-    /// Bytes, from hexadecimal digits or from words.
+    /// A value's bytes, from hexadecimal digits or from a text.
     fileprivate func decodeBytes(forKey key: Key, orText textKey: Key) throws -> [UInt8] {
-        if let text = try decodeIfPresent(String.self, forKey: textKey) { return Array(text.utf8) }
-        let digits = try decodeIfPresent(String.self, forKey: key) ?? ""
-        guard let bytes = Hexadecimal.bytes(digits) else {
-            throw DecodingError.dataCorruptedError(
-                forKey: key, in: self, debugDescription: "\"\(digits)\" is not hexadecimal bytes")
-        }
-        return bytes
+        if let text = try text(Limits.valueLength, forKey: textKey) { return Array(text.utf8) }
+        return try bytes(try decodeIfPresent(String.self, forKey: key) ?? "", limit: Limits.valueLength, key)
     }
 }

@@ -12,7 +12,8 @@ public import Foundation
 /// ```
 ///
 /// Handles are given as a peripheral's own server would: in the order of the list, with a descriptor for subscriptions
-/// (`2902`) after each characteristic that notifies or indicates.
+/// (`2902`) after each characteristic that notifies or indicates. The attributes of one peripheral have 65,535 handles; to
+/// add a peripheral that needs more to a simulator is a programming error.
 public struct VirtualService: Hashable, Sendable {
     /// Short (`180D`) or long.
     public var uuid: String
@@ -23,8 +24,8 @@ public struct VirtualService: Hashable, Sendable {
     public var characteristics: [VirtualCharacteristic]
     /// The UUIDs of services of the same peripheral that it includes; those that are not there are passed over.
     public var includes: [String]
-    /// Seconds after the services are resolved until BlueZ shows this one: late objects, which some clients miss.
-    public var appearsAfter: TimeInterval
+    /// Seconds after the services are resolved until BlueZ shows this one, 0 to 1e9: late objects, which some clients miss.
+    public var appearsAfter: TimeInterval { didSet { appearsAfter = Limits.seconds.nearest(to: appearsAfter) } }
     /// Whether the UUID of one that appears late is among the device's from the beginning, or only when it appears.
     public var isAnnounced: Bool
 
@@ -38,7 +39,7 @@ public struct VirtualService: Hashable, Sendable {
         self.characteristics = characteristics
         self.includes = includes
         self.handle = handle
-        self.appearsAfter = max(0, appearsAfter)
+        self.appearsAfter = Limits.seconds.nearest(to: appearsAfter)
         self.isAnnounced = isAnnounced
     }
 }
@@ -107,15 +108,17 @@ public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterabl
 
 /// What a characteristic sends by itself while somebody subscribes to it.
 public enum NotificationSource: Hashable, Sendable {
-    /// One value after another, and again from the first, every so many seconds.
+    /// One value after another, and again from the first, every so many seconds: 0.001 to 1e9, or else the nearest bound.
     case cycle([[UInt8]], every: TimeInterval)
-    /// A number that counts from 0 for each subscription, little-endian in `size` bytes, every so many seconds.
+    /// A number that counts from 0 for each subscription, little-endian in `size` bytes (1 to 512, or else the nearest
+    /// bound), every so many seconds.
     case counter(size: Int, every: TimeInterval)
 
     /// Seconds between two values.
     var interval: TimeInterval {
         switch self {
-        case .cycle(_, let interval), .counter(_, let interval): max(0.001, interval)
+        case .cycle(_, let interval), .counter(_, let interval):
+            Limits.notificationInterval.nearest(to: interval)
         }
     }
 
@@ -129,7 +132,7 @@ public enum NotificationSource: Hashable, Sendable {
 
     /// A number, little-endian, with zeros up to `size` bytes.
     static func number(_ number: Int, size: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: max(1, size))
+        var bytes = [UInt8](repeating: 0, count: Limits.counterSize.nearest(to: size))
         for place in 0..<min(8, bytes.count) {
             bytes[place] = UInt8(truncatingIfNeeded: UInt64(number) >> UInt64(8 * place))
         }

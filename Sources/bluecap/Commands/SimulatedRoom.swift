@@ -1,5 +1,6 @@
 import ArgumentParser
 import BlueZSimulator
+import Dispatch
 
 /// A simulator on a bus of its own, for the length of one command.
 struct SimulatedRoom: Sendable {
@@ -12,6 +13,12 @@ struct SimulatedRoom: Sendable {
     /// - Throws: ``ToolFailure`` where no bus can be started.
     init(_ room: Room?, adapters: Int = 1) throws {
         adapterCount = adapters
+        // A crowd of a million takes seconds.
+        let notice = DispatchWorkItem { Output.error.write("bluecap: Preparing the simulated room …\n") }
+        if Output.error.isTerminal {
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience, execute: notice)
+        }
+        defer { notice.cancel() }
         do {
             simulator = try Simulator.onPrivateBus(
                 room: room ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
@@ -19,6 +26,9 @@ struct SimulatedRoom: Sendable {
             throw ToolFailure(error.description)
         }
     }
+
+    /// Seconds that this may take without an explanation.
+    private static let patience = 0.6
 
     /// The bus's address.
     var address: String { simulator.address }

@@ -24,66 +24,55 @@ extension PeripheralModel {
     static func decoded(from data: Data, source: String) throws -> PeripheralModel {
         let file: File
         do {
-            file = try JSONDecoder().decode(File.self, from: data)
-        } catch let error as DecodingError {
-            var sentence = sentence(for: error)
-            if sentence.last == "." { sentence.removeLast() }
-            throw ToolFailure("\(source) does not describe a peripheral: \(sentence).")
+            file = try DescriptionFile.decode(File.self, from: data)
         } catch {
-            throw ToolFailure("\(source) does not describe a peripheral: \(error.localizedDescription).")
+            throw ToolFailure("\(source) does not describe a peripheral: \(error.description).")
         }
         let profiles = ProfileManager.ready
         let services = try file.services.map { service in
-            let profile = profiles.service(CBUUID(string: service.uuid))
+            let profile = profiles.service(uuid(service.uuid))
             return Service(
-                uuid: CBUUID(string: service.uuid),
-                name: profile?.name ?? AssignedNumbers.serviceName(CBUUID(string: service.uuid)),
+                uuid: uuid(service.uuid),
+                name: profile?.name ?? AssignedNumbers.serviceName(uuid(service.uuid)),
                 isPrimary: service.isPrimary,
                 characteristics: try service.characteristics.map {
                     try characteristic($0, of: service, profile: profile, source: source)
                 })
         }
-        guard !services.isEmpty else { throw ToolFailure("\(source) describes a peripheral without any service.") }
         return PeripheralModel(name: file.name ?? "BlueCap", appearance: file.appearance, services: services)
     }
 
     private static func characteristic(
         _ characteristic: VirtualCharacteristic, of service: VirtualService, profile: ServiceProfile?, source: String
     ) throws -> Characteristic {
-        let uuid = CBUUID(string: characteristic.uuid)
+        let uuid = self.uuid(characteristic.uuid)
         var model = Characteristic(
             uuid: uuid, profile: profile?.characteristic(uuid), properties: properties(characteristic.flags),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
-                Descriptor(uuid: CBUUID(string: $0.uuid), value: Data($0.value))
+                Descriptor(uuid: self.uuid($0.uuid), value: Data($0.value))
             })
         let place = "\(source) does not describe a peripheral: characteristic \(characteristic.uuid)"
         if let echo = characteristic.echo {
-            guard let target = CBUUID(validating: echo),
-                service.characteristics.contains(where: { CBUUID(string: $0.uuid) == target })
-            else { throw ToolFailure("\(place) echoes to \"\(echo)\", which its service does not have.") }
+            let target = self.uuid(echo)
+            guard service.characteristics.contains(where: { self.uuid($0.uuid) == target }) else {
+                throw ToolFailure("\(place) echoes to \"\(echo)\", which its service does not have.")
+            }
             model.behaviour = .echoes(to: target)
         }
         switch characteristic.notifications {
         case nil: break
         case .cycle(let values, let pace):
-            guard pace >= shortestPace else { throw tooFast(place, pace) }
             model.behaviour = .changes(CycleSource(values: values.map { Data($0) }, pace: pace), every: pace)
         case .counter(let size, let pace):
-            guard pace >= shortestPace else { throw tooFast(place, pace) }
-            guard (1...512).contains(size) else {
-                throw ToolFailure("\(place) counts in \(size) bytes, and a value has 1 to 512.")
-            }
             model.behaviour = .changes(CounterSource(size: size, pace: pace), every: pace)
         }
         return model
     }
 
-    /// Seconds between two values: what a fast link can carry.
-    private static let shortestPace = 0.001
-
-    private static func tooFast(_ place: String, _ pace: Double) -> ToolFailure {
-        ToolFailure("\(place) changes every \(pace) s: it takes \(shortestPace) and more.")
+    /// A UUID of the file, which may begin with 0x; the decoder has checked it.
+    private static func uuid(_ text: String) -> CBUUID {
+        CBUUID(string: text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text)
     }
 
     private static func properties(_ flags: Set<CharacteristicFlag>) -> CBCharacteristicProperties {
@@ -100,50 +89,22 @@ extension PeripheralModel {
     private struct File: Decodable {
         enum Key: String, CodingKey, CaseIterable { case name, appearance, services }
 
-        /// Any key, known or not.
-        struct AnyKey: CodingKey {
-            let stringValue: String
-            var intValue: Int? { nil }
-            init(stringValue: String) { self.stringValue = stringValue }
-            init?(intValue: Int) { nil }
-        }
-
         var name: String?
         var appearance: UInt16?
         var services: [VirtualService]
 
         init(from decoder: any Decoder) throws {
-            // A mistyped key must be said, or the file would quietly mean less than it says.
-            let present = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
-            if let stranger = present.sorted().first(where: { Key(rawValue: $0) == nil }) {
-                let list = Key.allCases.map(\.rawValue).joined(separator: ", ")
-                throw DecodingError.dataCorrupted(
-                    .init(codingPath: [], debugDescription: "unknown key \"\(stranger)\"; there are: \(list)"))
-            }
-            let container = try decoder.container(keyedBy: Key.self)
+            let container = try decoder.strictContainer(keyedBy: Key.self)
             name = try container.decodeIfPresent(String.self, forKey: .name)
-            appearance = try container.decodeIfPresent(UInt16.self, forKey: .appearance)
-            services = try container.decode([VirtualService].self, forKey: .services)
-        }
-    }
-
-    private static func sentence(for error: DecodingError) -> String {
-        switch error {
-        case .keyNotFound(let key, let context): "\(place(context.codingPath)) lacks \"\(key.stringValue)\""
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            "\(place(context.codingPath)): \(context.debugDescription)"
-        @unknown default: "\(error)"
-        }
-    }
-
-    /// `services[2].uuid`.
-    private static func place(_ path: [any CodingKey]) -> String {
-        guard !path.isEmpty else { return "the file" }
-        return path.reduce(into: "") { text, key in
-            if let index = key.intValue {
-                text += "[\(index)]"
-            } else {
-                text += (text.isEmpty ? "" : ".") + key.stringValue
+            appearance = try container.number(0...UInt16.max, forKey: .appearance)
+            guard container.contains(.services) else {
+                throw DecodingError.keyNotFound(
+                    Key.services, .init(codingPath: container.codingPath, debugDescription: ""))
+            }
+            services = try container.services(forKey: .services)
+            guard !services.isEmpty else {
+                throw DecodingError.dataCorrupted(
+                    .init(codingPath: [Key.services], debugDescription: "there is no service in it"))
             }
         }
     }

@@ -75,26 +75,42 @@ final class PeripheralModelTests: XCTestCase {
 
     func testWhatIsWrongInAFileIsSaidWithItsPlace() {
         for (json, part) in [
-            ("{", "desk.json does not describe a peripheral"),
+            ("{", "desk.json does not describe a peripheral: the file is not valid JSON"),
+            (#"{"services": [{"uuid": "AA00"}], "appearance": 65536}"#, "appearance: 65536 is not a whole number"),
             (#"{"name": "x"}"#, #"lacks "services""#),
-            (#"{"services": []}"#, "without any service"),
+            (#"{"services": []}"#, "services: there is no service in it"),
             (#"{"services": [], "nmae": "x"}"#, #"unknown key "nmae""#),
             (#"{"services": [{"uuid": "18OD"}]}"#, "services[0].uuid"),
             (#"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "flags": ["raed"]}]}]}"#, "flags"),
             (#"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "echo": "AA09"}]}]}"#, "AA09"),
             (
                 #"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "notifications": "#
-                    + #"{"counter": 2, "every": 0}}]}]}"#, "every 0.0 s"
+                    + #"{"counter": 2, "every": 0}}]}]}"#,
+                "characteristics[0].notifications.every: 0 is not a number from 0.001 to 1000000000"
             ),
             (
                 #"{"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "notifications": "#
-                    + #"{"counter": 900, "every": 1}}]}]}"#, "900 bytes"
+                    + #"{"counter": 900, "every": 1}}]}]}"#,
+                "characteristics[0].notifications.counter: 900 is not a whole number from 1 to 512"
             ),
         ] {
             XCTAssertThrowsError(try model(json), json) { error in
                 let text = "\(error)"
                 XCTAssertTrue(text.contains(part) && text.hasSuffix("."), text)
             }
+        }
+    }
+
+    func testAUUIDMayBeginAsAHexadecimalNumber() throws {
+        let model = try model(
+            #"{"services": [{"uuid": "0x180F", "characteristics": [{"uuid": "0x2a19", "echo": "0x2A19"}]}]}"#)
+        XCTAssertEqual(model.services.map(\.uuid), [CBUUID(string: "180F")])
+    }
+
+    func testMoreCharacteristicsThanHandlesAreRefused() {
+        let many = Array(repeating: #"{"uuid": "AA01"}"#, count: 40_000).joined(separator: ",")
+        XCTAssertThrowsError(try model(#"{"services": [{"uuid": "AA00", "characteristics": [\#(many)]}]}"#)) { error in
+            XCTAssertTrue("\(error)".contains("no handle is left for it"), "\(error)")
         }
     }
 
