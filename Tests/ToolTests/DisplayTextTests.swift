@@ -1,3 +1,4 @@
+import Foundation
 import XCTest
 
 @testable import bluecap
@@ -31,8 +32,52 @@ final class DisplayTextTests: XCTestCase {
         XCTAssertEqual(DisplayText.padded("long", to: 2), "long")
     }
 
-    func testUnsafeScalarsAreReplacedAndEmojiAreKept() {
-        XCTAssertEqual(DisplayText.safe("a\u{1B}b\u{202E}c\u{7F}"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}")
+    func testUnsafeScalarsAreWrittenAsEscapesAndEmojiAreKept() {
+        XCTAssertEqual(DisplayText.safe("a\u{1B}b\u{202E}c\u{7F}"), "a\\u{1B}b\\u{202E}c\\u{7F}")
         XCTAssertEqual(DisplayText.safe("👩‍👩‍👧 Küche 温度"), "👩‍👩‍👧 Küche 温度")
+    }
+
+    func testDirectionOverridesAndIsolatesAreWrittenAsEscapes() {
+        for value in Array(0x202A...0x202E) + Array(0x2066...0x2069) + [0x200E, 0x200F, 0x061C] {
+            guard let scalar = Unicode.Scalar(UInt32(value)) else { continue }
+            let digits = String(value, radix: 16, uppercase: true)
+            XCTAssertEqual(DisplayText.safe("a\(scalar)b"), "a\\u{\(digits)}b")
+        }
+    }
+
+    func testTagsAreKeptInTheFlagsOfRegionsAlone() {
+        let scotland = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}"
+        XCTAssertEqual(DisplayText.safe("flag \(scotland)!"), "flag \(scotland)!")
+        XCTAssertEqual(DisplayText.safe("Tag\u{E0041}\u{E0042}"), "Tag\\u{E0041}\\u{E0042}")
+        XCTAssertEqual(DisplayText.safe("\u{1F600}\u{E0068}\u{E0069}"), "\u{1F600}\\u{E0068}\\u{E0069}")
+        let endless = "\u{1F3F4}" + String(repeating: "\u{E0067}", count: 40) + "\u{E007F}"
+        XCTAssertFalse(DisplayText.safe(endless).unicodeScalars.contains { (0xE0000...0xE007F).contains($0.value) })
+        XCTAssertTrue(DisplayText.safe("\u{1F3F4}\u{E0067}\u{E0062}").hasSuffix("\\u{E0067}\\u{E0062}"), "no last tag")
+    }
+
+    func testACharacterKeepsAtMostEightCombiningMarks() {
+        let marks = String(repeating: "\u{0301}", count: 200)
+        XCTAssertEqual(DisplayText.safe("a\(marks)b"), "a" + String(repeating: "\u{0301}", count: 8) + "b")
+        for word in ["Z\u{0308}u\u{0308}rich", "กำแพงที่", "हिन्दी", "👨‍👩‍👧‍👦", "1️⃣"] { XCTAssertEqual(DisplayText.safe(word), word) }
+    }
+
+    func testNamesAreCutToTheLengthThatNamesHave() {
+        let longest = String(repeating: "n", count: 248)
+        XCTAssertEqual(DisplayText.name(longest), longest)
+        XCTAssertEqual(DisplayText.name(longest + "n"), longest + "…")
+        XCTAssertEqual(DisplayText.name(String(repeating: "é", count: 200)), String(repeating: "é", count: 124) + "…")
+        XCTAssertEqual(DisplayText.name(String(repeating: "日", count: 83)), String(repeating: "日", count: 82) + "…")
+        let one = "e" + String(repeating: "\u{0301}", count: 100_000)
+        XCTAssertEqual(DisplayText.name(one), "e" + String(repeating: "\u{0301}", count: 8) + "…")
+    }
+
+    func testJSONIsTheTextExactlyWhateverIsEscaped() throws {
+        let marks = String(repeating: "\u{0301}", count: 20)
+        let text = "a\u{202E}b\u{E0041}\(marks)\"\\\u{1F600}" + String(repeating: "n", count: 300)
+        let quoted = JSONText.quoted(text)
+        XCTAssertFalse(quoted.unicodeScalars.contains(where: DisplayText.isUnsafe))
+        XCTAssertEqual(quoted.unicodeScalars.count { $0 == "\u{0301}" }, 8)
+        let decoded = try JSONSerialization.jsonObject(with: Data("[\(quoted)]".utf8)) as? [String]
+        XCTAssertEqual(decoded?.first.map { Array($0.unicodeScalars) }, Array(text.unicodeScalars))
     }
 }

@@ -53,6 +53,6 @@ final class PlainLinesTests: XCTestCase {
 
     func testANameCannotMoveTheCursor() {
         let lines = news.lines(for: .discovered(Samples.sighting(1, name: "a\u{1B}[2J\nb", rssi: -1)))
-        XCTAssertEqual(lines, ["discovered  C0:5A:17:00:18:01    -1 dBm  a\u{FFFD}[2J\u{FFFD}b"])
+        XCTAssertEqual(lines, ["discovered  C0:5A:17:00:18:01    -1 dBm  a\\u{1B}[2J\\u{A}b"])
     }
 }

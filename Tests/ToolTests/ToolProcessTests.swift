@@ -1,3 +1,4 @@
+import ArgumentParser
 import BlueZSimulator
 import Foundation
 import XCTest
@@ -169,6 +170,70 @@ final class ToolFailureTests: XCTestCase {
         }
     }
 
+    func testNumbersOutOfRangeAreRefusedWithTheRange() throws {
+        let seconds = "It takes a number of seconds from 0.001 to 1000000000."
+        let options: [(command: String, option: String, values: [String], sentence: String)] = [
+            ("scan", "--duration", ["nan", "inf", "0", "1e10", "soon"], seconds),
+            ("scan", "--rssi", ["-128", "21", "nan"], "It takes a whole number of dBm from -127 to 20."),
+            ("serve battery", "--duration", ["nan"], seconds),
+            ("notify x 2A37", "--duration", ["infinity"], seconds),
+            (
+                "notify x 2A37", "--count", ["0", "nan"],
+                "It takes a whole number of values from 1 to 1000000000."
+            ),
+            ("read x 2A19", "--timeout", ["nan", "inf", "0"], "It takes a number of seconds from 0.001 to 1000000."),
+            ("simulate", "--adapters", ["0", "17", "nan"], "It takes a whole number of adapters from 1 to 16."),
+            (
+                "beacon --telemetry", "--temperature", ["nan", "-inf", "128", "-128", "warm"],
+                "It takes a number of °C from -127.99 to 127.99."
+            ),
+            (
+                "beacon --telemetry", "--battery", ["65536", "nan"],
+                "It takes a whole number of millivolts from 0 to 65535."
+            ),
+            ("beacon", "--major", ["-1"], "It takes a whole number from 0 to 65535."),
+            ("beacon", "--minor", ["65536"], "It takes a whole number from 0 to 65535."),
+            ("beacon", "--number", ["4294967296"], "It takes a whole number from 0 to 4294967295."),
+            ("beacon", "--measured-power", ["-128", "21"], "It takes a whole number of dBm from -127 to 20."),
+            ("advertise", "--tx-power", ["21", "nan"], "It takes a whole number of dBm from -127 to 20."),
+            (
+                "advertise", "--interval", ["19", "10241", "nan", "200-100"],
+                "It takes a time from 20 to 10240 milliseconds, or two such as 100-200."
+            ),
+            ("advertise", "--appearance", ["65536"], "It takes a number from 0 to 65535, such as 0x00C0"),
+            ("advertise", "--manufacturer", ["65536=00"], "It takes a company from 0 to 65535"),
+        ]
+        for (command, option, values, sentence) in options {
+            for value in values {
+                XCTAssertThrowsError(
+                    try BlueCapTool.parseAsRoot(command.split(separator: " ").map(String.init) + ["\(option)=\(value)"])
+                ) { error in
+                    XCTAssertEqual(BlueCapTool.exitCode(for: error).rawValue, 64)
+                    let text = BlueCapTool.message(for: error)
+                    XCTAssertTrue(text.contains(sentence) && text.contains(option), "\(command) \(value): \(text)")
+                }
+            }
+        }
+        XCTAssertNoThrow(
+            try BlueCapTool.parseAsRoot(["beacon", "--telemetry", "--temperature", "-12.5", "--battery", "0"]))
+        XCTAssertNoThrow(try BlueCapTool.parseAsRoot(["scan", "--rssi", "-70", "--duration", "0.5"]))
+    }
+
+    func testArgumentsInErrorsAreWrittenAsEscapes() throws {
+        let cases = [
+            ["scan", "--duration", "\u{202E}3"], ["scan", "--serv\u{2066}ice", "x"], ["un\u{1B}[2Jknown"],
+            ["scan", "--simulated", "--peripherals", "/tmp/\u{E0041}room"], ["serve", "file\u{202D}name"],
+            ["simulate", "--", "no\u{202E}such"],
+        ]
+        for arguments in cases {
+            let result = try ToolRun(arguments).finish()
+            XCTAssertNotEqual(result.status, 0, "\(arguments)")
+            let text = result.errors.joined()
+            XCTAssertTrue(text.contains("\\u{"), "\(arguments) \(text)")
+            XCTAssertFalse(text.unicodeScalars.contains(where: DisplayText.isUnsafe), "\(arguments) \(text)")
+        }
+    }
+
     func testWithoutABusOneLineSaysWhatIsWrongAndWhatToDo() throws {
         let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/such/socket"]).finish()
         assertOneLine(result)
@@ -203,6 +268,13 @@ final class ToolFailureTests: XCTestCase {
         for (command, target) in [
             ("scan --simulated --duration 5", "/dev/full"), ("scan --simulated --duration 5 --json", "/dev/full"),
             ("scan --simulated --peripherals empty --duration 0.2", "/dev/full"), ("simulate", "/dev/full"),
+            ("explore --simulated 'Pulse Strap 7F'", "/dev/full"),
+            ("read --simulated 'Pulse Strap 7F' 2A19", "/dev/full"),
+            ("notify --simulated 'Pulse Strap 7F' 2A37 --json", "/dev/full"),
+            ("serve battery --simulated --json", "/dev/full"), ("beacon --simulated --telemetry --json", "/dev/full"),
+            ("advertise --simulated --name Desk --json", "/dev/full"), ("--help", "/dev/full"),
+            ("--version", "/dev/full"),
+            ("help scan", "/dev/full"), ("--generate-completion-script bash", "/dev/full"),
         ] {
             let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) > \#(target)"#).finish()
             XCTAssertEqual(result.status, 1, command)
@@ -212,7 +284,10 @@ final class ToolFailureTests: XCTestCase {
 
     /// Their numbers would be the next socket's: the output would go to BlueZ.
     func testClosedOutputIsAFailureAndNoSocketTakesItsPlace() throws {
-        for command in ["scan --simulated --peripherals empty --duration 0.2 --json", "simulate"] {
+        for command in [
+            "scan --simulated --peripherals empty --duration 0.2 --json", "simulate", "--version",
+            "read --simulated 'Pulse Strap 7F' 2A19", "serve battery --simulated --json",
+        ] {
             let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) <&- >&-"#).finish()
             XCTAssertEqual(result.status, 1, command)
             XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: Bad file descriptor."], command)

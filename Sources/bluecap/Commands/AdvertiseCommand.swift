@@ -40,24 +40,33 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("manufacturer"),
-        help: ArgumentHelp("A company's data, such as 0xFFFF=0102; several times.", valueName: "company=bytes"))
+        help: ArgumentHelp("A company's data, such as 0xFFFF=0102; several times.", valueName: "company=bytes"),
+        transform: ManufacturerArgument.reading(
+            "a company from 0 to 65535 or in hexadecimal digits, and its data, such as 0xFFFF=0102"))
     var manufacturers: [ManufacturerArgument] = []
 
     @Option(
         name: .customLong("service-data"),
-        help: ArgumentHelp("A service's data, such as 181A=5908; several times.", valueName: "uuid=bytes"))
+        help: ArgumentHelp("A service's data, such as 181A=5908; several times.", valueName: "uuid=bytes"),
+        transform: ServiceDataArgument.reading("a service and its data, such as 181A=5908"))
     var serviceData: [ServiceDataArgument] = []
 
-    @Option(help: ArgumentHelp("What it is: a number, such as 0x00C0, or Watch.", valueName: "appearance"))
+    @Option(
+        help: ArgumentHelp("What it is: a number, such as 0x00C0, or Watch.", valueName: "appearance"),
+        transform: AppearanceArgument.reading(
+            "a number from 0 to 65535, such as 0x00C0, or an assigned name, such as Watch"))
     var appearance: AppearanceArgument?
 
-    @Option(help: ArgumentHelp("The time between two, such as 100 or 100-200.", valueName: "milliseconds"))
+    @Option(
+        help: ArgumentHelp("The time between two, such as 100 or 100-200.", valueName: "milliseconds"),
+        transform: IntervalArgument.reading("a time from 20 to 10240 milliseconds, or two such as 100-200"))
     var interval: IntervalArgument?
 
     // Unconditional: a power may begin with a dash, and is no option.
     @Option(
         name: .customLong("tx-power"), parsing: .unconditional,
-        help: ArgumentHelp("The power to send at, from -127 to 20, and to tell.", valueName: "dbm"))
+        help: ArgumentHelp("The power to send at, from -127 to 20, and to tell.", valueName: "dbm"),
+        transform: NumberArgument.strength)
     var txPower: Int?
 
     @Flag(name: .customLong("tell-power"), help: "Tell at which power it is sent.")

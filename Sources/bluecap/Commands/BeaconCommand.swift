@@ -28,13 +28,19 @@ struct BeaconCommand: AsyncParsableCommand {
         transform: BeaconCommand.uuid)
     var uuid: UUID?
 
-    @Option(help: ArgumentHelp("Of an iBeacon: its group, from 0 to 65535; 0 unless it is given.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Of an iBeacon: its group, from 0 to 65535; 0 unless it is given.", valueName: "number"),
+        transform: BeaconCommand.sixteenBits)
     var major: UInt16?
 
-    @Option(help: ArgumentHelp("Of an iBeacon: its number in the group; 0 unless it is given.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Of an iBeacon: its number in the group; 0 unless it is given.", valueName: "number"),
+        transform: BeaconCommand.sixteenBits)
     var minor: UInt16?
 
-    @Option(help: ArgumentHelp("Of an AltBeacon: its number, from 0 to 4294967295.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Of an AltBeacon: its number, from 0 to 4294967295.", valueName: "number"),
+        transform: NumberArgument.whole(0...UInt32.max))
     var number: UInt32?
 
     @Option(help: ArgumentHelp("Of Eddystone's UID: ten bytes of its owner's.", valueName: "bytes"))
@@ -49,16 +55,20 @@ struct BeaconCommand: AsyncParsableCommand {
     @Flag(help: "Eddystone's TLM: how the beacon is.")
     var telemetry = false
 
-    @Option(help: ArgumentHelp("The battery's voltage, for --telemetry.", valueName: "millivolts"))
+    @Option(
+        help: ArgumentHelp("The battery's voltage, for --telemetry.", valueName: "millivolts"),
+        transform: NumberArgument.whole(0...UInt16.max, "millivolts"))
     var battery: UInt16?
 
     @Option(
-        parsing: .unconditional, help: ArgumentHelp("The temperature in °C, for --telemetry.", valueName: "degrees"))
+        parsing: .unconditional, help: ArgumentHelp("The temperature in °C, for --telemetry.", valueName: "degrees"),
+        transform: NumberArgument.number(-127.99...127.99, "°C"))
     var temperature: Double?
 
     @Option(
         name: .customLong("measured-power"), parsing: .unconditional,
-        help: ArgumentHelp("The strength at a distance of one metre; -59 unless it is given.", valueName: "dbm"))
+        help: ArgumentHelp("The strength at a distance of one metre; -59 unless it is given.", valueName: "dbm"),
+        transform: NumberArgument.whole(-127...20, "dBm"))
     var measuredPower: Int8?
 
     @OptionGroup var options: ServingOptions
@@ -72,6 +82,8 @@ struct BeaconCommand: AsyncParsableCommand {
     }
 
     func run() async throws { try await options.run(advertising: try plans()) }
+
+    private static let sixteenBits = NumberArgument.whole(0...UInt16.max)
 
     @Sendable static func uuid(_ text: String) throws -> UUID {
         guard let uuid = UUID(uuidString: text) else {

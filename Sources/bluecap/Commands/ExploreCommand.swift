@@ -34,12 +34,12 @@ struct ExploreCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await remote.run { [self] session, link in
-            await session.progress.stage("Discovering the services of \(link.peripheral.name) …")
+            await session.progress.stage("Discovering the services of \(DisplayText.name(link.peripheral.name)) …")
             let reader = TreeReader(peripheral: link.peripheral, timeout: remote.timeout)
             let directory = try await reader.directory()
             var tree = directory.tree
             if values {
-                await session.progress.stage("Reading the values of \(link.peripheral.name) …")
+                await session.progress.stage("Reading the values of \(DisplayText.name(link.peripheral.name)) …")
                 tree = try await reader.readValues(into: directory)
             }
             await session.progress.end()

@@ -31,10 +31,14 @@ struct NotifyCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("By UUID, name or handle.", valueName: "characteristic"))
     var characteristic: AttributeArgument
 
-    @Option(help: ArgumentHelp("End after so many values.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("End after so many values.", valueName: "number"),
+        transform: NumberArgument.whole(1...1_000_000_000, "values"))
     var count: Int?
 
-    @Option(help: ArgumentHelp("End so many seconds after the subscription.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("End so many seconds after the subscription.", valueName: "seconds"),
+        transform: NumberArgument.seconds)
     var duration: Double?
 
     @Option(name: .customLong("as"), help: "How the values are printed.")
@@ -42,13 +46,6 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @Flag(help: "Print JSON, one object a line.")
     var json = false
-
-    func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count takes a number of values above 0; it was \(count).") }
-        if let duration, !(duration > 0 && duration <= 1e9) {
-            throw ValidationError("--duration takes a number of seconds above 0; it was \(duration).")
-        }
-    }
 
     func run() async throws {
         try await remote.run(isPersistent: true) { [self] session, link in

@@ -10,16 +10,10 @@ struct RemoteOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Give up after so many seconds: of looking and connecting together, and of waiting for each answer.",
-            valueName: "seconds"))
+            valueName: "seconds"), transform: NumberArgument.number(0.001...1e6, "seconds"))
     var timeout = 30.0
 
     @OptionGroup var common: CommonOptions
-
-    func validate() throws {
-        if !(timeout > 0 && timeout <= 1e6) {
-            throw ValidationError("--timeout takes a number of seconds above 0; it was \(timeout).")
-        }
-    }
 
     /// What the help of each of them says at its end.
     static let statuses = """

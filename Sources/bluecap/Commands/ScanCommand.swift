@@ -39,13 +39,16 @@ struct ScanCommand: AsyncParsableCommand {
 
     // Unconditional: a strength begins with a dash, and is no option.
     @Option(
-        parsing: .unconditional, help: ArgumentHelp("Only who is at least this strong, such as -70.", valueName: "dbm"))
+        parsing: .unconditional, help: ArgumentHelp("Only who is at least this strong, such as -70.", valueName: "dbm"),
+        transform: NumberArgument.strength)
     var rssi: Int?
 
     @Option(help: ArgumentHelp("Only who has a name, or an address, that begins so.", valueName: "prefix"))
     var name: String?
 
-    @Option(help: ArgumentHelp("End after so many seconds.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
+        transform: NumberArgument.seconds)
     var duration: Double?
 
     @Flag(help: "Print every sighting, not only news.")
@@ -57,12 +60,6 @@ struct ScanCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if let rssi, !(-127...20).contains(rssi) {
-            throw ValidationError("--rssi takes a strength from -127 to 20 dBm, such as -70; it was \(rssi).")
-        }
-        if let duration, !(duration > 0 && duration <= 1e9) {
-            throw ValidationError("--duration takes a number of seconds above 0; it was \(duration).")
-        }
         if name?.isEmpty == true { throw ValidationError("--name takes the beginning of a name; it was empty.") }
     }
 

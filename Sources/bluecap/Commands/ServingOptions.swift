@@ -6,19 +6,15 @@ import Foundation
 struct ServingOptions: ParsableArguments {
     @OptionGroup var radio: RadioOptions
 
-    @Option(help: ArgumentHelp("End after so many seconds.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
+        transform: NumberArgument.seconds)
     var duration: Double?
 
     @Flag(help: "Print JSON, one object a line.")
     var json = false
 
     @OptionGroup var common: CommonOptions
-
-    func validate() throws {
-        if let duration, !(duration > 0 && duration <= 1e9) {
-            throw ValidationError("--duration takes a number of seconds above 0; it was \(duration).")
-        }
-    }
 
     /// What the help of each of them says at its end.
     static let statuses = """

@@ -30,7 +30,7 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "How many adapters there are, hci0 and so on: what one of them sends the others hear.",
-            valueName: "number"))
+            valueName: "number"), transform: NumberArgument.whole(1...16, "adapters"))
     var adapters = 1
 
     @Flag(help: "Have a virtual central come by: it connects, reads, subscribes and writes.")
@@ -40,12 +40,6 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
     var command: [String] = []
-
-    func validate() throws {
-        if !(1...16).contains(adapters) {
-            throw ValidationError("--adapters takes a number from 1 to 16; it was \(adapters).")
-        }
-    }
 
     func run() async throws {
         Output.ignoreBrokenPipes()
@@ -99,7 +93,7 @@ struct SimulateCommand: AsyncParsableCommand {
         do {
             child = try ChildProcess(command, environment: [Self.busVariable: room.address])
         } catch let failure as ChildProcess.Failure {
-            Output.error.write("bluecap: \(failure)\n")
+            Output.error.write("bluecap: \(DisplayText.safe(failure.description))\n")
             return failure.status
         }
         logger.info("running", metadata: ["command": "\(command)", "pid": "\(child.identifier)"])

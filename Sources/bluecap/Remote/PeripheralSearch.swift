@@ -72,7 +72,8 @@ struct PeripheralSearch: Sendable {
     private mutating func decide() -> [Effect] {
         guard let candidates = best?.candidates, let first = candidates.first else { return end(.failed(nobody)) }
         guard candidates.count == 1 else {
-            let list = candidates.map { "\($0.address) (\($0.name ?? "no name"))" }.joined(separator: ", ")
+            let list = candidates.map { "\($0.address) (\($0.name.map(DisplayText.name) ?? "no name"))" }.joined(
+                separator: ", ")
             return end(
                 .failed(
                     "\"\(argument.text)\" is \(candidates.count) peripherals here; say which by its address: \(list)."))

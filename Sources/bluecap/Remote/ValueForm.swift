@@ -36,9 +36,10 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
     private static let shortestWord = 4
 
     private static func quoted(_ data: Data) -> String? {
-        guard let text = readable(data), text.unicodeScalars.count >= shortestWord,
-            !text.unicodeScalars.contains(where: DisplayText.isUnsafe)
-        else { return nil }
+        guard let text = readable(data), text.unicodeScalars.count >= shortestWord, DisplayText.safe(text) == text
+        else {
+            return nil
+        }
         return "\"\(text)\""
     }
 

@@ -1,23 +1,98 @@
 /// Text as a terminal shows it: what is safe to print, how many cells it takes, how to cut and pad it.
 enum DisplayText {
-    /// Whether a scalar could move the cursor, change colours, or turn the direction of the text around.
+    /// How a scalar of a text is printed.
+    enum Showing: Equatable, Sendable {
+        case asItIs
+        /// It could move the cursor, change colours, turn the direction of the text around, or is not to be seen.
+        case escaped
+        /// A combining mark beyond those that a character may have.
+        case excess
+    }
+
+    /// Combining marks of one character that are printed. Living languages need fewer; more of them cover other lines.
+    static let mostMarks = 8
+
+    /// Bytes in UTF-8 of a device's name that are printed: no device has a longer one (Core Specification 5.3, volume 4,
+    /// part E, 7.3.11).
+    static let longestName = 248
+
+    /// Whether a scalar is not printed as it is, wherever it stands.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x200D, 0xE0020...0xE007F: false  // joiner and tags: parts of emoji
-        default:
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
-            default: false
+        // The joiner is a part of emoji.
+        guard scalar.value != 0x200D else { return false }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return true
+        default: return false
+        }
+    }
+
+    /// Calls `body` with each scalar of the text, and with how it is to be printed where it stands.
+    static func forEachScalar(of text: String, _ body: (Unicode.Scalar, Showing) -> Void) {
+        for character in text {
+            let scalars = character.unicodeScalars
+            let isFlag = isTaggedFlag(scalars)
+            var marks = 0
+            for scalar in scalars {
+                if scalar.isASCII {
+                    body(scalar, isUnsafe(scalar) ? .escaped : .asItIs)
+                } else if isUnsafe(scalar) {
+                    body(scalar, isFlag && tags.contains(scalar.value) ? .asItIs : .escaped)
+                } else {
+                    if isMark(scalar) { marks += 1 }
+                    body(scalar, marks > mostMarks ? .excess : .asItIs)
+                }
             }
         }
     }
 
-    /// The text with every unsafe scalar replaced by U+FFFD: names come from whoever advertises.
+    /// The text as a terminal may show it: names and values come from outside. What is unsafe is written as `\u{202E}`,
+    /// and a character keeps its first eight combining marks.
     static func safe(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        guard !text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return text }
         var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars { result.append(isUnsafe(scalar) ? "\u{FFFD}" : scalar) }
+        forEachScalar(of: text) { scalar, showing in
+            switch showing {
+            case .asItIs: result.append(scalar)
+            case .escaped:
+                result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars
+            case .excess: break
+            }
+        }
         return String(result)
+    }
+
+    /// A device's name as a terminal may show it: cut to the length that names have.
+    static func name(_ text: String) -> String {
+        guard text.utf8.count > longestName else { return safe(text) }
+        var room = longestName
+        let characters = text.prefix { character in
+            room -= character.utf8.count
+            return room >= 0
+        }
+        guard characters.isEmpty else { return safe(String(characters)) + "…" }
+        // One character that is longer than a name.
+        room = longestName
+        let scalars = text.unicodeScalars.prefix { scalar in
+            room -= scalar.utf8.count
+            return room >= 0
+        }
+        return safe(String(scalars)) + "…"
+    }
+
+    /// Whether it is the flag of a region, the one emoji that has tags: a black flag, up to six tags, and the last tag
+    /// (Unicode Technical Standard 51, annex C).
+    private static func isTaggedFlag(_ scalars: Character.UnicodeScalarView) -> Bool {
+        guard scalars.first?.value == 0x1F3F4, scalars.last?.value == tags.upperBound else { return false }
+        return scalars.count <= 8 && scalars.dropFirst().allSatisfy { tags.contains($0.value) }
+    }
+
+    private static let tags: ClosedRange<UInt32> = 0xE0020...0xE007F
+
+    private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .spacingMark: true
+        default: false
+        }
     }
 
     /// How many cells the text takes in a terminal.

@@ -43,18 +43,18 @@ struct JSONObject {
 enum JSONText {
     /// A JSON string (RFC 8259, section 7).
     ///
-    /// Beyond what the RFC asks for, line separators, direction marks and the like are escaped too: a name comes from
-    /// whoever advertises, and must not be able to disturb the terminal that shows the line.
+    /// It is the text exactly. Beyond what the RFC asks for, line separators, direction marks, marks in excess and the like
+    /// are escaped too: a name comes from outside, and must not disturb the terminal that shows the line.
     static func quoted(_ text: String) -> String {
         var result = "\""
-        for scalar in text.unicodeScalars {
+        DisplayText.forEachScalar(of: text) { scalar, showing in
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where DisplayText.isUnsafe(scalar):
+            case _ where showing != .asItIs:
                 for unit in String(scalar).utf16 { result += "\\u" + hexadecimal(unit) }
             default: result.unicodeScalars.append(scalar)
             }

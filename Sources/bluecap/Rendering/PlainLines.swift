@@ -22,11 +22,11 @@ struct PlainLines: ScanReporter {
         var parts = [
             DisplayText.padded(event, to: 10), sighting.address,
             DisplayText.padded(sighting.rssi.map { "\($0) dBm" } ?? "?", to: 8, alignment: .trailing),
-            DisplayText.safe(sighting.name ?? "(no name)"),
+            sighting.name.map(DisplayText.name) ?? "(no name)",
         ]
         let services = Wording.services(of: sighting)
         if !services.isEmpty { parts.append("[\(DisplayText.safe(services))]") }
-        if !sighting.makers.isEmpty { parts.append("(" + Wording.makers(of: sighting) + ")") }
+        if !sighting.makers.isEmpty { parts.append("(" + DisplayText.safe(Wording.makers(of: sighting)) + ")") }
         parts += sighting.beacons.map(BeaconWording.text)
         return parts.joined(separator: "  ")
     }

@@ -25,7 +25,7 @@ struct LineDisplay<Reporter: ScanReporter>: ScanDisplay {
         return lines.isEmpty ? .written : output.write(lines.map { $0 + "\n" }.joined())
     }
 
-    mutating func notice(_ text: String, at now: Double) { Output.error.write("bluecap: \(text)\n") }
+    mutating func notice(_ text: String, at now: Double) { Output.error.write("bluecap: \(DisplayText.safe(text))\n") }
 
     mutating func redraw(isForced: Bool, at now: Double) -> Output.Outcome { .written }
 
@@ -68,7 +68,7 @@ struct LiveDisplay: ScanDisplay {
     }
 
     mutating func notice(_ text: String, at now: Double) {
-        latestNotice = text
+        latestNotice = DisplayText.safe(text)
         changed(at: now)
     }
 

@@ -102,7 +102,7 @@ struct ScanTable: Sendable {
         switch field {
         case .name:
             if let name = sighting.name {
-                add(DisplayText.safe(name), isNew ? [.bold, .green] : [.bold])
+                add(DisplayText.name(name), isNew ? [.bold, .green] : [.bold])
             } else {
                 add("(no name)", [.dim])
             }
@@ -130,7 +130,7 @@ struct ScanTable: Sendable {
         case .running(let seconds):
             var parts = [board.count == 1 ? "1 peripheral" : "\(board.count) peripherals"]
             if let newest = board.newestRow, paper.width >= 56 {
-                let name = newest.sighting.name.map(DisplayText.safe) ?? newest.sighting.address
+                let name = newest.sighting.name.map(DisplayText.name) ?? newest.sighting.address
                 parts.append(
                     "newest: " + DisplayText.cut(name, to: min(24, paper.width - 44), ellipsis: paper.glyphs.ellipsis))
             }
@@ -167,7 +167,7 @@ struct ScanTable: Sendable {
 
     private func contentWidth(_ field: Field, of row: ScanBoard.Row, limit: Int) -> Int {
         switch field {
-        case .name: min(limit, DisplayText.width(row.sighting.name ?? "(no name)"))
+        case .name: min(limit, DisplayText.width(row.sighting.name.map(DisplayText.name) ?? "(no name)"))
         case .services: min(limit, DisplayText.width(Wording.services(of: row.sighting)))
         case .maker: min(limit, DisplayText.width(Wording.makers(of: row.sighting)))
         case .address, .signal, .age: 0

@@ -33,7 +33,7 @@ struct TreeText: Sendable {
 
     private func head(_ tree: AttributeTree) -> StyledLine {
         var line = StyledLine()
-        line.append(DisplayText.safe(tree.name ?? "(no name)"), [.bold], coloured: isColoured)
+        line.append(tree.name.map(DisplayText.name) ?? "(no name)", [.bold], coloured: isColoured)
         line.append("  \(tree.address)  \(tree.addressType)")
         if let rssi = tree.rssi { line.append("  \(rssi) dBm") }
         if let mtu = tree.mtu { line.append("  MTU \(mtu)") }

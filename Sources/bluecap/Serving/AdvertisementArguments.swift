@@ -53,7 +53,7 @@ struct IntervalArgument: ExpressibleByArgument, Equatable, Sendable {
 
     init?(argument: String) {
         let parts = argument.split(separator: "-", omittingEmptySubsequences: false)
-        let bounds = parts.compactMap { Double($0) }.filter { $0.isFinite && $0 > 0 }
+        let bounds = parts.compactMap { Double($0) }.filter { (20...10_240).contains($0) }
         guard (1...2).contains(parts.count), bounds.count == parts.count, bounds[0] <= bounds[bounds.count - 1] else {
             return nil
         }

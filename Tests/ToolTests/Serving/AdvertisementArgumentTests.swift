@@ -124,7 +124,7 @@ final class AdvertisementArgumentTests: XCTestCase {
             (["--name", long], "name is 31 bytes too long"), (["--manufacturer", "1=" + long], "manufacturer data"),
             (["--service", owner, "--service", "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"], "fewer services"),
             ([], "Say what to advertise"), (["--service-data", "180F=01", "--service-data", "180F=02"], "twice"),
-            (["--name", "x", "--tx-power", "21"], "-127 to 20"), (["--name", "x", "--interval", "5"], "0.02"),
+            (["--name", "x", "--tx-power", "21"], "-127 to 20"), (["--name", "x", "--interval", "5"], "20 to 10240"),
         ] {
             XCTAssertThrowsError(try BlueCapTool.parseAsRoot(["advertise"] + arguments), "\(arguments)") { error in
                 let text = BlueCapTool.fullMessage(for: error)

@@ -72,7 +72,7 @@ final class ServingReporterTests: XCTestCase {
         data.manufacturerData = [0x1234: Data([1])]
         data.appearance = 0xC0
         XCTAssertEqual(
-            AdvertisementWording.text(data), "\"Desk\u{FFFD}\", Battery, data of company 0x1234, Watch")
+            AdvertisementWording.text(data), "\"Desk\\u{1B}\", Battery, data of company 0x1234, Watch")
         let uuid = try XCTUnwrap(UUID(uuidString: "B9407F30-F5F8-466E-AFF9-25556B57FE6D"))
         let beacon = AdvertisingData(IBeacon(uuid: uuid, major: 1, minor: 7))
         XCTAssertEqual(AdvertisementWording.text(beacon), "iBeacon B9407F30-F5F8-466E-AFF9-25556B57FE6D 1/7")
