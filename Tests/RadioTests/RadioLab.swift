@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The radio lab from within: its commands (`Tests/RadioLab/bin`), run and waited for.
 enum RadioLab {
@@ -7,26 +8,21 @@ enum RadioLab {
         guard ProcessInfo.processInfo.environment["RADIO_LAB"] == "1" else { throw RadioLabError.outside }
     }
 
-    /// Runs a program and answers its standard output, without the last line break; fails unless its status is 0.
+    /// Runs a program and returns its standard output, without the last line break; fails unless its status is 0, and after
+    /// `CommandRun.timeLimit` seconds.
     @discardableResult
     static func run(_ program: String, _ arguments: String...) throws -> String {
         try run(program, arguments: arguments)
     }
 
+    /// - Parameter timeLimit: seconds after which the program and all of its process group are killed, and the call fails
+    ///   with the command and what it has printed.
     @discardableResult
-    static func run(_ program: String, arguments: [String]) throws -> String {
-        let process = try process(program, arguments)
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        // To the end of the output first: a process whose pipe is full would never end.
-        let text = String(bytes: output.fileHandleForReading.readDataToEndOfFile(), encoding: .utf8) ?? ""
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw RadioLabError.commandFailed(
-                ([program] + arguments).joined(separator: " "), status: process.terminationStatus)
-        }
-        return text.trimmingCharacters(in: .newlines)
+    static func run(
+        _ program: String, arguments: [String], timeLimit: TimeInterval = CommandRun.timeLimit
+    ) throws -> String {
+        try enter()
+        return try CommandRun.output(of: program, arguments, timeLimit: timeLimit)
     }
 
     /// Starts a program that runs beside the test, with nobody to read what it prints.
@@ -57,12 +53,10 @@ enum RadioLab {
 
 enum RadioLabError: Error, CustomStringConvertible {
     case outside
-    case commandFailed(String, status: Int32)
 
     var description: String {
         switch self {
         case .outside: "The radio tests run inside the radio lab only: make radio-test."
-        case .commandFailed(let command, let status): "`\(command)` ended with status \(status); it said why above."
         }
     }
 }

@@ -1,0 +1,78 @@
+public import Foundation
+
+/// A program that is run to its end, within a time limit.
+public enum CommandRun {
+    /// Seconds that a command may take unless the caller says otherwise: far beyond what any should.
+    public static let timeLimit: TimeInterval = 120
+
+    /// Runs a program, found in `PATH`, and returns its standard output without the last line break.
+    ///
+    /// - Parameters:
+    ///   - timeLimit: seconds after which the program's process group is killed, with all that it has started there.
+    /// - Throws: ``CommandError``, if it ends with a status other than 0 or does not end within the time limit.
+    public static func output(
+        of program: String, _ arguments: [String], timeLimit: TimeInterval = timeLimit
+    ) throws -> String {
+        let command = ([program] + arguments).joined(separator: " ")
+        let deadline = Date(timeIntervalSinceNow: timeLimit)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [program] + arguments
+        process.standardInput = FileHandle.nullDevice
+        let output = Pipe()
+        process.standardOutput = output
+        let ended = DispatchSemaphore(value: 0)
+        process.terminationHandler = { _ in ended.signal() }
+        try process.run()
+        // To the end of the output first: a process whose pipe is full would never end.
+        let (data, isWhole) = read(output.fileHandleForReading.fileDescriptor, until: deadline)
+        let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
+        guard isWhole, ended.wait(timeout: .now() + max(0, deadline.timeIntervalSinceNow)) == .success else {
+            // Foundation gives each process a group of its own.
+            kill(-process.processIdentifier, SIGKILL)
+            throw CommandError.timedOut(command, seconds: timeLimit, output: text)
+        }
+        guard process.terminationStatus == 0 else {
+            throw CommandError.failed(command, status: process.terminationStatus)
+        }
+        return text
+    }
+
+    /// What comes until the end, or until the deadline; and whether it was the end.
+    private static func read(_ descriptor: Int32, until deadline: Date) -> (data: [UInt8], isWhole: Bool) {
+        var data: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let rest = deadline.timeIntervalSinceNow
+            guard rest > 0 else { return (data, false) }
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&entry, 1, Int32((min(rest, 3600) * 1000).rounded(.up)))
+            if ready < 0, errno != EINTR { return (data, false) }
+            guard ready > 0 else { continue }
+            let count = Foundation.read(descriptor, &buffer, buffer.count)
+            if count > 0 {
+                data += buffer[..<count]
+            } else if count == 0 {
+                return (data, true)
+            } else if errno != EINTR {
+                return (data, false)
+            }
+        }
+    }
+}
+
+/// Why a command was no success.
+public enum CommandError: Error, Equatable, CustomStringConvertible {
+    case failed(String, status: Int32)
+    case timedOut(String, seconds: TimeInterval, output: String)
+
+    public var description: String {
+        switch self {
+        case .failed(let command, let status):
+            "`\(command)` ended with status \(status); its standard error says why."
+        case .timedOut(let command, let seconds, let output):
+            "`\(command)` did not end within \(seconds) s and was killed; it had printed: "
+                + (output.isEmpty ? "nothing" : output)
+        }
+    }
+}
