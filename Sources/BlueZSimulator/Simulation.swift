@@ -12,6 +12,8 @@ struct Simulation: Sendable {
     private(set) var isAlive = false
     /// A fault: how many seconds every reply is held back.
     var replyDelay: TimeInterval = 0
+    /// Faults: what becomes of the next calls, in the order in which they were asked for.
+    private var callFaults: [CallFault] = []
     /// Decided and not yet done.
     private var effects: [Effect] = []
 
@@ -50,6 +52,21 @@ struct Simulation: Sendable {
         for case .virtual(let number) in abandoned { effects.append(.central(number, .disconnected)) }
         air.silence()
         effects.append(.leaveBus)
+    }
+
+    // MARK: Calls
+
+    mutating func addCallFault(_ fault: CallFault) {
+        if fault.remaining > 0 { callFaults.append(fault) }
+    }
+
+    /// What goes wrong with a call that has come; nil if nothing does.
+    mutating func takeCallFault(of member: String) -> CallFault? {
+        guard let place = callFaults.firstIndex(where: { $0.member == nil || $0.member == member }) else { return nil }
+        let fault = callFaults[place]
+        callFaults[place].remaining -= 1
+        if fault.remaining == 1 { callFaults.remove(at: place) }
+        return fault
     }
 
     // MARK: The loop
@@ -146,4 +163,14 @@ struct Simulation: Sendable {
         }
         statistics.sightings += sightings.count
     }
+}
+
+/// What goes wrong with the next calls.
+struct CallFault: Sendable {
+    /// The method; nil for any.
+    var member: String?
+    /// What is answered; nil for nothing.
+    var error: DaemonError?
+    /// How many calls are to come.
+    var remaining: Int
 }

@@ -70,6 +70,31 @@ extension Simulator {
         stage.decide { $0.replyDelay = max(0, seconds) }
     }
 
+    // MARK: Calls
+
+    /// The next `count` calls of a method are refused. Faults of calls that were asked for before come first.
+    ///
+    /// - Parameters:
+    ///   - count: how many calls.
+    ///   - member: the method, such as `Connect`; nil for all methods of all interfaces, `GetManagedObjects` and those of
+    ///     `org.freedesktop.DBus.Properties` too.
+    ///   - error: what is answered.
+    public func simulateRefusedCalls(
+        _ count: Int = 1, of member: String? = nil, error: DaemonError = .failed("Operation failed")
+    ) {
+        stage.decide { $0.addCallFault(CallFault(member: member, error: error, remaining: count)) }
+    }
+
+    /// The next `count` calls of a method get no reply and have no effect, as with a daemon that hangs. The caller's own
+    /// time limit ends them, 25 s with libdbus unless it has chosen another.
+    ///
+    /// - Parameters:
+    ///   - count: how many calls.
+    ///   - member: the method, such as `Connect`; nil for all methods of all interfaces.
+    public func simulateUnansweredCalls(_ count: Int = 1, of member: String? = nil) {
+        stage.decide { $0.addCallFault(CallFault(member: member, error: nil, remaining: count)) }
+    }
+
     // MARK: Discovery
 
     /// The next `count` attempts to start a discovery fail. `InProgress` is what BlueZ says whatever the kernel's reason.

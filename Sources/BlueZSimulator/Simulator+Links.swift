@@ -88,6 +88,20 @@ extension Simulator {
         stage.decide { $0.daemon.loseSockets(of: address) }
     }
 
+    /// A peripheral is out of range, or back: while it is out its link falls, it is not discovered, and no connection to it
+    /// comes up; one that is being tried comes up when it is back in time. It keeps its values.
+    ///
+    /// - Parameters:
+    ///   - isOut: whether it is out of range from now on.
+    ///   - address: whose; nothing happens if no peripheral of the room has it.
+    public func simulateOutOfRange(_ isOut: Bool = true, of address: VirtualAddress) {
+        let now = seconds
+        stage.decide { simulation in
+            simulation.radio.setAway(address, isOut, now: now)
+            simulation.air.setAway(address, isOut, now: now)
+        }
+    }
+
     /// The next `count` attempts to connect fail, after what a connection takes.
     ///
     /// - Parameters:

@@ -5,6 +5,9 @@ extension Simulator {
     /// What was asked of the simulator and what it said, up to now.
     public var statistics: Statistics { stage.look(\.statistics) }
 
+    /// Whether the daemon runs.
+    package var isDaemonRunning: Bool { stage.look(\.isAlive) }
+
     /// The adapters on the bus, by their number; none while the daemon is dead.
     public var adapters: [AdapterState] {
         stage.look { simulation in

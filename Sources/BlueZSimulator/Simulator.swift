@@ -186,6 +186,17 @@ public final class Simulator: Sendable {
         return manual
     }
 
+    /// Waits until what was asked for before has been done, and has reached the bus: in real time, and never on the loop.
+    package func waitUntilDone(limit: TimeInterval) -> Bool { stage.waitUntilDone(limit: limit) }
+
+    /// Waits until `org.bluez` has an owner on the bus, or has none, as clients see it: in real time, and never on the loop.
+    package func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
+        stage.waitForOwner(isWanted, limit: limit)
+    }
+
+    /// Where a control socket may be, in the directory of the private bus, which goes with it; nil without such a bus.
+    package var controlPath: String? { bus.map { $0.directory + "/" + PrivateBus.controlName } }
+
     /// Where it runs.
     package var loop: any EventLoop { stage.loop }
 }

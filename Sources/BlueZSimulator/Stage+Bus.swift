@@ -39,6 +39,34 @@ extension Stage {
         connection?.close()
     }
 
+    /// Waits until everything that was decided has been done, and the bus has taken what was sent. Never on the loop.
+    func waitUntilDone(limit: TimeInterval) -> Bool {
+        let done = DispatchSemaphore(value: 0)
+        // Behind the turn of the loop that does it.
+        loop.post { [weak self] in
+            if let connection = self?.wire.withLock({ $0.connection }) {
+                connection.whenDrained { done.signal() }
+            } else {
+                done.signal()
+            }
+        }
+        return done.wait(timeout: .now() + limit) == .success
+    }
+
+    /// Waits until the bus says that its name has an owner, or has none: as a client sees it. Never on the loop.
+    func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
+        let done = DispatchSemaphore(value: 0)
+        let connection = Connection.open(.custom(address), loop: loop)
+        let watch = connection.watchName(Self.busName) { owner in
+            if (owner != nil) == isWanted { done.signal() }
+        }
+        defer {
+            watch.cancel()
+            connection.close()
+        }
+        return done.wait(timeout: .now() + limit) == .success
+    }
+
     private func connectionChanged(_ state: ConnectionState) {
         guard case .closed(let error) = state else { return }
         tellJoined(.failure(.noBus(error.message)))

@@ -222,11 +222,16 @@ final class Stage: Sendable {
         let path = message.path?.rawValue ?? "/"
         let sender = message.sender ?? ""
         let now = seconds
-        decide { simulation in
+        let isIgnored = decide { simulation -> Bool in
             simulation.statistics.record(
                 Statistics.Call(
                     interface: message.interface ?? "", member: message.member ?? "", path: path, sender: sender,
                     seconds: now))
+            if let fault = simulation.takeCallFault(of: message.member ?? "") {
+                guard let error = fault.error else { return true }
+                simulation.daemon.fail(call, error)
+                return false
+            }
             let object = simulation.daemon.key(at: path)
             let interfaces = simulation.daemon.interfaces(at: path)
             do throws(DBusError) {
@@ -242,6 +247,8 @@ final class Stage: Sendable {
             } catch {
                 simulation.daemon.fail(call, DaemonError(name: error.name, message: error.message))
             }
+            return false
         }
+        if isIgnored { wire.withLock { $0.calls[call] = nil } }
     }
 }

@@ -19,6 +19,10 @@ package final class PrivateBus: Sendable {
 
     /// Where to connect to.
     package let address: String
+    /// Where its files are; only this user may enter.
+    package let directory: String
+    /// The name of a file in that directory which a user of the bus may make, and which goes with the bus.
+    package static let controlName = "control"
     private let running: Locked<Guard?>
 
     /// Starts the daemon and waits until it listens, some milliseconds.
@@ -27,7 +31,8 @@ package final class PrivateBus: Sendable {
             throw StartError(description: "dbus-daemon is not installed (Debian: apt-get install dbus-daemon).")
         }
         let directory = try PrivateBus.makeDirectory()
-        let files = ["bus.conf", "bus"]
+        self.directory = directory
+        let files = ["bus.conf", "bus", Self.controlName]
         let configuration = directory + "/bus.conf"
         do {
             try PrivateBus.configuration(socket: directory + "/bus")
@@ -39,8 +44,8 @@ package final class PrivateBus: Sendable {
         var lifeline: Int32 = -1
         var output: Int32 = -1
         let process = withCStrings(arguments) { arguments in
-            withCStrings(files) { files in
-                files.withMemoryRebound(to: UnsafePointer<CChar>?.self, capacity: 3) { files in
+            withCStrings(files) { [count = files.count + 1] files in
+                files.withMemoryRebound(to: UnsafePointer<CChar>?.self, capacity: count) { files in
                     cdbus_spawn_guarded(program, arguments, directory, files, &lifeline, &output)
                 }
             }

@@ -62,6 +62,16 @@ struct Air: Sendable {
         peers[address] = nil
     }
 
+    /// A peripheral goes out of range, or comes back.
+    mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
+        self.now = now
+        guard let peer = peers[address], peer.isAway != isAway else { return }
+        peers[address]?.isAway = isAway
+        guard isAway else { return meet(address) }
+        drop(address, byUs: false)
+        deadlines.remove(.connection(address))
+    }
+
     /// Another table; who is connected is told.
     private mutating func change(_ peripheral: VirtualPeripheral) {
         let before = peers[peripheral.address]?.table

@@ -17,6 +17,8 @@ struct Peer: Sendable {
     var values: [UInt16: [UInt8]]
     var state = State.free
     var faults = PeerFaults()
+    /// Whether it is out of range.
+    var isAway = false
     /// Where these are, they are drawn for each attempt to connect.
     var randomFaults: RandomFaults?
 
@@ -44,7 +46,7 @@ struct Peer: Sendable {
 
     /// From when on it answers a connection that is tried at `now`; nil when it will not.
     func reachable(atOrAfter now: TimeInterval) -> TimeInterval? {
-        guard peripheral.advertisement.isConnectable else { return nil }
+        guard peripheral.advertisement.isConnectable, !isAway else { return nil }
         if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
         let start = max(now, peripheral.appearsAfter)
         if let end = peripheral.disappearsAfter, start >= end { return nil }

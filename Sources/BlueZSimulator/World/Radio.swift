@@ -50,6 +50,8 @@ struct Radio: Sendable {
     private var hostAddresses: [VirtualAddress: Set<VirtualAddress>] = [:]
     /// Those that are connected to, and do not advertise meanwhile.
     private var busy: Set<VirtualAddress> = []
+    /// Those that are out of range.
+    private var away: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
     /// Whether anybody listens; nobody's advertisements are worked out while none does.
     private(set) var isListening = false
@@ -72,6 +74,7 @@ struct Radio: Sendable {
         guard residents.removeValue(forKey: address) != nil else { return false }
         order.removeAll { $0 == address }
         schedule.remove(address)
+        away.remove(address)
         return true
     }
 
@@ -157,8 +160,19 @@ struct Radio: Sendable {
         }
     }
 
+    /// A peripheral goes out of range, or comes back.
+    mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
+        guard residents[address] != nil else { return }
+        if isAway {
+            away.insert(address)
+            schedule.remove(address)
+        } else if away.remove(address) != nil {
+            plan(address, atOrAfter: now)
+        }
+    }
+
     private mutating func plan(_ address: VirtualAddress, atOrAfter seconds: TimeInterval) {
-        guard isListening, !busy.contains(address),
+        guard isListening, !busy.contains(address), !away.contains(address),
             let next = (residents[address] ?? hosts[address]?.first)?.peripheral.advertises(atOrAfter: seconds)
         else { return }
         schedule.set(address, to: next)

@@ -14,15 +14,24 @@ struct SimulateCommand: AsyncParsableCommand {
             signal ended it, 127 where it was not found). Without a command, the address is printed and the bus stays \
             until Ctrl-C.
 
+            Things go wrong on demand: `bluecap simulate fault restart-daemon`, run by the command or by what it starts, \
+            lets bluetoothd die and come back; `bluecap simulate fault --help` lists the faults. They reach the simulator \
+            over a socket, whose path the command finds in \(ControlSocket.variable). With --control it is at that path, also \
+            without a command. Only this user can connect to it, and it goes with the simulator.
+
             Examples:
               bluecap simulate -- bluetoothctl list
               bluecap simulate -- python3 my_bleak_scanner.py
               bluecap simulate --central -- python3 my_gatt_server.py
               bluecap simulate --peripherals crowd:1000
+              bluecap simulate -- pytest tests          in which `bluecap simulate fault lose-link …` is run
+              bluecap simulate --control /tmp/room      and in another terminal:
+                bluecap simulate fault --control /tmp/room power-off
               bluecap simulate --adapters 2 -- bash     and in that shell:
                 bluecap serve uart --adapter hci1 > /dev/null &
                 bluecap explore "BlueCap UART" --adapter hci0
-            """)
+            """,
+        subcommands: [FaultCommand.self])
 
     @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
     var peripherals: Room?
@@ -36,6 +45,8 @@ struct SimulateCommand: AsyncParsableCommand {
     @Flag(help: "Have a virtual central come by: it connects, reads, subscribes and writes.")
     var central = false
 
+    @OptionGroup var place: ControlOption
+
     @OptionGroup var common: CommonOptions
 
     @Argument(parsing: .postTerminator, help: "The command to run, after \"--\".")
@@ -46,11 +57,13 @@ struct SimulateCommand: AsyncParsableCommand {
         do {
             let room = try SimulatedRoom(peripherals, adapters: adapters)
             defer { room.end() }
+            let socket = place.control != nil || !command.isEmpty ? try room.openControl(at: place.control) : nil
+            defer { socket?.end() }
             if central { room.sendVisitor() }
             if command.isEmpty {
-                try await stay(room)
+                try await stay(room, socket)
             } else {
-                let status = try await runCommand(in: room)
+                let status = try await runCommand(in: room, socket)
                 if status != 0 { throw ExitCode(status) }
             }
         } catch let failure as ToolFailure {
@@ -61,10 +74,13 @@ struct SimulateCommand: AsyncParsableCommand {
     private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
 
     /// Prints the address, alone on its line for scripts, and waits to be ended.
-    private func stay(_ room: SimulatedRoom) async throws {
+    private func stay(_ room: SimulatedRoom, _ socket: ControlSocket?) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         SignalWatcher.watch(SignalWatcher.endings) { signal, count in
-            if count > 1 { _exit(128 + signal) }
+            if count > 1 {
+                socket?.end()
+                _exit(128 + signal)
+            }
             feed.yield(signal)
         }
         if let failure = Output.standard.write(room.address + "\n").failure { throw failure }
@@ -72,7 +88,8 @@ struct SimulateCommand: AsyncParsableCommand {
             Output.error.write(
                 """
                 A simulated BlueZ is on that bus until Ctrl-C. In another terminal:
-                  export \(Self.busVariable)='\(room.address)'
+                  export \(Self.busVariable)='\(room.address)'\(
+                    socket.map { "\n  export \(ControlSocket.variable)='\($0.path)'" } ?? "")
 
                 """)
         }
@@ -84,14 +101,16 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func runCommand(in room: SimulatedRoom) async throws -> Int32 {
+    private func runCommand(in room: SimulatedRoom, _ socket: ControlSocket?) async throws -> Int32 {
         let logger = common.makeLogger()
         // Watched before the command is there: a signal in between must not end us and leave it behind.
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         SignalWatcher.watch(SignalWatcher.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
         let child: ChildProcess
         do {
-            child = try ChildProcess(command, environment: [Self.busVariable: room.address])
+            var environment = [Self.busVariable: room.address]
+            environment[ControlSocket.variable] = socket?.path
+            child = try ChildProcess(command, environment: environment)
         } catch let failure as ChildProcess.Failure {
             Output.error.write("bluecap: \(DisplayText.safe(failure.description))\n")
             return failure.status

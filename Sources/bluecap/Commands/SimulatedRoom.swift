@@ -38,6 +38,16 @@ struct SimulatedRoom: Sendable {
         for number in 0..<adapterCount { Visitor.send(to: number, of: simulator) }
     }
 
+    /// Opens a socket over which other processes make things go wrong, at a path, or beside the bus.
+    ///
+    /// - Throws: ``ToolFailure`` where it cannot be opened.
+    func openControl(at path: String?) throws -> ControlSocket {
+        guard let path = path ?? simulator.controlPath else {
+            throw ToolFailure("The simulator has no place for a control socket; give it one with --control.")
+        }
+        return try ControlSocket(at: path, FaultDesk(simulator))
+    }
+
     /// Ends the simulator and its bus.
     func end() { simulator.end() }
 

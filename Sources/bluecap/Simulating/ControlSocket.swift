@@ -1,0 +1,190 @@
+import Foundation
+
+/// The socket over which a simulator takes faults from other processes of this user.
+///
+/// A line is a fault in its words, such as `restart-daemon 2`; a line comes back when it is done: `ok`, or `error` and a
+/// sentence. A connection takes as many as it sends, one after another.
+final class ControlSocket: Sendable {
+    /// The variable in which a program finds the socket's path.
+    static let variable = "BLUECAP_SIMULATOR"
+
+    /// Bytes of a line at most.
+    private static let longestLine = 4096
+
+    /// Where it is, absolute: programs may run in other directories.
+    let path: String
+    private let descriptor: Int32
+    /// Names the file, so that only our own is removed.
+    private let identity: (device: dev_t, inode: ino_t)
+
+    /// Opens the socket and answers on threads of its own. Only this user can connect.
+    ///
+    /// - Throws: ``ToolFailure`` where the path is too long, is in use, or cannot be bound.
+    init(at path: String, _ desk: FaultDesk) throws {
+        let path = URL(fileURLWithPath: path).path
+        self.path = path
+        var address = try UnixAddress(path)
+        try Self.removeLeftover(at: path, &address)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw Self.failure(path, errno) }
+        // Before it has a file: the file takes these rights with it, so that at no moment others may connect.
+        fchmod(descriptor, S_IRUSR | S_IWUSR)
+        guard address.withPointer({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, 16) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw Self.failure(path, code)
+        }
+        var status = stat()
+        lstat(path, &status)
+        identity = (status.st_dev, status.st_ino)
+        self.descriptor = descriptor
+        Thread.detachNewThread { Self.serve(descriptor, desk) }
+    }
+
+    /// Takes no more connections, and removes the file. A second call does nothing.
+    func end() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_dev == identity.device, status.st_ino == identity.inode else {
+            return
+        }
+        unlink(path)
+    }
+
+    /// A socket to which nobody listens was left by a simulator that was killed; anything else is not ours.
+    private static func removeLeftover(at path: String, _ address: inout UnixAddress) throws {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw ToolFailure("Cannot open the control socket: there is a file \(path) already.")
+        }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(probe) }
+        guard address.withPointer({ connect(probe, $0, $1) }) != 0, errno == ECONNREFUSED else {
+            throw ToolFailure("Cannot open the control socket: another program uses \(path).")
+        }
+        unlink(path)
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> ToolFailure {
+        ToolFailure("Cannot open the control socket \(path): \(String(cString: strerror(code))).")
+    }
+
+    // MARK: Connections
+
+    private static func serve(_ listener: Int32, _ desk: FaultDesk) {
+        while true {
+            let connection = accept(listener, nil, nil)
+            if connection >= 0 {
+                // Not for a command that is started meanwhile: its descriptor would keep the connection open.
+                _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+                Thread.detachNewThread {
+                    converse(over: connection, desk)
+                    close(connection)
+                }
+            } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
+                Thread.sleep(forTimeInterval: 0.1)
+            } else if errno != EINTR && errno != ECONNABORTED {
+                close(listener)
+                return
+            }
+        }
+    }
+
+    private static func converse(over connection: Int32, _ desk: FaultDesk) {
+        // The file's rights keep others out; where it is in a directory of theirs they may have swapped it.
+        guard peer(of: connection) == geteuid() || peer(of: connection) == 0 else { return }
+        var lines = LineReader(descriptor: connection, longest: longestLine)
+        while let line = lines.next() {
+            let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
+            let reply: String
+            do {
+                try desk.perform(Fault(words))
+                reply = "ok"
+            } catch {
+                reply = "error \(DisplayText.safe("\(error)"))"
+            }
+            guard send(reply + "\n", over: connection) else { return }
+        }
+    }
+
+    private static func peer(of connection: Int32) -> uid_t? {
+        // `struct ucred` of unix(7): process, user and group, which Glibc's module leaves out.
+        var credentials: [UInt32] = [0, 0, 0]
+        var size = socklen_t(MemoryLayout<UInt32>.stride * credentials.count)
+        guard getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
+        return credentials[1]
+    }
+
+    /// Sends all of a text; `false` where the other side has left.
+    static func send(_ text: String, over connection: Int32) -> Bool {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Foundation.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+/// The address of a socket with a file.
+struct UnixAddress {
+    private var storage = sockaddr_un()
+
+    /// - Throws: ``ToolFailure`` where the path is too long for one.
+    init(_ path: String) throws {
+        storage.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        let room = MemoryLayout.size(ofValue: storage.sun_path) - 1
+        guard !bytes.isEmpty, bytes.count <= room, !bytes.contains(0) else {
+            throw ToolFailure("A control socket's path has 1 to \(room) bytes; \(path) has \(bytes.count).")
+        }
+        withUnsafeMutableBytes(of: &storage.sun_path) { $0.copyBytes(from: bytes) }
+    }
+
+    mutating func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+        withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
+
+/// Reads lines from a descriptor.
+struct LineReader {
+    let descriptor: Int32
+    /// Bytes; what sends a longer line is not listened to any more.
+    let longest: Int
+    private var received: [UInt8] = []
+
+    init(descriptor: Int32, longest: Int) {
+        self.descriptor = descriptor
+        self.longest = longest
+    }
+
+    /// The next line; `nil` at the end, and after an error, which is in `errno`.
+    mutating func next() -> String? {
+        while true {
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { received.removeSubrange(...end) }
+                return String(decoding: received[..<end], as: UTF8.self)
+            }
+            guard received.count < longest else { return nil }
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            let count = read(descriptor, &buffer, buffer.count)
+            if count > 0 {
+                received += buffer[..<count]
+            } else if count == 0 || errno != EINTR {
+                if count == 0 { errno = 0 }
+                return nil
+            }
+        }
+    }
+}

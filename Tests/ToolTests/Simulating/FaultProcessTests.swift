@@ -1,0 +1,210 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+/// `bluecap simulate fault`, from within the simulated room and from outside.
+final class FaultProcessTests: XCTestCase {
+    func testTheCommandFindsTheSocketAndAFaultIsDoneWhenItReturns() throws {
+        let result = try ToolRun(
+            script: #"""
+                exec "$BLUECAP" simulate -- sh -ec '
+                    stat -c %a "$BLUECAP_SIMULATOR"
+                    "$BLUECAP" simulate fault kill-daemon
+                    "$BLUECAP" scan --duration 0.2 2>&1 | head -c 30; echo
+                    "$BLUECAP" simulate fault start-daemon
+                    bluetoothctl show | grep -o "Powered: yes"
+                    "$BLUECAP" simulate fault power-off
+                    bluetoothctl show | grep -o "Powered: no"
+                    "$BLUECAP" simulate fault remove-adapter
+                    bluetoothctl list
+                    "$BLUECAP" simulate fault add-adapter
+                    bluetoothctl list | wc -l
+                    echo "$BLUECAP_SIMULATOR"'
+                """#
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.lines) \(result.errors)")
+        XCTAssertEqual(result.lines.first, "600")
+        XCTAssertTrue(result.lines.dropFirst().first?.hasPrefix("bluecap: ") == true, "\(result.lines)")
+        XCTAssertEqual(Array(result.lines.dropFirst(2).dropLast()), ["Powered: yes", "Powered: no", "1"])
+        let path = try XCTUnwrap(result.lines.last)
+        XCTAssertTrue(path.hasPrefix("/"), path)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: path), "it goes with the simulator")
+    }
+
+    func testAScanOutlivesADaemonThatIsRestartedFromOutside() throws {
+        let path = temporaryPath()
+        let simulator = try ToolRun("simulate", "--control", path)
+        let address = try simulator.line()
+        let scan = try ToolRun("scan", "--duplicates", environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
+        _ = try scan.line { $0.hasPrefix("updated") }
+
+        let fault = try ToolRun("simulate", "fault", "--control", path, "restart-daemon", "0.2").finish()
+        XCTAssertEqual(fault.status, 0, "\(fault.errors)")
+        XCTAssertEqual(fault.output, "")
+        try scan.errorLine { $0.hasSuffix("the scan goes on.") }
+        scan.signal(SIGINT)
+        XCTAssertEqual(try scan.finish().status, 0)
+
+        simulator.signal(SIGTERM)
+        XCTAssertEqual(try simulator.finish().status, 0)
+        XCTAssertFalse(FileManager.default.fileExists(atPath: path))
+    }
+
+    func testFaultsOfPeripheralsAndOfCallsReachTheProgram() throws {
+        let script = #"""
+            strap=C0:5A:17:00:18:0D
+            fault() { "$BLUECAP" simulate fault "$@"; }
+            read_level() { "$BLUECAP" read "$strap" 2A19 --timeout 3 2>&1 || echo "status $?"; }
+            fault out-of-range $strap
+            read_level | tail -n 1
+            fault in-range $strap
+            read_level
+            fault silence $strap
+            read_level | tail -n 1
+            fault end-silence $strap
+            fault refuse-call ReadValue org.bluez.Error.NotPermitted "Not today"
+            read_level | grep -o "Not today"
+            read_level
+            """#
+        let result = try ToolRun(
+            "simulate", "--", "bash", "-c", script, environment: ["BLUECAP": ToolRun.executable.path]
+        )
+        .finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        let level = try XCTUnwrap(result.lines.last)
+        XCTAssertTrue(level.hasSuffix("%"), level)
+        XCTAssertEqual(result.lines, ["status 1", level, "status 1", "Not today", level], "\(result.errors)")
+    }
+
+    func testAnUnknownFaultIsRefusedWithTheListAndTheUsage() throws {
+        let result = try ToolRun("simulate", "fault", "--control", "/tmp/x", "explode").finish()
+        XCTAssertEqual(result.status, 64)
+        let text = result.errors.joined(separator: " ")
+        XCTAssertTrue(text.contains("There is no fault \"explode\"; there are: restart-daemon, kill-daemon"), text)
+        let help = try ToolRun("simulate", "fault", "--help").finish()
+        XCTAssertEqual(help.status, 0)
+        for form in Fault.forms {
+            XCTAssertTrue(help.lines.contains { $0.hasPrefix("  \(form.usage)") }, form.usage)
+        }
+    }
+
+    func testWhatIsNotThereIsNamedAndIsAFailure() throws {
+        let without = try ToolRun("simulate", "fault", "power-off").finish()
+        XCTAssertEqual(without.status, 64)
+        let nowhere = try ToolRun("simulate", "fault", "--control", "/no/such/socket", "power-off").finish()
+        XCTAssertEqual(nowhere.status, 1)
+        XCTAssertEqual(
+            nowhere.errors, ["bluecap: Cannot reach the simulator at /no/such/socket: No such file or directory."])
+
+        let path = temporaryPath()
+        let simulator = try ToolRun("simulate", "--control", path, "--peripherals", "crowd:1")
+        _ = try simulator.line()
+        for (words, sentence) in [
+            (["power-off", "hci1"], "There is no adapter hci1; there are: hci0."),
+            (["lose-link", "C0:00:00:00:00:99"], "There is no link to C0:00:00:00:00:99."),
+            (["silence", "00:00:00:00:00:99"], "The room has no peripheral 00:00:00:00:00:99; there are: "),
+            (["forget-device", "00:00:00:00:00:99"], "bluetoothd has no object of a device 00:00:00:00:00:99."),
+            (["add-adapter"], "There is an adapter hci0 already."),
+        ] {
+            let result = try ToolRun(["simulate", "fault", "--control", path] + words).finish()
+            XCTAssertEqual(result.status, 1, "\(words)")
+            XCTAssertTrue(result.errors.first?.hasPrefix("bluecap: \(sentence)") == true, "\(result.errors)")
+        }
+        // A path in use, and a file that is none of ours.
+        let second = try ToolRun("simulate", "--control", path).finish()
+        XCTAssertEqual(second.status, 1)
+        XCTAssertEqual(second.errors, ["bluecap: Cannot open the control socket: another program uses \(path)."])
+        simulator.signal(SIGINT)
+        XCTAssertEqual(try simulator.finish().status, 0)
+        let file = temporaryPath()
+        try Data().write(to: URL(fileURLWithPath: file))
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        XCTAssertEqual(try ToolRun("simulate", "--control", file, "--", "true").finish().status, 1)
+        XCTAssertTrue(FileManager.default.fileExists(atPath: file))
+        XCTAssertEqual(
+            try ToolRun("simulate", "--control", "/tmp/" + String(repeating: "n", count: 120), "--", "true").finish()
+                .errors
+                .count, 1)
+    }
+
+    func testASocketThatAKilledSimulatorLeftIsReplaced() throws {
+        let path = temporaryPath()
+        let killed = try ToolRun("simulate", "--control", path)
+        _ = try killed.line()
+        killed.signal(SIGKILL)
+        _ = try killed.finish()
+        XCTAssertTrue(FileManager.default.fileExists(atPath: path))
+        let result = try ToolRun(
+            "simulate", "--control", path, "--", ToolRun.executable.path, "simulate", "fault", "power-off"
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertFalse(FileManager.default.fileExists(atPath: path))
+    }
+
+    func testAProgramNamedFaultIsReachedBehindTheDashes() throws {
+        let folder = temporaryPath()
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let program = folder + "/fault"
+        try Data("#!/bin/sh\necho \"program $1\"; exit 5\n".utf8).write(to: URL(fileURLWithPath: program))
+        XCTAssertEqual(chmod(program, 0o700), 0)
+        let path = folder + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
+        let result = try ToolRun("simulate", "--", "fault", "power-off", environment: ["PATH": path]).finish()
+        XCTAssertEqual(result.status, 5, "\(result.errors)")
+        XCTAssertEqual(result.lines, ["program power-off"])
+    }
+
+    /// The socket without our command: a line, and a line back.
+    func testAPythonProgramRestartsTheDaemonAndSeesItsNewOwner() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let python = root.appendingPathComponent(".build/python/bin/python3").path
+        guard FileManager.default.isExecutableFile(atPath: python) else {
+            return XCTFail("\(python) is missing: make test installs it.")
+        }
+        let program = #"""
+            import asyncio, os, socket
+            from bleak import BleakScanner
+            from dbus_fast import BusType, Message
+            from dbus_fast.aio import MessageBus
+
+            control = socket.socket(socket.AF_UNIX)
+            control.connect(os.environ["BLUECAP_SIMULATOR"])
+            lines = control.makefile("rw")
+
+            def fault(words):
+                lines.write(words + "\n")
+                lines.flush()
+                return lines.readline().strip()
+
+            async def owner(bus):
+                reply = await bus.call(Message(
+                    destination="org.freedesktop.DBus", path="/org/freedesktop/DBus",
+                    interface="org.freedesktop.DBus", member="GetNameOwner", signature="s", body=["org.bluez"]))
+                return reply.body[0]
+
+            async def main():
+                bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
+                before = await owner(bus)
+                print(fault("restart-daemon 0.1"), before != await owner(bus))
+                print(fault("explode").split(";")[0])
+                names = {device.name for device in await BleakScanner.discover(timeout=2)}
+                print("Pulse Strap 7F" in names)
+                print(fault("kill-daemon"), await owner(bus))
+
+            asyncio.run(main())
+            """#
+        let result = try ToolRun("simulate", "--", python, "-c", program).finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines.count, 4, "\(result.lines) \(result.errors)")
+        XCTAssertEqual(
+            Array(result.lines.prefix(3)), ["ok True", #"error There is no fault "explode""#, "True"],
+            "\(result.errors)")
+        XCTAssertTrue(
+            result.lines.last?.hasPrefix("ok Could not get owner of name 'org.bluez'") == true, "\(result.lines)")
+    }
+
+    private func temporaryPath() -> String { "/tmp/bluecap-test-\(getpid())-\(UInt32.random(in: 0 ... .max))" }
+}
