@@ -152,6 +152,6 @@ final class ObserverSpellingTests: XCTestCase {
     func testTheResultOfTheGuideHasNoCaseOfVersion08() throws {
         try check(
             "func f(_ result: DisconnectionResult) { if case .disconnected = result {} }",
-            fails: "type 'DisconnectionResult' has no member 'disconnected'")
+            fails: "reference to member 'disconnected' cannot be resolved")
     }
 }
