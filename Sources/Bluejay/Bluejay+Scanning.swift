@@ -27,12 +27,29 @@ extension Bluejay {
         expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)? = nil,
         stopped: @escaping ([ScanDiscovery], (any Error)?) -> Void
     ) {
+        scan(
+            duration: duration, allowDuplicates: allowDuplicates, throttleRSSIDelta: 0,
+            serviceIdentifiers: serviceIdentifiers, discovery: discovery, expired: expired, stopped: stopped)
+    }
+
+    /// Looks for peripherals, and ignores discoveries whose signal strength has hardly changed, as since version 0.6.5.
+    ///
+    /// The rest is as of the form without `throttleRSSIDelta`.
+    /// - Parameter throttleRSSIDelta: In dB: where duplicates are allowed, a peripheral is discovered again only if its
+    ///   strength differs by at least this from that of its last discovery. 0 and less ignore nothing.
+    public func scan(
+        duration: TimeInterval = 0, allowDuplicates: Bool = false, throttleRSSIDelta: Int,
+        serviceIdentifiers: [ServiceIdentifier]?,
+        discovery: @escaping (ScanDiscovery, [ScanDiscovery]) -> ScanAction,
+        expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)? = nil,
+        stopped: @escaping ([ScanDiscovery], (any Error)?) -> Void
+    ) {
         do {
             let services = try serviceIdentifiers?.map { try $0.checked() }
             session.scan(
                 Scan(
-                    duration: duration, allowsDuplicates: allowDuplicates, services: services, discovery: discovery,
-                    expired: expired, stopped: stopped))
+                    duration: duration, allowsDuplicates: allowDuplicates, throttle: throttleRSSIDelta,
+                    services: services, discovery: discovery, expired: expired, stopped: stopped))
         } catch {
             session.call { stopped([], error) }
         }

@@ -1,7 +1,8 @@
-import BlueCapKit
+public import BlueCapKit
 public import Dispatch
+public import Foundation
 
-// Bluejay's names since version 0.8, beside those of the guide.
+// Bluejay's names since version 0.8, and some of earlier versions, beside those of the guide.
 
 extension Bluejay {
     /// Creates a Bluejay with an observer of its log, as since version 0.8.8.
@@ -12,6 +13,20 @@ extension Bluejay {
     public convenience init(logObserver: (any LogObserver)?, callbackQueue: DispatchQueue = .main) {
         self.init(callbackQueue: callbackQueue)
         if let logObserver { register(logObserver: logObserver) }
+    }
+
+    /// Starts with a disconnect handler, as in version 0.7.
+    ///
+    /// - Parameters:
+    ///   - mode: As of ``start(mode:connectionObserver:)``.
+    ///   - connectionObserver: The first observer.
+    ///   - disconnectHandler: Decides what follows a disconnection; held weakly.
+    public func start(
+        mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
+        disconnectHandler: any DisconnectHandler
+    ) {
+        registerDisconnectHandler(handler: disconnectHandler)
+        start(mode: mode, connectionObserver: connectionObserver)
     }
 
     // MARK: Observers
@@ -129,6 +144,30 @@ public enum IdentifierDisconnectionResult: Swift.Sendable {
         case .failure(let error): self = .failure(error)
         }
     }
+}
+
+extension SynchronizedPeripheral {
+    /// Listens, and discards what comes, until nothing has come for a while; the spelling since version 0.4.9 of
+    /// ``flushListen(to:idleWindow:completion:)``.
+    ///
+    /// - Throws: ``BluejayError/indefiniteFlush`` for `.none`.
+    public func flushListen(
+        to characteristicIdentifier: CharacteristicIdentifier, nonZeroTimeout: Timeout,
+        completion: @escaping () -> Void
+    ) throws {
+        try flushListen(
+            to: characteristicIdentifier, idleWindow: nonZeroTimeout.interval, completion: completion)
+    }
+}
+
+/// Bytes of zero, to fill up what is sent.
+public struct DataPadding: Sendable, Hashable, Swift.Sendable {
+    private let amount: Int
+
+    /// - Parameter amount: How many bytes, zero or more; less counts as zero.
+    public init(_ amount: Int) { self.amount = max(0, amount) }
+
+    public func toBluetoothData() -> Data { Data(count: amount) }
 }
 
 extension StartOptions {

@@ -7,6 +7,8 @@ import Foundation
 final class Scan {
     let duration: TimeInterval
     let allowsDuplicates: Bool
+    /// By how many dB a peripheral's strength has to change for another discovery.
+    let throttle: Int
     let services: [CBUUID]?
     let discovery: (ScanDiscovery, [ScanDiscovery]) -> ScanAction
     let expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)?
@@ -20,12 +22,13 @@ final class Scan {
     private var isOver = false
 
     init(
-        duration: TimeInterval, allowsDuplicates: Bool, services: [CBUUID]?,
+        duration: TimeInterval, allowsDuplicates: Bool, throttle: Int, services: [CBUUID]?,
         discovery: @escaping (ScanDiscovery, [ScanDiscovery]) -> ScanAction,
         expired: ((ScanDiscovery, [ScanDiscovery]) -> ScanAction)?,
         stopped: @escaping ([ScanDiscovery], (any Error)?) -> Void
     ) {
-        (self.duration, self.allowsDuplicates, self.services) = (duration, allowsDuplicates, services)
+        (self.duration, self.allowsDuplicates, self.throttle) = (duration, allowsDuplicates, throttle)
+        self.services = services
         (self.discovery, self.expired, self.stopped) = (discovery, expired, stopped)
     }
 
@@ -33,6 +36,7 @@ final class Scan {
         let identifier = heard.peripheralIdentifier
         guard !isOver, !blacklist.contains(identifier) else { return .continue }
         if let place = discoveries.firstIndex(where: { $0.peripheralIdentifier == identifier }) {
+            guard abs(discoveries[place].rssi - heard.rssi) >= throttle else { return .continue }
             discoveries[place] = heard
         } else {
             discoveries.append(heard)

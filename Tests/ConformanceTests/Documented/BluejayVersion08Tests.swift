@@ -103,7 +103,7 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         init(_ seen: Record) { self.seen = seen }
 
         func didReadRSSI(from peripheral: PeripheralIdentifier, RSSI: NSNumber, error: (any Error)?) {
-            seen.note("\(peripheral.name) \(RSSI)\(error.map { " \($0)" } ?? "")")
+            seen.note("\(peripheral.name) \(RSSI) \(error as? PeripheralError == .rssiUnavailable)")
         }
     }
 
@@ -114,16 +114,24 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         startBluejay()
         XCTAssertThrowsError(try bluejay.readRSSI()) { XCTAssertEqual($0 as? BluejayError, .notConnected) }
         connectedSensor()
+        // BlueZ has the strength of advertisements alone, and forgets it when discovery has stopped.
+        pass(5)
         try bluejay.readRSSI()
         eventually("a reading") { seen.count == 1 }
-        XCTAssertTrue(seen.texts[0].hasPrefix("Heart "), seen.texts[0])
-        // BlueZ has the strength of advertisements alone: it forgets it when discovery has stopped.
-        XCTAssertTrue(seen.texts[0].contains("127") == seen.texts[0].contains(" "), seen.texts[0])
+        bluejay.scan(
+            allowDuplicates: true, serviceIdentifiers: nil, discovery: { _, _ in .continue }, stopped: { _, _ in })
+        eventually("the scan") { simulator.adapters[0].isDiscovering }
+        pass(4)
+        simulator.simulateSighting(of: Self.address, rssi: -47)
+        pass(1)
+        try bluejay.readRSSI()
+        eventually("a reading") { seen.count == 2 }
+        XCTAssertEqual(seen.texts, ["Heart 127 true", "Heart -47 false"])
 
         bluejay.unregister(rssiObserver: controller)
         try bluejay.readRSSI()
         pass(1)
-        XCTAssertEqual(seen.count, 1)
+        XCTAssertEqual(seen.count, 2)
     }
 
     private final class ServiceViewController: ServiceObserver {
@@ -191,6 +199,55 @@ final class BluejayVersion08Tests: DocumentedBluejayCase, @unchecked Swift.Senda
         _ = bluejay.stopAndExtractBluetoothState()
         settle()
         XCTAssertEqual(seen.count, count)
+    }
+
+    func testADisconnectHandlerIsRegisteredWithTheStart() {
+        let handler = Handler(seen)
+        bluejay.start(mode: .new(.default), disconnectHandler: handler)
+        connectedSensor()
+        loseTheLink()
+        eventually("the handler") { seen.contains("didDisconnect Heart true") }
+    }
+
+    // MARK: Scanning and batches
+
+    func testAScanIgnoresSmallChangesOfTheStrength() {
+        startBluejay()
+        simulator.add(Self.sensor)
+        let seen = seen!
+        bluejay.scan(
+            duration: 0, allowDuplicates: true, throttleRSSIDelta: 5, serviceIdentifiers: nil,
+            discovery: { discovery, _ in
+                seen.note("\(discovery.rssi)")
+                return .continue
+            }, stopped: { _, _ in })
+        eventually("the sensor") { seen.count == 1 }
+        pass(1)
+        for strength in [-40, -44, -45, -41, -36] {
+            simulator.simulateSighting(of: Self.address, rssi: strength)
+            settle()
+        }
+        // Each is compared with the last that was reported.
+        XCTAssertEqual(seen.texts.suffix(3), ["-40", "-45", "-36"])
+    }
+
+    func testAFlushTakesATimeOutThatIsNotNone() {
+        connectedSensor()
+        let (seen, heartRate) = (seen!, heartRate)
+        bluejay.run(backgroundTask: { peripheral -> Bool in
+            try peripheral.flushListen(to: heartRate, nonZeroTimeout: .seconds(1)) { seen.note("flushed") }
+            try peripheral.flushListen(to: heartRate, nonZeroTimeout: .none) { seen.note("never") }
+            return true
+        }) { (result: RunResult<Bool>) in
+            if case .failure(let error) = result { seen.note("\(error as? BluejayError == .indefiniteFlush)") }
+        }
+        eventually("the end") { seen.count == 2 }
+        XCTAssertEqual(seen.texts, ["flushed", "true"])
+    }
+
+    func testPaddingIsZeros() {
+        XCTAssertEqual(Bluejay.combine(sendables: [UInt8(1), DataPadding(2)]), Data([1, 0, 0]))
+        XCTAssertEqual(DataPadding(-1).toBluetoothData(), Data())
     }
 
     // MARK: Results
