@@ -1,4 +1,5 @@
 import BlueCapKit
+import BlueZSimulator
 import Foundation
 import XCTest
 
@@ -112,6 +113,45 @@ final class PeripheralModelTests: XCTestCase {
         XCTAssertThrowsError(try model(#"{"services": [{"uuid": "AA00", "characteristics": [\#(many)]}]}"#)) { error in
             XCTAssertTrue("\(error)".contains("no handle is left for it"), "\(error)")
         }
+    }
+
+    /// The seed is printed; `PERIPHERAL_FILE_SEED` gives another.
+    func testRandomNumbersInEveryPlaceLoadOrAreRefusedInASentence() throws {
+        let seed = ProcessInfo.processInfo.environment["PERIPHERAL_FILE_SEED"].flatMap { UInt64($0) } ?? 12
+        print("PERIPHERAL_FILE_SEED=\(seed)")
+        var random = SeededGenerator(seed: seed)
+        func number(_ usual: String) -> String {
+            let wild = [
+                "\(Int.random(in: .min ... .max, using: &random))", "\(Int.random(in: -600...600, using: &random))",
+                "\(Double.random(in: -2...2, using: &random))", "1e\(Int.random(in: -400...400, using: &random))",
+                "65536", "-1", "0", "true", #""7""#,
+            ]
+            return Int.random(in: 0..<6, using: &random) == 0 ? wild.randomElement(using: &random) ?? usual : usual
+        }
+        var loaded = 0
+        for _ in 0..<1000 {
+            let json = """
+                { "appearance": \(number("833")), "services": [
+                    { "uuid": "AA00", "handle": \(number("16")), "appearsAfter": \(number("0")), "characteristics": [
+                        { "uuid": "AA01", "flags": ["notify"], "notifications": {
+                            "cycle": ["00", "01"], "every": \(number("1")) } },
+                        { "uuid": "AA02", "flags": ["notify"], "notifications": {
+                            "counter": \(number("4")), "every": \(number("1")) } } ] } ] }
+                """
+            do {
+                let model = try model(json)
+                loaded += 1
+                for characteristic in model.services.flatMap(\.characteristics) {
+                    guard case .changes(let source, _) = characteristic.behaviour else { return XCTFail(json) }
+                    for seconds in [0, 0.5, 1e9] { XCTAssertLessThanOrEqual(source.value(at: seconds).count, 512) }
+                }
+            } catch {
+                let text = "\(error)"
+                XCTAssertTrue(text.hasPrefix("desk.json does not describe a peripheral: "), text)
+                XCTAssertTrue(text.contains(" is not a ") || text.contains("no handle is left"), text)
+            }
+        }
+        XCTAssertGreaterThan(loaded, 50)
     }
 
     func testAFileThatIsNotThereNamesTheProfiles() {
