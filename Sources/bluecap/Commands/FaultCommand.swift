@@ -5,7 +5,7 @@ import Foundation
 struct FaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fault",
-        abstract: "Let something go wrong in a running simulator.",
+        abstract: "Inject a fault into a running simulator.",
         discussion: """
             The simulator is the one whose command this runs in (`bluecap simulate -- COMMAND` sets \
             \(ControlSocket.variable)), or the one that --control names. It returns when clients can see the fault on the bus.
@@ -14,7 +14,8 @@ struct FaultCommand: ParsableCommand {
             \(Fault.list)
 
             An ADAPTER is hci0 unless it is given. An ADDRESS is that of a peripheral in the room. A METHOD is one of \
-            BlueZ's, such as Connect, or any; an ERROR is a D-Bus error name, org.bluez.Error.Failed unless it is given.
+            BlueZ's, such as Connect, or any; an ERROR is a D-Bus error name, org.bluez.Error.Failed unless it is given. \
+            restart-daemon waits so many seconds in between; a late reply or response is so many seconds late.
 
             Any program can do the same without this command: connect to the socket at $\(ControlSocket.variable), send the \
             words on a line, and read a line: ok, or error and a sentence.

@@ -14,8 +14,8 @@ struct SimulateCommand: AsyncParsableCommand {
             signal ended it, 127 where it was not found). Without a command, the address is printed and the bus stays \
             until Ctrl-C.
 
-            Things go wrong on demand: `bluecap simulate fault restart-daemon`, run by the command or by what it starts, \
-            lets bluetoothd die and come back; `bluecap simulate fault --help` lists the faults. They reach the simulator \
+            Faults can be injected while it runs: `bluecap simulate fault restart-daemon`, run by the command or by what it \
+            starts, kills the simulated bluetoothd and starts it again; `bluecap simulate fault --help` lists all. They reach the simulator \
             over a socket, whose path the command finds in \(ControlSocket.variable). With --control it is at that path, also \
             without a command. Only this user can connect to it, and it goes with the simulator.
 

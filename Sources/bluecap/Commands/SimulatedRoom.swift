@@ -38,7 +38,7 @@ struct SimulatedRoom: Sendable {
         for number in 0..<adapterCount { Visitor.send(to: number, of: simulator) }
     }
 
-    /// Opens a socket over which other processes make things go wrong, at a path, or beside the bus.
+    /// Opens a socket over which other processes inject faults, at a path, or in the directory of the private bus.
     ///
     /// - Throws: ``ToolFailure`` where it cannot be opened.
     func openControl(at path: String?) throws -> ControlSocket {

@@ -1,6 +1,6 @@
 import BlueZSimulator
 
-/// What is to go wrong in a simulator, or right again: as words, such as `lose-link C0:5A:17:00:18:0D`.
+/// A fault to inject into a simulator, or to end; written as words, such as `lose-link C0:5A:17:00:18:0D`.
 enum Fault: Equatable, Sendable {
     case killDaemon
     case startDaemon
@@ -47,7 +47,7 @@ enum Fault: Equatable, Sendable {
 
     /// All faults, in the order of the help.
     static let forms: [Form] = [
-        Form("restart-daemon", takes: "[SECONDS]", "bluetoothd dies, and is back after 1 s, or so many.") { words in
+        Form("restart-daemon", takes: "[SECONDS]", "bluetoothd dies, and is back after 1 s.") { words in
             .restartDaemon(after: try words.seconds(or: 1))
         },
         Form("kill-daemon", "bluetoothd dies.") { _ in .killDaemon },
@@ -61,7 +61,7 @@ enum Fault: Equatable, Sendable {
         Form("rfkill-block", takes: "[ADAPTER]", "rfkill holds the adapter off.") { words in
             .rfkill(true, adapter: try words.adapter())
         },
-        Form("rfkill-unblock", takes: "[ADAPTER]", "rfkill releases it, and BlueZ switches it on.") { words in
+        Form("rfkill-unblock", takes: "[ADAPTER]", "rfkill releases it; it is switched on.") { words in
             .rfkill(false, adapter: try words.adapter())
         },
         Form("remove-adapter", takes: "[ADAPTER]", "The adapter is pulled out.") { words in
@@ -70,15 +70,15 @@ enum Fault: Equatable, Sendable {
         Form("add-adapter", takes: "[ADAPTER]", "An adapter is plugged in.") { words in
             .addAdapter(try words.adapter())
         },
-        Form("deny-access", "Every call is refused, as by a bus's policy.") { _ in .denyAccess(true) },
+        Form("deny-access", "Every call is refused.") { _ in .denyAccess(true) },
         Form("allow-access", "Calls are taken again.") { _ in .denyAccess(false) },
-        Form("slow-replies", takes: "SECONDS", "Every reply comes so much later; 0 ends it.") { words in
+        Form("slow-replies", takes: "SECONDS", "Every reply is late; 0 ends it.") { words in
             .slowReplies(try words.seconds())
         },
-        Form("refuse-call", takes: "METHOD [ERROR [TEXT]]", "The next call of a method, or any, fails.") { words in
+        Form("refuse-call", takes: "METHOD [ERROR [TEXT]]", "The next call of a method fails.") { words in
             .refuseCalls(1, of: try words.method(), try words.error())
         },
-        Form("ignore-call", takes: "METHOD", "The next call of a method, or any, gets no reply.") { words in
+        Form("ignore-call", takes: "METHOD", "The next call of a method gets no reply.") { words in
             .ignoreCalls(1, of: try words.method())
         },
         Form("fail-discovery", takes: "[COUNT]", "The next attempts to scan fail.") { words in
@@ -95,23 +95,23 @@ enum Fault: Equatable, Sendable {
         },
         Form("in-range", takes: "ADDRESS", "It is back.") { words in .outOfRange(false, try words.address()) },
         Form("lose-link", takes: "ADDRESS", "Its link falls.") { words in .loseLink(try words.address()) },
-        Form("lose-link-after", takes: "ADDRESS REQUESTS", "Its link falls in the place of a response.") { words in
+        Form("lose-link-after", takes: "ADDRESS REQUESTS", "Its link falls instead of a response.") { words in
             .loseLinkAfter(try words.address(), requests: try words.count())
         },
         Form("refuse-connections", takes: "ADDRESS [COUNT]", "The next attempts to connect fail.") { words in
             .refuseConnections(try words.address(), try words.count(or: 1))
         },
-        Form("lose-connections", takes: "ADDRESS [COUNT]", "The next links fall as soon as they are up.") { words in
+        Form("lose-connections", takes: "ADDRESS [COUNT]", "The next links fall once they are up.") { words in
             .loseConnections(try words.address(), try words.count(or: 1))
         },
         Form("silence", takes: "ADDRESS", "It sends no responses.") { words in .silence(try words.address(), true) },
         Form("end-silence", takes: "ADDRESS", "It sends responses again.") { words in
             .silence(try words.address(), false)
         },
-        Form("slow-answers", takes: "ADDRESS SECONDS", "Its responses come so much later; 0 ends it.") { words in
+        Form("slow-answers", takes: "ADDRESS SECONDS", "Its responses are late; 0 ends it.") { words in
             .slowAnswers(try words.address(), try words.seconds())
         },
-        Form("forget-device", takes: "ADDRESS", "Its objects are removed, as by another program.") { words in
+        Form("forget-device", takes: "ADDRESS", "Its objects on the bus are removed.") { words in
             .forgetDevice(try words.address())
         },
     ]
