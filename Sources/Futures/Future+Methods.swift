@@ -20,12 +20,14 @@ public func future<T>(
 
 /// A future of what `method` hands to its completion block: the error if there is one, else the value.
 ///
-/// A block called with neither fails the future with ``FuturesError/invalidValue``. Calls after the first are ignored.
+/// If `T` is an optional type, a block called with neither is a success with `nil`. Calls after the first are ignored.
 public func future<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> Future<T> {
     Future { complete in method { value, error in complete(Try(value, error)) } }
 }
 
 /// The same for a block that takes an optional value, where the future is to be of the value itself.
+///
+/// A block called with neither a value nor an error fails the future with ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func future<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> Future<T> {
     Future { complete in method { value, error in complete(Try(optional: value, error)) } }
@@ -55,12 +57,14 @@ public func futureStream<T>(
 
 /// A stream of what `method` hands to its completion block, each time: the error if there is one, else the value.
 ///
-/// A block called with neither adds ``FuturesError/invalidValue``.
+/// If `T` is an optional type, a block called with neither adds `nil`.
 public func futureStream<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(value, error)) } }
 }
 
 /// The same for a block that takes an optional value, where the stream is to be of the values themselves.
+///
+/// A block called with neither a value nor an error adds ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func futureStream<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(optional: value, error)) } }
@@ -89,20 +93,8 @@ extension Try {
         }
     }
 
-    /// Where `T` is itself optional, `nil` counts as no value.
+    /// There is always a value. Where `T` is an optional type, `nil` is one.
     fileprivate init(_ value: T, _ error: (any Error)?) {
-        let isMissing = (value as? any OptionalValue)?.isMissing ?? false
-        self.init(optional: isMissing ? nil : value, error)
-    }
-}
-
-/// What an optional of any type can tell.
-private protocol OptionalValue {
-    var isMissing: Bool { get }
-}
-
-extension Optional: OptionalValue {
-    fileprivate var isMissing: Bool {
-        if case .none = self { true } else { false }
+        if let error { self = .failure(error) } else { self = .success(value) }
     }
 }

@@ -207,7 +207,7 @@ final class CrossingTests: XCTestCase {
         let neither: Future<Int> = future(method: optional(nil, nil))
         XCTAssertEqual(neither.result?.error as? FuturesError, .invalidValue)
         let neitherWrapped: Future<Int?> = future(method: optional(nil, nil))
-        XCTAssertEqual(neitherWrapped.result?.error as? FuturesError, .invalidValue)
+        XCTAssertEqual(neitherWrapped.result?.value, .some(nil))
         let failed: Future<Int> = future(method: optional(1, TestError.first))
         XCTAssertEqual(failed.result?.error as? TestError, .first)
         XCTAssertTrue(
@@ -222,6 +222,12 @@ final class CrossingTests: XCTestCase {
             done(nil, nil)
         }
         XCTAssertEqual(kept(stream), ["1", "first", "invalidValue"])
+        let optional: FutureStream<Int?> = futureStream { (done: @escaping (Int?, (any Error)?) -> Void) in
+            done(1, nil)
+            done(nil, TestError.first)
+            done(nil, nil)
+        }
+        XCTAssertEqual(kept(optional), ["Optional(1)", "first", "nil"])
     }
 
     func testATaskBecomesAFutureOnItsContext() {
