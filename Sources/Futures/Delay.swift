@@ -65,6 +65,7 @@ extension Future {
 
     package func delay(_ seconds: Double, clock: any DelayClock) -> Future<T> {
         let delayed = Future<T>()
+        // Captures a future, which locks itself, and an outcome, which is passed on.
         add(.completion { outcome in clock.after(seconds, assumeSendable { delayed.complete(outcome) }) })
         return delayed
     }
@@ -134,6 +135,7 @@ private func tryOnce<T>(
                 tryOnce(attempt + 1, of: attempts, backoff: backoff, clock: clock, task, into: retried)
             }
             let wait = backoff.seconds(attempt)
+            // Captures `@Sendable` closures and a future, which locks itself. No outcome.
             if wait > 0 { clock.after(wait, assumeSendable(again)) } else { again() }
         })
 }

@@ -3,9 +3,21 @@
 //
 // The overloads are the documents'; a trailing closure says what it takes, so in use they are not ambiguous.
 
-/// A future of what `task` computes, on the default context.
-public func future<T>(_ task: @autoclosure @escaping () -> T) -> Future<T> {
-    future(context: QueueContext.futuresDefault, assumeSendable(making: task))
+/// Returns a future that has already succeeded with the value of an expression.
+///
+/// The expression is evaluated at once, on the calling thread, before the function returns. It may therefore read state
+/// of the caller's actor, and what changes afterwards does not change the future:
+///
+/// ```swift
+/// let level = future(battery.level)
+/// battery.level = 0
+/// // level still has the earlier value
+/// ```
+///
+/// For work that is to run elsewhere use ``future(context:_:)`` with a closure.
+@inlinable
+public func future<T>(_ task: @autoclosure () -> T) -> Future<T> {
+    Future(result: .success(task()))
 }
 
 /// A future of what `task` returns or throws, on `context`.
@@ -14,6 +26,7 @@ public func future<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> Future<T> {
     let future = Future<T>()
+    // Captures a `@Sendable` closure and a future, which locks itself. The value is made on the context.
     context.execute(assumeSendable { future.complete(Try(task)) })
     return future
 }
@@ -51,6 +64,7 @@ public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
 ) -> FutureStream<T> {
     let stream = FutureStream<T>()
+    // Captures a `@Sendable` closure and a stream, which locks itself. The value is made on the context.
     context.execute(assumeSendable { stream.send(Try(task)) })
     return stream
 }

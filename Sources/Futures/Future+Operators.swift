@@ -1,23 +1,27 @@
 extension Future {
-    /// The value of the left future, or the one on the right if it fails.
+    /// Returns a future of the left future's value, or of the value on the right if the left fails.
     ///
-    /// The right side is evaluated only then, on the thread that completes the left.
-    public static func ?? (left: Future<T>, right: @autoclosure @escaping () -> T) -> Future<T> {
+    /// The right side is evaluated at once, on the calling thread, before the operator returns, so that it may read state
+    /// of the caller's actor (`reading ?? self.cached`). It is not evaluated if the left future has already succeeded.
+    /// What it throws is the error if the left fails. For a value that is to be computed only after a failure use
+    /// ``recover(context:cancelToken:recovery:)``.
+    public static func ?? (left: Future<T>, right: @autoclosure () throws -> T) -> Future<T> {
+        if left.result?.isSuccess() == true { return left }
+        let fallback: Try<T> = Try(right)
         let recovered = Future<T>()
-        left.add(.completion { recovered.complete($0.recover { _ in right() }) })
+        left.add(.completion { recovered.complete($0.isSuccess() ? $0 : fallback) })
         return recovered
     }
 
-    /// The left future, or what the right one completes with if the left fails.
+    /// Returns a future of the left future's value, or of the right future's outcome if the left fails.
     ///
-    /// The right side is evaluated only then, on the thread that completes the left.
-    public static func ?? (left: Future<T>, right: @autoclosure @escaping () -> Future<T>) -> Future<T> {
-        let recovered = Future<T>()
-        left.add(
-            .completion { outcome in
-                if outcome.isSuccess() { recovered.complete(outcome) } else { recovered.follow(right()) }
-            })
-        return recovered
+    /// The right side, usually another request, is evaluated only if the left fails: on the thread that completes the
+    /// left, or at once if it has failed already. What it throws is the error then.
+    @preconcurrency
+    public static func ?? (
+        left: Future<T>, right: @autoclosure @escaping @Sendable () throws -> Future<T>
+    ) -> Future<T> {
+        left.recoverWith(context: ImmediateContext()) { _ in try right() }
     }
 
     /// A future of both values. It fails as soon as one of the two does.

@@ -159,6 +159,7 @@ private final class Throttle<T> {
 
     private func begin(with element: Try<T>) {
         stream.send(element)
+        // Captures this object: its state is behind a lock, and the stream locks itself.
         clock.after(seconds, assumeSendable { self.endPeriod() })
     }
 

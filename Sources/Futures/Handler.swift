@@ -30,6 +30,8 @@ enum Handler<T> {
     /// The same, run by `context`.
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
         .completion { outcome in
+            // Captures a handler, whose closures are the caller's `@Sendable` ones or this module's, and an outcome,
+            // which the handler receives.
             context.execute(assumeSendable { self(outcome) })
         }
     }
@@ -124,6 +126,8 @@ final class CancellableHandler<T> {
     @usableFromInline
     func dispatch(_ outcome: Try<T>) {
         guard let context else { return run(outcome) }
+        // Captures this object, whose handler is touched only by the thread that set `claimed`, and an outcome, which the
+        // handler receives.
         context.execute(assumeSendable { self.run(outcome) })
     }
 

@@ -73,9 +73,14 @@ final class ParkingPlace: @unchecked Sendable {
 
 /// Lets a closure over values of an unconstrained `T` go to an execution context, which may run it on another thread.
 ///
-/// Sound for what this module passes here: a task owns the one result it carries, runs once, and whatever it shares
-/// with other threads is behind a lock. Whether `T` itself may change threads is the promise of whoever chose a context
-/// on another thread, as ``Future`` documents.
+/// It is for closures that this module writes, never for one that it receives: a closure of the caller's that is to run
+/// on another thread is `@Sendable` in the signature that takes it. Each use names what its closure captures, which is
+/// of three kinds:
+/// - A future, a stream or a part of one. They lock their state themselves; the compiler does not accept them only
+///   because they are `Sendable` only if `T` is.
+/// - Closures that were `@Sendable` when the caller passed them and are stored without that attribute.
+/// - An outcome. The task neither reads nor changes it; it passes it on, once, and keeps no copy. Whether a `T` that is
+///   not `Sendable` may go to another thread is what the caller decides by choosing a context, as ``Future`` documents.
 @inlinable
 func assumeSendable(_ task: @escaping () -> Void) -> @Sendable () -> Void {
     unsafeBitCast(task, to: (@Sendable () -> Void).self)
@@ -85,10 +90,4 @@ func assumeSendable(_ task: @escaping () -> Void) -> @Sendable () -> Void {
 @inlinable
 func assumeSendable<A, R>(_ function: @escaping (A) -> R) -> @Sendable (A) -> R {
     unsafeBitCast(function, to: (@Sendable (A) -> R).self)
-}
-
-/// The same for a function that makes what a future is completed with.
-@inlinable
-func assumeSendable<R>(making function: @escaping () -> R) -> @Sendable () -> R {
-    unsafeBitCast(function, to: (@Sendable () -> R).self)
 }

@@ -76,6 +76,8 @@ extension Sequence {
     ) -> Future<[U]> {
         let traversed = Future<[U]>()
         let elements = Array(self)
+        // Captures a future, which locks itself, a `@Sendable` closure, and the elements, which only this task reads.
+        // Whether they may go to the context's thread is decided by the caller, who chose the context.
         context.execute(
             assumeSendable {
                 do {
@@ -91,6 +93,7 @@ extension Sequence {
 extension Future {
     /// `complete` as a function.
     fileprivate var completion: @Sendable (Try<T>) -> Void {
+        // Captures a future, which locks itself.
         assumeSendable { self.complete($0) }
     }
 }
@@ -114,6 +117,8 @@ private final class Folding<F: Futurable, R>: @unchecked Sendable {
             folded.success(value)
             return
         }
+        // Captures this object, which is constant, and `value`, the combination so far: one step at a time has it, the
+        // next step gets it through the future that the step waits for.
         let handle = assumeSendable { (outcome: Try<F.T>) in
             switch outcome.map({ try self.combine(value, $0) }) {
             case .success(let next): self.combineRest(from: index + 1, next)

@@ -66,6 +66,7 @@ final class StreamMailbox<T> {
     }
 
     private func schedule() {
+        // Captures this object, which locks its state. At most one task drains it, and `handler` is called there only.
         context.execute(assumeSendable { self.drain() })
     }
 
