@@ -62,6 +62,26 @@ extension Future {
         future.add(.follower(self), context: context, token: .uncancellable)
     }
 
+    /// Completes with the first element of `stream`, be it a value or an error, on `context`.
+    ///
+    /// That is the oldest element that the stream keeps, or the next one; later elements are ignored. If the stream ends
+    /// without an element, the future fails with ``FuturesError/noSuchElement``.
+    public func completeWith(
+        context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>
+    ) {
+        completeWith(context: context, future: stream.first())
+    }
+
+    /// Completes with the outcome of the future in `future`, on `context`, or at once with the error in its place.
+    public func completeWith(
+        context: any ExecutionContext = QueueContext.futuresDefault, future: Try<Future<T>>
+    ) {
+        switch future {
+        case .success(let future): completeWith(context: context, future: future)
+        case .failure(let error): failure(error)
+        }
+    }
+
     /// A future that gets the outcome of `dependent`, on `context`, when there is one.
     public convenience init(
         context: any ExecutionContext = QueueContext.futuresDefault, dependent: Future<T>

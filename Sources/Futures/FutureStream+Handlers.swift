@@ -66,6 +66,24 @@ extension FutureStream {
             StreamHandler(.completion { self.send($0) }, batch: { self.send(contentsOf: $0) }), context: context)
     }
 
+    /// Adds the outcome of the future in `future`, on `context`, or at once the error in its place.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Try<Future<T>>) {
+        switch future {
+        case .success(let future): completeWith(context: context, future: future)
+        case .failure(let error): failure(error)
+        }
+    }
+
+    /// Adds what the stream in `stream` keeps and gets, on `context`, or at once the error in its place.
+    public func completeWith(
+        context: any ExecutionContext = QueueContext.futuresDefault, stream: Try<FutureStream<T>>
+    ) {
+        switch stream {
+        case .success(let stream): completeWith(context: context, stream: stream)
+        case .failure(let error): failure(error)
+        }
+    }
+
     /// A stream with one value.
     // Disfavoured, so that a trailing closure is a resolver and not a value.
     @_disfavoredOverload

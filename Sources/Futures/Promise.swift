@@ -52,6 +52,13 @@ public final class Promise<T> {
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Future<T>) {
         self.future.completeWith(context: context, future: future)
     }
+
+    /// Completes the future with the first element of `stream`, be it a value or an error, on `context`.
+    ///
+    /// If the stream ends without an element, the future fails with ``FuturesError/noSuchElement``.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
+        future.completeWith(context: context, stream: stream)
+    }
 }
 
 extension Promise: Sendable where T: Sendable {}
