@@ -16,7 +16,8 @@ extension Future {
     /// Returns a future of the left future's value, or of the right future's outcome if the left fails.
     ///
     /// The right side, usually another request, is evaluated only if the left fails: on the thread that completes the
-    /// left, or at once if it has failed already. What it throws is the error then.
+    /// left, or at once if it has failed already. What it throws is the error then. It is a `@Sendable` closure,
+    /// therefore; for one that needs the main actor use ``recoverWith(on:cancelToken:recovery:)``.
     @preconcurrency
     public static func ?? (
         left: Future<T>, right: @autoclosure @escaping @Sendable () throws -> Future<T>
