@@ -52,6 +52,34 @@ extension CentralManager {
         startScanning(forServiceUUIDs: uuids, capacity: capacity, timeout: duration, options: options)
     }
 
+    /// Scans for peripherals, and yields each report with its own data.
+    ///
+    /// The scan is the same as that of `startScanning(forServiceUUIDs:capacity:timeout:options:)`, with the same options,
+    /// errors and end; a manager has one scan at a time, of either kind. Only the elements differ: a ``ScanReport`` is a
+    /// value with the time, the signal strength and the advertisement of that report, while a ``Peripheral`` reads the
+    /// newest. The difference shows if duplicates are allowed and the handler runs after a later report has arrived.
+    ///
+    /// ```swift
+    /// let options = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
+    /// for try await report in manager.startScanningForReports(options: options).values {
+    ///     print(report.date, report.peripheral.address, report.rssi ?? 127)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - uuids: the services of which a peripheral must advertise one; `nil` and an empty list accept all peripherals.
+    ///   - capacity: how many reports the stream keeps for handlers that are added later. `Int.max` keeps as many as the
+    ///     manager remembers peripherals, or the newest 1 024 if duplicates are allowed; 0 keeps none.
+    ///   - timeout: seconds after which the scan stops.
+    ///   - options: as with `startScanning(capacity:timeout:options:)`.
+    /// - Returns: a stream of reports: one of each peripheral, or all if duplicates are allowed.
+    public func startScanningForReports(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
+        options: [String: Any]? = nil
+    ) -> FutureStream<ScanReport> {
+        session.startScanningForReports(services: uuids, capacity: capacity, timeout: timeout, options: options)
+    }
+
     /// Ends the scan: its stream ends, and BlueZ stops its discovery when no other manager of this process scans.
     ///
     /// Without a scan it does nothing.

@@ -13,6 +13,8 @@ struct ScanRequest: Equatable {
     var pattern: String?
     /// Seconds without a report after which discovery is restarted; `nil` for never.
     var watchdog: TimeInterval? = 90
+    /// Whether each report carries its own data (`ScanReport`) instead of the peripheral alone.
+    var wantsReports = false
 
     init() {}
 

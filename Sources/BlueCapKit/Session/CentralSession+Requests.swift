@@ -21,7 +21,23 @@ extension CentralSession {
     func startScanning(
         services: [CBUUID]?, capacity: Int, timeout: TimeInterval, options: [String: Any]?
     ) -> FutureStream<Peripheral> {
-        let request: ScanRequest
+        startScan(services: services, capacity: capacity, timeout: timeout, options: options, in: \.scans)
+    }
+
+    func startScanningForReports(
+        services: [CBUUID]?, capacity: Int, timeout: TimeInterval, options: [String: Any]?
+    ) -> FutureStream<ScanReport> {
+        startScan(
+            services: services, capacity: capacity, timeout: timeout, options: options, wantsReports: true,
+            in: \.reportScans)
+    }
+
+    /// Begins a scan whose stream is kept in `table`.
+    private func startScan<T: Sendable>(
+        services: [CBUUID]?, capacity: Int, timeout: TimeInterval, options: [String: Any]?, wantsReports: Bool = false,
+        in table: WritableKeyPath<Core, [ScanNumber: StreamPromise<T>]>
+    ) -> FutureStream<T> {
+        var request: ScanRequest
         do {
             if let problem = self.options.problem { throw problem }
             guard timeout >= 0 else {
@@ -32,10 +48,11 @@ extension CentralSession {
                     "A stream's capacity is zero or more elements, not \(capacity).")
             }
             request = try ScanRequest(services: services, options: options)
+            request.wantsReports = wantsReports
         } catch {
             return .failed(error)
         }
-        let promise = StreamPromise<Peripheral>(capacity: bounded(capacity, for: request))
+        let promise = StreamPromise<T>(capacity: bounded(capacity, for: request))
         var refusal: CentralManagerError?
         decide { core in
             switch core.state.startScan(request, timeout: timeout) {
@@ -43,7 +60,7 @@ extension CentralSession {
                 refusal = error
                 return []
             case .success(let (scan, effects)):
-                core.scans[scan] = promise
+                core[keyPath: table][scan] = promise
                 return effects
             }
         }

@@ -28,6 +28,8 @@ final class CentralSession: Sendable {
         var writers: [PeripheralKey: [WeakWriter]] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
+        /// Those of scans that want each report's own data.
+        var reportScans: [ScanNumber: StreamPromise<ScanReport>] = [:]
         var rangings: [ScanNumber: StreamPromise<BeaconSighting>] = [:]
         var effects = EffectQueue<CentralState.Effect>()
         /// The time at which the present batch of messages is heard, once it was asked for.
@@ -142,27 +144,41 @@ final class CentralSession: Sendable {
     private func perform(_ effects: [CentralState.Effect]) {
         var index = effects.startIndex
         while index < effects.endIndex {
-            if case .discovered(_, let scan) = effects[index] {
-                index = report(effects, from: index, of: scan)
-            } else {
+            switch effects[index] {
+            case .discovered(_, let scan):
+                index = report(effects, from: index, to: { $0.scans[scan] }) { effect, core in
+                    guard case .discovered(let key, scan) = effect else { return nil }
+                    return core.handles.hold(key) { Peripheral(session: self, key: key) }
+                }
+            case .reported(_, let scan, _):
+                index = report(effects, from: index, to: { $0.reportScans[scan] }) { effect, core in
+                    guard case .reported(let key, scan, let data) = effect else { return nil }
+                    return ScanReport(
+                        peripheral: core.handles.hold(key) { Peripheral(session: self, key: key) }, date: data.date,
+                        rssi: data.rssi, advertisements: data.advertisements)
+                }
+            default:
                 perform(effects[index])
                 index += 1
             }
         }
     }
 
-    /// Hands a run of sightings of one scan over at once, so that whoever listens is woken once. Answers where the run
-    /// ends.
-    private func report(_ effects: [CentralState.Effect], from start: Int, of scan: ScanNumber) -> Int {
+    /// Passes a run of sightings of one scan to its stream at once, so that a handler is woken once for all of them.
+    /// `element` returns `nil` for the first effect that is not of the run. Returns where the run ends.
+    private func report<T: Sendable>(
+        _ effects: [CentralState.Effect], from start: Int, to stream: (Core) -> StreamPromise<T>?,
+        _ element: (CentralState.Effect, inout Core) -> T?
+    ) -> Int {
         var end = start
-        var sighted: [Peripheral] = []
+        var sighted: [T] = []
         sighted.reserveCapacity(effects.count - start)
-        let promise = core.withLock { core -> StreamPromise<Peripheral>? in
-            while end < effects.endIndex, case .discovered(let key, scan) = effects[end] {
-                sighted.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
+        let promise = core.withLock { core -> StreamPromise<T>? in
+            while end < effects.endIndex, let next = element(effects[end], &core) {
+                sighted.append(next)
                 end += 1
             }
-            return core.scans[scan]
+            return stream(core)
         }
         // The scan may have been stopped since; then nobody wants to hear of it.
         if let promise { complete { [sighted] in promise.success(contentsOf: sighted) } }
@@ -178,7 +194,7 @@ final class CentralSession: Sendable {
         case .stopScan(let scan): discover(scan, nil)
         case .startTimer(let timer, let seconds): start(timer, after: seconds)
         case .cancelTimer(let timer): cancel(timer)
-        case .discovered: break
+        case .discovered, .reported: break
         case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
         case .finish(let scan, let error): finish(scan, error)
         case .expired(let key):
@@ -200,20 +216,27 @@ final class CentralSession: Sendable {
         // Whatever is kept changes with one of these, though not with each.
         switch effect {
         case .startScan, .stopScan, .peripheral: keepSoon()
-        case .announce, .startTimer, .cancelTimer, .discovered, .ranged, .finish, .expired, .drop, .restored: break
+        case .announce, .startTimer, .cancelTimer, .discovered, .reported, .ranged, .finish, .expired, .drop,
+            .restored:
+            break
         }
     }
 
     private func finish(_ scan: ScanNumber, _ error: CentralManagerError?) {
-        let (promise, ranging) = core.withLock {
-            ($0.scans.removeValue(forKey: scan), $0.rangings.removeValue(forKey: scan))
+        let (promise, reports, ranging) = core.withLock {
+            (
+                $0.scans.removeValue(forKey: scan), $0.reportScans.removeValue(forKey: scan),
+                $0.rangings.removeValue(forKey: scan)
+            )
         }
         complete {
             if let error {
                 promise?.failure(error)
+                reports?.failure(error)
                 ranging?.failure(error)
             }
             promise?.finish()
+            reports?.finish()
             ranging?.finish()
         }
     }

@@ -31,6 +31,8 @@ struct CentralState {
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
         case discovered(PeripheralKey, ScanNumber)
+        /// The same for a scan that wants each report's own data.
+        indirect case reported(PeripheralKey, ScanNumber, ReportData)
         indirect case ranged(PeripheralKey, ScanNumber, RangedBeacon)
         /// Ends a scan's stream, with this failure as its last element where there is one.
         indirect case finish(ScanNumber, CentralManagerError?)
@@ -48,6 +50,11 @@ struct CentralState {
         let hasTimeout: Bool
         /// Whether a peripheral was reported; the time-out is an error only if none was.
         var hasReported = false
+
+        /// What the scan is to be given of a sighting. `date` is read only if the data are wanted.
+        func sighting(of key: PeripheralKey, _ device: borrowing Device1, date: () -> Date) -> Effect {
+            request.wantsReports ? .reported(key, id, ReportData(device, date: date())) : .discovered(key, id)
+        }
     }
 
     /// How often a scanning manager looks for peripherals that fell silent, in seconds.
@@ -209,16 +216,18 @@ struct CentralState {
             return true
         }
         guard let scan else { return }
-        if isReported { report(key, to: scan.id, &effects) }
+        if isReported { report(key, device, to: scan, date: date, into: &effects) }
         guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
         let evicted = peripherals.list(key, reportedBy: scan.id, values: copy device, at: now, date: date())
         effects += evicted.map { drop($0) }
-        report(key, to: scan.id, &effects)
+        report(key, device, to: scan, date: date, into: &effects)
     }
 
-    private mutating func report(_ key: PeripheralKey, to id: ScanNumber, _ effects: inout [Effect]) {
-        scan?.hasReported = true
-        effects.append(.discovered(key, id))
+    private mutating func report(
+        _ key: PeripheralKey, _ device: borrowing Device1, to scan: Scan, date: () -> Date, into effects: inout [Effect]
+    ) {
+        self.scan?.hasReported = true
+        effects.append(scan.sighting(of: key, device, date: date))
     }
 
     // MARK: Silence
