@@ -14,7 +14,7 @@ package import Reactor
 /// let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
 /// ```
 ///
-/// In process it lives in virtual time, which passes only in ``run()`` and ``advance(by:)``: minutes of radio take
+/// In process it lives in virtual time, which passes only in `run()` and `advance(by:)`: minutes of radio take
 /// milliseconds, and every run is the same.
 ///
 /// ```swift
@@ -104,8 +104,8 @@ public final class Simulator: Sendable {
         self.init(stage: stage, address: address, bus: bus, thread: loop)
     }
 
-    /// A simulator within this process, in virtual time. Nothing happens but in ``run()``, ``advance(by:)`` and
-    /// ``advance(until:limit:)``, on the thread that calls them.
+    /// A simulator within this process, in virtual time. Nothing happens but in `run()`, `advance(by:)` and
+    /// `advance(until:limit:)`, on the thread that calls them.
     public static func inProcess(
         room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()]
     ) -> Simulator {
@@ -161,6 +161,53 @@ public final class Simulator: Sendable {
     @discardableResult
     public func advance(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         requireManual().advance(until: condition, limit: limit)
+    }
+
+    /// Where tasks run whose time is the simulator's; `nil` if the simulator lives in real time.
+    ///
+    /// ```swift
+    /// let level = Task(executorPreference: simulator.taskExecutor) { try await reader.level() }
+    /// await simulator.advance(by: 5)
+    /// ```
+    ///
+    /// Such a task, and its child tasks, run only while virtual time is driven, on the thread that drives it, one after
+    /// another. No virtual time passes between two waits of a task.
+    public var taskExecutor: (any TaskExecutor)? { stage.loop.taskExecutor }
+
+    /// Lets everything happen that can happen now, tasks included, without time passing. In process only.
+    ///
+    /// The `async` form of `advance(by:)` says which tasks have reached their next wait when it returns.
+    nonisolated(nonsending) public func run() async {
+        await requireManual().run()
+    }
+
+    /// Lets virtual time pass, and everything that falls due in it happen in its order, in tasks too. In process only.
+    ///
+    /// Whenever something has happened, the tasks that it made ready go on to their next wait before the clock moves:
+    ///
+    /// ```swift
+    /// let names = Task(executorPreference: simulator.taskExecutor) {
+    ///     try await manager.startScanning().values.first { $0.name == "Tag" }
+    /// }
+    /// await simulator.advance(by: 5)
+    /// ```
+    ///
+    /// - Tasks on ``taskExecutor``, and their child tasks, have run when this returns. Their order is the same in every run.
+    /// - Other tasks, those of an actor such as the main actor too, are resumed by Swift's own threads at the same time. They
+    ///   get turns before the clock moves: as a rule that suffices, but they are not waited for.
+    ///
+    /// `Task.sleep` has real time as ever.
+    ///
+    /// Called in a task on ``taskExecutor`` it waits until that much time has passed, which another caller drives.
+    nonisolated(nonsending) public func advance(by seconds: TimeInterval) async {
+        await requireManual().advance(by: seconds)
+    }
+
+    /// Lets virtual time pass as the `async` form of `advance(by:)` does until the condition holds, but no more than `limit` seconds;
+    /// returns whether it holds. In process only.
+    @discardableResult
+    nonisolated(nonsending) public func advance(until condition: () -> Bool, limit: TimeInterval) async -> Bool {
+        await requireManual().advance(until: condition, limit: limit)
     }
 
     /// Waits until the condition holds, looking whenever something has happened here, but no longer than `limit` real

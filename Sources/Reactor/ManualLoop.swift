@@ -17,6 +17,8 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
         var now = Instant.origin
         var posts: [Work] = []
         var timers = TimerQueue<Work>()
+        /// For when nothing else is left to do at the present instant.
+        var restWork: [Work] = []
         var driver: pthread_t?
         var isWaiting = false
     }
@@ -95,16 +97,20 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
             let end = now.advanced(by: limit)
             runUntilIdle()
             while !condition() {
-                let next = shared.withLock { $0.timers.nextDeadline } ?? .distantFuture
-                guard next <= end else {
-                    shared.withLock { $0.now = max($0.now, end) }
-                    runUntilIdle()
-                    return condition()
-                }
-                shared.withLock { $0.now = max($0.now, next) }
+                let isEnd = !moveClock(to: end)
                 runUntilIdle()
+                if isEnd { return condition() }
             }
             return true
+        }
+    }
+
+    /// Sets the clock to the next deadline. False if there is none up to `end`; then the clock is set to `end`.
+    private func moveClock(to end: Instant) -> Bool {
+        shared.withLock { shared in
+            let next = shared.timers.nextDeadline ?? .distantFuture
+            shared.now = max(shared.now, min(next, end))
+            return next <= end
         }
     }
 
@@ -146,7 +152,8 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
         }
     }
 
-    /// Posts first, then one timer, then the descriptors; false where there was nothing to do.
+    /// Posts first, then one timer, then the descriptors, then the work for when there is nothing else; false where there
+    /// was nothing to do.
     private func runOnePass() -> Bool {
         let posts = shared.withLock { exchange(&$0.posts, with: []) }
         for work in posts { work() }
@@ -155,7 +162,10 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
             work()
             return true
         }
-        return poll(milliseconds: 0)
+        if poll(milliseconds: 0) { return true }
+        let restWork = shared.withLock { exchange(&$0.restWork, with: []) }
+        for work in restWork { work() }
+        return !restWork.isEmpty
     }
 
     /// Polls the watched descriptors and tells the watches; false where none was ready.
@@ -181,6 +191,74 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
             for watch in watches.watches(of: entry.fd) { watch.tell(IOEvents(pollMask: entry.revents)) }
         }
         return true
+    }
+}
+
+/// Driving from `async` code. Tasks on the loop run as any of its work does. Tasks elsewhere are given turns: the caller's
+/// task goes to the end of its executor's queue, again and again, until nothing has come from them for `settlingTurns`. That
+/// is no promise: Swift resumes them on its own threads, also if they belong to the caller's actor.
+///
+/// Called by a task on the loop, which somebody else drives, these functions wait for the time to pass.
+extension ManualLoop {
+    /// How many turns in a row bring nothing before the tasks elsewhere are taken to wait.
+    private static let settlingTurns = 16
+
+    /// Runs everything that can run now, tasks included.
+    nonisolated(nonsending) package func run() async {
+        if isCurrent { await rest(after: 0) } else { await settle() }
+    }
+
+    /// Lets time pass; what falls due runs in the order of the deadlines, each with what follows from it, in tasks too.
+    nonisolated(nonsending) package func advance(by seconds: TimeInterval) async {
+        if isCurrent { await rest(after: seconds) } else { _ = await advance(until: { false }, limit: seconds) }
+    }
+
+    /// Lets time pass until the condition holds, but no more than `limit` seconds; returns whether it holds.
+    @discardableResult
+    nonisolated(nonsending) package func advance(
+        until condition: () -> Bool, limit: TimeInterval
+    ) async -> Bool {
+        let isTaskOfTheLoop = isCurrent
+        let end = now.advanced(by: limit)
+        await run()
+        while !condition() {
+            if isTaskOfTheLoop {
+                guard now < end else { return false }
+                let next = min(shared.withLock { $0.timers.nextDeadline } ?? end, end)
+                await rest(after: next.seconds(since: now))
+            } else {
+                let isEnd = !moveClock(to: end)
+                await settle()
+                if isEnd { return condition() }
+            }
+        }
+        return true
+    }
+
+    /// Waits, in a task on the loop, until that many seconds have passed and nothing else is left to do at that instant.
+    nonisolated(nonsending) private func rest(after seconds: TimeInterval) async {
+        await withCheckedContinuation { continuation in
+            schedule(after: seconds) {
+                self.shared.withLock { $0.restWork.append { continuation.resume() } }
+            }
+        }
+    }
+
+    /// Runs what can run now, and lets tasks elsewhere go on, until there is nothing more.
+    nonisolated(nonsending) private func settle() async {
+        repeat {
+            drive { runUntilIdle() }
+            var turns = 0
+            while turns < Self.settlingTurns, !isDue {
+                await Task.yield()
+                turns += 1
+            }
+        } while isDue
+    }
+
+    /// Whether there is work for the present instant.
+    private var isDue: Bool {
+        shared.withLock { !$0.posts.isEmpty || ($0.timers.nextDeadline ?? .distantFuture) <= $0.now }
     }
 }
 
