@@ -181,6 +181,18 @@ extension Simulator {
         stage.decide { simulation in simulation.air.setFaults(of: address) { $0.extraLength = difference } }
     }
 
+    /// Calls of methods of a device's characteristics and descriptors are not answered from now on, also if the link falls,
+    /// and have no effect; or they are answered again. BlueZ 5.82 leaves a read unanswered if pairing fails.
+    public func simulateUnansweredCalls(_ areUnanswered: Bool = true, of address: VirtualAddress) {
+        stage.decide { simulation in
+            if areUnanswered {
+                simulation.daemon.unanswering.insert(address)
+            } else {
+                simulation.daemon.unanswering.remove(address)
+            }
+        }
+    }
+
     // MARK: Faults of services
 
     /// Discovery finds nothing from now on, and BlueZ calls the services resolved all the same; or finds them again.

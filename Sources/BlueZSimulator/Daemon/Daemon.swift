@@ -39,6 +39,8 @@ struct Daemon: Sendable {
     var connectFailures: [VirtualAddress: [DaemonError]] = [:]
     /// Devices whose `Connected` turns true without a signal.
     var untoldConnections: Set<VirtualAddress> = []
+    /// Devices whose attributes can be called, without an answer.
+    var unanswering: Set<VirtualAddress> = []
     // MARK: Serving
     /// By adapter, what it serves.
     var databases: [Int: LocalDatabase] = [:]
@@ -129,6 +131,8 @@ struct Daemon: Sendable {
         }
         do throws(DaemonError) {
             if let refusal { throw refusal }
+            // It is never answered, and never carried out.
+            if let device = request.attribute?.device, unanswering.contains(device.address) { return }
             try answer(request, from: client, call: call, now: now)
         } catch {
             fail(call, error)

@@ -43,6 +43,18 @@ enum Request: Sendable {
     }
 }
 
+extension Request {
+    /// The characteristic or descriptor whose method is called; nil for other objects.
+    var attribute: AttributeKey? {
+        switch self {
+        case .readValue(let key, _), .writeValue(let key, _, _, _), .startNotify(let key), .stopNotify(let key),
+            .acquireNotify(let key), .acquireWrite(let key):
+            key
+        default: nil
+        }
+    }
+}
+
 /// A call that waits for its reply.
 struct CallID: Hashable, Sendable {
     let number: UInt64
