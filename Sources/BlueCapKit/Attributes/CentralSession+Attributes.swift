@@ -195,6 +195,13 @@ extension CentralSession {
         return promise.future
     }
 
+    /// A future that has succeeded, completed where the manager's promises are.
+    func succeeded() -> Future<Void> {
+        let promise = Promise<Void>()
+        complete { promise.success(()) }
+        return promise.future
+    }
+
     // MARK: Doing; on the loop
 
     func perform(_ effect: AttributeState.Effect, of key: PeripheralKey) {

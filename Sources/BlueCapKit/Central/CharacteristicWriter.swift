@@ -173,10 +173,18 @@ extension Characteristic {
     ///   `writeWithoutResponse`; ``CharacteristicError/acquiredByOther(_:)`` where there is a writer already, here or in
     ///   another program; ``CharacteristicError/writeFailed(_:)``, ``CharacteristicError/invalidated``,
     ///   ``PeripheralError/disconnected``.
-    public func acquireWriter() -> Future<CharacteristicWriter> {
+    public func acquireWriter() -> Future<CharacteristicWriter> { acquireWriter(timeout: .infinity) }
+
+    /// Gets a socket to write values without response with, as ``acquireWriter()`` does, within a time limit.
+    ///
+    /// - Parameter timeout: For the discovery of the services and BlueZ's answer together, in seconds. When it is exceeded
+    ///   the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/writeTimeout``. BlueZ is
+    ///   never waited for longer than 35 seconds.
+    /// - Returns: As without a time limit.
+    public func acquireWriter(timeout: TimeInterval) -> Future<CharacteristicWriter> {
         guard propertyEnabled(.writeWithoutResponse) else {
             return session.failed(CharacteristicError.writeNotSupported)
         }
-        return session.acquireWriter(of: self)
+        return session.acquireWriter(of: self, timeout: timeout)
     }
 }

@@ -1,31 +1,49 @@
 import BlueZ
+import Foundation
 import Futures
 import Reactor
 
 /// Sockets to write with.
 extension CentralSession {
-    func acquireWriter(of characteristic: Characteristic) -> Future<CharacteristicWriter> {
+    func acquireWriter(of characteristic: Characteristic, timeout: TimeInterval) -> Future<CharacteristicWriter> {
         let promise = Promise<CharacteristicWriter>()
+        let start = loop.now
         // As every operation it waits until the services are known.
         let known: Future<Void> = operation(on: characteristic.peripheral.key, value: {}) { state, operation in
-            state.attributes.discoverServices([], operation, timeout: .infinity)
+            state.attributes.discoverServices([], operation, timeout: timeout)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
-            loop.perform { self.acquireWriter(of: characteristic, promise) }
+            loop.perform {
+                self.acquireWriter(
+                    of: characteristic, timeout: timeout - self.loop.now.seconds(since: start), promise)
+            }
         }
         known.onFailure(context: ImmediateContext()) { promise.failure($0) }
         return promise.future
     }
 
     /// On the loop.
-    private func acquireWriter(of characteristic: Characteristic, _ promise: Promise<CharacteristicWriter>) {
+    private func acquireWriter(
+        of characteristic: Characteristic, timeout: TimeInterval, _ promise: Promise<CharacteristicWriter>
+    ) {
         let peripheral = characteristic.peripheral.key
         guard let key = writableKey(of: characteristic) else {
             let hasLink = readDealing(with: peripheral) { $0.attributes.hasLink } ?? false
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return complete { promise.failure(error) }
         }
-        client.acquireWrite(key) { [self] result in
+        let request = core.withLock { core in
+            let request = core.nameOperation()
+            core.writerRequests[peripheral, default: [:]][request] = promise
+            return request
+        }
+        let limit = min(BlueZClient.attributeTimeout, max(0, timeout))
+        client.acquireWrite(key, timeout: limit) { [self] result in
+            guard takeRequest(request, of: peripheral) else {
+                // The link that it was for is gone.
+                if case .success(let socket) = result { socket.close() }
+                return
+            }
             switch result {
             case .failure(let error):
                 let failure = PeripheralFailure(acquiring: error)
@@ -50,19 +68,34 @@ extension CentralSession {
         }
     }
 
+    /// False if the request has ended with its link.
+    private func takeRequest(_ request: OperationID, of peripheral: PeripheralKey) -> Bool {
+        core.withLock { core in
+            guard core.writerRequests[peripheral]?.removeValue(forKey: request) != nil else { return false }
+            if core.writerRequests[peripheral]?.isEmpty == true { core.writerRequests[peripheral] = nil }
+            return true
+        }
+    }
+
     private func writableKey(of characteristic: Characteristic) -> AttributeKey? {
         readDealing(with: characteristic.peripheral.key) { $0.attributes.key(of: characteristic.id) }
     }
 
     /// The link of a peripheral is gone.
     func endWriters(of peripheral: PeripheralKey, _ error: PeripheralError) {
-        let writers = core.withLock { $0.writers.removeValue(forKey: peripheral) }
+        let (writers, requests) = core.withLock {
+            ($0.writers.removeValue(forKey: peripheral), $0.writerRequests.removeValue(forKey: peripheral))
+        }
         for entry in writers ?? [] { entry.writer?.end(.peripheral(error)) }
+        // BlueZ may never answer: 5.82 does not if pairing fails.
+        for (_, promise) in (requests ?? [:]).sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            complete { promise.failure(error) }
+        }
     }
 
     /// The manager ends.
     func endAllWriters() {
-        let peripherals = core.withLock { $0.writers.keys.sorted() }
+        let peripherals = core.withLock { Set($0.writers.keys).union($0.writerRequests.keys).sorted() }
         for peripheral in peripherals { endWriters(of: peripheral, .disconnected) }
     }
 }

@@ -26,6 +26,8 @@ final class CentralSession: Sendable {
         var sinks: [NotificationChannels.Subject: [NotificationSink]] = [:]
         /// Sockets for writing, while somebody holds them.
         var writers: [PeripheralKey: [WeakWriter]] = [:]
+        /// Sockets for writing that BlueZ is asked for.
+        var writerRequests: [PeripheralKey: [OperationID: Promise<CharacteristicWriter>]] = [:]
         /// The streams of scans, until they end.
         var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
         /// Those of scans that want each report's own data.
