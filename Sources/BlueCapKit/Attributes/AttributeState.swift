@@ -49,6 +49,8 @@ struct AttributeState {
     private var isChangeUntold = false
     /// Services that the device names, and BlueZ was seen not to export; nobody waits for them again.
     private var unexported: Set<CBUUID> = []
+    /// Attributes that were missing in a reading since the table held last; they may be there in the next one.
+    private var missing: Set<AttributeID> = []
 
     /// Why the link went that was lost last.
     private(set) var linkFailure = OperationFailure.linkLost
@@ -100,12 +102,19 @@ struct AttributeState {
 
     /// There will be no link any more.
     mutating func closed() -> Effects {
-        linkDown(.linkEnded) + nextLinkUnwanted()
+        linkDown(.linkEnded) + nextLinkUnwanted() + abandonLookUps()
     }
 
-    /// Whoever waits for the next link waits for nothing.
+    /// What waits for the next link alone waits for nothing.
     mutating func nextLinkUnwanted() -> Effects {
-        wishes.takeWaitingForLink().flatMap { finish($0, .linkLost, .linkEnded) }
+        wishes.takeWaitingForNextLink().flatMap { finish($0, .linkLost, .linkEnded) }
+    }
+
+    /// Ends look-ups that outlive links: those for this name, or all.
+    mutating func abandonLookUps(of name: AttributeName? = nil) -> Effects {
+        wishes.takeLasting(name).flatMap { id in
+            perform(discovery.event(.abandoned(id))) + endTimer(id) + [.settle(id, .cancelled)]
+        }
     }
 
     // MARK: What BlueZ tells
@@ -121,11 +130,14 @@ struct AttributeState {
         let difference = table.read(declarations)
         let isWhole = table.isWhole(naming: named.filter { !unexported.contains($0) })
         var effects: Effects = []
-        if !difference.invalidated.isEmpty { effects.append(.attributes(.letGo(difference.invalidated))) }
+        missing.formUnion(difference.invalidated)
         effects += perform(discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some)))
         // Whoever got the services before is told that they are others now. The first reading is no news.
         if wasReadOnThisLink, !difference.isEmpty { isChangeUntold = true }
         if discovery.isReady {
+            let gone = missing.filter { table[$0]?.isPresent != true }.sorted()
+            if !gone.isEmpty { effects.insert(.attributes(.letGo(gone)), at: 0) }
+            missing = []
             unexported = Set(named).subtracting(table.allServices.compactMap { table[$0]?.uuid })
             if isChangeUntold { effects.append(.attributes(.servicesChanged)) }
             (wasReadOnThisLink, isChangeUntold) = (true, false)
@@ -211,12 +223,17 @@ struct AttributeState {
     }
 
     /// Finds an attribute by its name, once the services are known; what is found counts as asked for.
-    mutating func lookUp(_ name: AttributeName, _ id: OperationID, timeout: TimeInterval) -> Effects {
-        want(.attribute(name), id, timeout)
+    /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
+    mutating func lookUp(
+        _ name: AttributeName, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false
+    ) -> Effects {
+        want(.attribute(name), id, timeout, outlivesLinks: outlivesLinks)
     }
 
-    private mutating func want(_ wish: AttributeWishes.Wish, _ id: OperationID, _ timeout: TimeInterval) -> Effects {
-        wishes.add(wish, id)
+    private mutating func want(
+        _ wish: AttributeWishes.Wish, _ id: OperationID, _ timeout: TimeInterval, outlivesLinks: Bool = false
+    ) -> Effects {
+        wishes.add(wish, id, outlivesLinks: outlivesLinks)
         let timer = startTimer(id, timeout)
         return timer + perform(discovery.event(.wanted(id)))
     }
@@ -321,6 +338,7 @@ struct AttributeState {
         _ id: OperationID, _ outcome: ServiceDiscoveryMachine.Outcome, _ linkFailure: OperationFailure
     ) -> Effects {
         guard wishes.contains(id) else { return [] }
+        if outcome == .linkLost, wishes.waitsForNextLink(id) { return [] }
         let failure: PeripheralFailure? =
             switch outcome {
             case .found: wishes.grant(id, from: &table)

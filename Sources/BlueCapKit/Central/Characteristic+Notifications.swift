@@ -45,6 +45,29 @@ extension Characteristic {
         subscribe(over: transport, yielding: ())
     }
 
+    /// Subscribes to the value, as ``startNotifying(over:)->Future<Characteristic>`` does, within a time limit.
+    ///
+    /// - Parameters:
+    ///   - transport: How values come; see ``NotificationTransport``.
+    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``. A
+    ///     subscription that nothing else waits for is taken back then.
+    /// - Returns: As without a time limit.
+    @discardableResult
+    public func startNotifying(
+        over transport: NotificationTransport = .signals, timeout: TimeInterval
+    ) -> Future<Characteristic> {
+        subscribe(over: transport, timeout: timeout, yielding: self)
+    }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func startNotifying(
+        over transport: NotificationTransport = .signals, timeout: TimeInterval
+    ) -> Future<Void> {
+        subscribe(over: transport, timeout: timeout, yielding: ())
+    }
+
     /// Subscribes to the value over signals, as ``startNotifying(over:)->Future<Characteristic>`` with `.signals` does.
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
@@ -68,6 +91,21 @@ extension Characteristic {
     @_disfavoredOverload
     @discardableResult
     public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
+
+    /// Ends the subscription, as ``stopNotifying()-()`` does, within a time limit.
+    ///
+    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``;
+    ///   the subscription ends all the same.
+    /// - Returns: As without a time limit.
+    @discardableResult
+    public func stopNotifying(timeout: TimeInterval) -> Future<Characteristic> {
+        unsubscribe(timeout: timeout, yielding: self)
+    }
+
+    /// The later form, for those who ask for no characteristic back.
+    @_disfavoredOverload
+    @discardableResult
+    public func stopNotifying(timeout: TimeInterval) -> Future<Void> { unsubscribe(timeout: timeout, yielding: ()) }
 
     // MARK: Receiving
 
@@ -138,21 +176,24 @@ extension Characteristic {
         NotificationChannels.Subject(peripheral: peripheral.key, characteristic: id)
     }
 
-    private func subscribe<T: Sendable>(
-        over transport: NotificationTransport, yielding value: T
+    /// - Parameter outlivesLinks: Whether it waits for the next link if one is lost, and does not fail.
+    func subscribe<T: Sendable>(
+        over transport: NotificationTransport, timeout: TimeInterval = .infinity, outlivesLinks: Bool = false,
+        yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         let id = id
         return session.operation(on: peripheral.key, value: { value }) { state, operation in
-            state.subscription(id, .startAsked(operation, transport))
+            state.subscription(
+                id, .startAsked(operation, transport, outlivesLinks: outlivesLinks), by: operation, timeout: timeout)
         }
     }
 
-    private func unsubscribe<T: Sendable>(yielding value: T) -> Future<T> {
+    private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
         let id = id
         return session.operation(on: peripheral.key, value: { value }) { state, operation in
-            state.subscription(id, .stopAsked(operation))
+            state.subscription(id, .stopAsked(operation), by: operation, timeout: timeout)
         }
     }
 

@@ -14,7 +14,7 @@ extension PeripheralState {
             case .linkWentUp: [.connection(effect, device: facts.device)] + linkWentUp()
             case .linkWentDown(let loss): linkWentDown(loss) + [.connection(effect, device: facts.device)]
             case .forget:
-                endRefresh() + cancelRuns(.peripheral(.forcedDisconnect))
+                endRefresh() + cancelRuns(.peripheral(.forcedDisconnect)) + attributes.abandonLookUps()
                     + subscriptions.closed(canCall: facts.device != nil)
                     + [.connection(effect, device: facts.device)]
             case .callConnect, .cancelConnect, .callDisconnect, .seek, .stopSeeking, .pauseScan, .resumeScan, .report,
@@ -33,6 +33,9 @@ extension PeripheralState {
         isRefreshing = false
         return attributes.nextLinkUnwanted()
     }
+
+    /// Whether there is a link, or the application wants one.
+    var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
 
     /// Whether somebody wants something of this peripheral, or something of that is still to end.
     var isInUse: Bool { isConnectionInUse || !runs.queue.isIdle }

@@ -107,9 +107,10 @@ extension CentralSession {
             channels.markGap(key)
             deliverNotifications()
         case .closeGate:
-            channels.close(key)
+            let hasPassed = channels.close(key)
             deliverNotifications()
             channels.forget(key)
+            if hasPassed { tell(subject, .valuesCame) }
         case .callStart(let call): if key.isVirtual { follow(call, subject) } else { start(call, subject, key) }
         case .acquire(let call): if key.isVirtual { refuse(call, subject) } else { acquire(call, subject, key) }
         case .callStop(let call): if key.isVirtual { unfollow(call, subject) } else { stop(call, subject, key) }
@@ -195,8 +196,9 @@ extension CentralSession {
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
             guard let self else { return }
-            // Also a socket in the place of signals, of which the subscription does not know.
-            channels.closeSockets(of: key)
+            // Also a socket in the place of signals, of which the subscription does not know. An answer may come late, when
+            // there is another socket.
+            channels.closeSockets(of: key, before: call)
             tell(subject, .stopReplied(call, failure))
         }
     }

@@ -68,7 +68,15 @@ final class NotificationChannels: @unchecked Sendable {
 
     func markGap(_ key: AttributeKey) { change(key) { $0.markGap() } }
 
-    func close(_ key: AttributeKey) { change(key) { $0.gate.close() } }
+    /// - Returns: Whether values had come since it was opened.
+    func close(_ key: AttributeKey) -> Bool {
+        var hasPassed = false
+        change(key) { channel in
+            hasPassed = channel.gate.hasPassed
+            channel.gate.close()
+        }
+        return hasPassed
+    }
 
     /// Forgets a channel that is closed and keeps nothing: peripherals that change their addresses would leave ever more.
     func forget(_ key: AttributeKey) {
@@ -150,7 +158,8 @@ final class NotificationChannels: @unchecked Sendable {
         sockets[key] = rest.isEmpty ? nil : rest
     }
 
-    func closeSockets(of key: AttributeKey) {
-        for (_, socket) in sockets.removeValue(forKey: key) ?? [] { socket.close() }
+    /// Closes the sockets that were asked for before a call.
+    func closeSockets(of key: AttributeKey, before call: SubscriptionMachine.Call) {
+        for (other, _) in sockets[key] ?? [] where other.rawValue < call.rawValue { closeSocket(of: key, other) }
     }
 }

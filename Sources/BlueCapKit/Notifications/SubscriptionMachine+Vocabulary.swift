@@ -9,13 +9,15 @@ extension SubscriptionMachine {
     struct Start: Hashable, Sendable {
         let call: Call
         let transport: NotificationTransport
-        /// Who waits for it; nobody where an earlier subscription is taken up again.
-        let waiter: OperationID?
+        /// The operation that fails with this call; `nil` if a subscription is taken up again, or outlives links.
+        var waiter: OperationID?
+        /// A subscription of before is taken up again.
+        var isResumption = false
     }
 
     struct Release: Hashable, Sendable {
         let call: Call
-        let waiter: OperationID?
+        var waiter: OperationID?
         /// The socket to be closed once the daemon knows.
         let socket: Call?
         /// What is to be taken up again when the link is back.
@@ -60,21 +62,38 @@ extension SubscriptionMachine {
         case unconfirmed
         /// The peripheral has changed its services, and this characteristic went with them.
         case invalidated
+        /// The subscription was ended before it had begun.
+        case cancelled
 
-        /// Whether a subscription that is taken up again waits for better times.
-        func isPassing(over transport: NotificationTransport) -> Bool {
+        /// What it means for a subscription that outlives links: the manager's end is no failure of it.
+        var ofLasting: Failure { if case .link = self { .cancelled } else { self } }
+
+        /// Whether BlueZ may have sent it since the link ends, which it reports a moment later: it completes pending requests
+        /// with "unlikely error", and calls of removed objects with "unknown object".
+        var mayBeLinkLoss: Bool {
+            switch self {
+            case .refused(let cause): cause.attError == .unlikelyError
+            case .invalidated: true
+            case .link, .acquiredByOther, .notSupported, .unconfirmed, .cancelled: false
+            }
+        }
+
+        /// Whether a subscription that nothing fails with is tried again later.
+        func isPassing(over transport: NotificationTransport, isResumption: Bool) -> Bool {
             switch self {
             // The daemon knows of the link's end before we do.
             case .link: true
             // Over signals nobody stands in the way: it is still at what was asked for on the link before.
-            case .acquiredByOther(let cause): transport == .signals && cause.name == "org.bluez.Error.InProgress"
-            case .notSupported, .refused, .unconfirmed, .invalidated: false
+            case .acquiredByOther(let cause):
+                isResumption && transport == .signals && cause.name == "org.bluez.Error.InProgress"
+            case .notSupported, .refused, .unconfirmed, .invalidated, .cancelled: false
             }
         }
     }
 
     enum Event: Hashable, Sendable {
-        case startAsked(OperationID, NotificationTransport)
+        /// `outlivesLinks`: a lost link does not settle it; the subscription is begun on the next one.
+        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false)
         case stopAsked(OperationID)
         /// The daemon has agreed; a socket, where one was asked for, is there. `isNotifying`: what the daemon says of the
         /// characteristic at this moment.
@@ -94,6 +113,10 @@ extension SubscriptionMachine {
         case attributeRemoved
         /// It has no place among the peripheral's attributes any more.
         case invalidated
+        /// The time of the one who asked is up.
+        case timedOut(OperationID)
+        /// Values had come when the gate was closed: what comes later follows a gap.
+        case valuesCame
         /// The manager ends, or lets go of the peripheral.
         case closed(canCall: Bool)
         case fired(Timer)

@@ -8,22 +8,29 @@
 /// | on | a session, or our socket | stopAsked, notifyingChanged, socketClosed |
 /// | interrupted | perhaps something, though nothing comes | notifyingChanged, the interruption timer, both asks |
 /// | releasing | it is asked to give it up | stopReplied |
-/// | suspended | nothing; the wish is kept for the next link | attributesReady, stopAsked |
+/// | suspended | nothing; the wish is kept for the next link | attributesReady, stopAsked, timedOut |
 ///
 /// And from every state by linkWentDown, attributeRemoved, invalidated and closed.
 ///
 /// What users ask is done in the order in which they ask: while a call to the daemon is under way, the rest waits. At the
 /// end of the link the daemon is told to stop, although there is nothing to be stopped: it would otherwise subscribe
 /// again by itself when the link returns, before anybody here listens, and then once more when we ask.
+///
+/// An operation that asks for a subscription fails with the link, or waits for the next one (`outlivesLinks`): then the
+/// subscription is one that is taken up again, from its first start on.
 struct SubscriptionMachine {
     private enum Ask {
-        case start(OperationID, NotificationTransport)
+        case start(OperationID, NotificationTransport, outlivesLinks: Bool)
         case stop(OperationID)
 
         var id: OperationID {
             switch self {
-            case .start(let id, _), .stop(let id): id
+            case .start(let id, _, _), .stop(let id): id
             }
+        }
+
+        var outlivesLinks: Bool {
+            if case .start(_, _, true) = self { true } else { false }
         }
     }
 
@@ -42,6 +49,12 @@ struct SubscriptionMachine {
     private var attribute: Attribute
     /// What was asked for and has to wait for a call under way.
     private var asks: [Ask] = []
+    /// Those that wait for the present subscription, on this link or on a later one.
+    private var waiting: [OperationID] = []
+    /// Whether values of the present subscription came, or may have come: then a gap can be in them.
+    private var hasBegun = false
+    /// Whether a refusal on this link was taken for the link's end, and the call is made once more.
+    private var hasDoubted = false
     private var lastCall: UInt32 = 0
 
     /// - Parameter isReady: whether the link is up and the attribute on it.
@@ -65,7 +78,8 @@ struct SubscriptionMachine {
     mutating func event(_ event: Event) -> [Effect] {
         var effects: [Effect] = []
         switch event {
-        case .startAsked(let id, let transport): ask(.start(id, transport), &effects)
+        case .startAsked(let id, let transport, let outlivesLinks):
+            ask(.start(id, transport, outlivesLinks: outlivesLinks), &effects)
         case .stopAsked(let id): ask(.stop(id), &effects)
         case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &effects)
         case .startFailed(let call, let failure): startFailed(call, failure, &effects)
@@ -77,6 +91,8 @@ struct SubscriptionMachine {
         case .attributesReady: attributesReady(&effects)
         case .attributeRemoved: attributeRemoved(&effects)
         case .invalidated: invalidated(&effects)
+        case .timedOut(let id): timedOut(id, &effects)
+        case .valuesCame: hasBegun = wish != nil
         case .closed(let canCall): closed(canCall: canCall, &effects)
         case .fired(let timer): fired(timer, &effects)
         }
@@ -86,7 +102,9 @@ struct SubscriptionMachine {
     // MARK: What is asked for
 
     private mutating func ask(_ ask: Ask, _ effects: inout [Effect]) {
-        if case .start(let id, _) = ask, let refusal { return effects.append(.settle(id, refusal)) }
+        if case .start(let id, _, _) = ask, let refusal = refusal(of: ask) {
+            return effects.append(.settle(id, refusal))
+        }
         asks.append(ask)
         workOff(&effects)
     }
@@ -97,7 +115,7 @@ struct SubscriptionMachine {
             if case .start = ask, attribute == .awaited { return }
             asks.removeFirst()
             switch ask {
-            case .start(let id, let transport): start(id, transport, &effects)
+            case .start: start(ask, &effects)
             case .stop(let id): stop(id, &effects)
             }
         }
@@ -111,22 +129,29 @@ struct SubscriptionMachine {
         }
     }
 
-    private mutating func start(_ id: OperationID, _ transport: NotificationTransport, _ effects: inout [Effect]) {
-        if let refusal { return effects.append(.settle(id, refusal)) }
+    private mutating func start(_ ask: Ask, _ effects: inout [Effect]) {
+        guard case .start(let id, let transport, let outlivesLinks) = ask else { return }
+        if let refusal = refusal(of: ask) { return effects.append(.settle(id, refusal)) }
+        if case .on = state { return effects.append(.settle(id, nil)) }
+        if outlivesLinks { waiting.append(id) }
+        let waiter = outlivesLinks ? nil : id
         switch state {
+        case .off where attribute == .away:
+            state = .suspended(transport)
+            hasBegun = false
         case .off:
-            begin(transport, waiter: id, &effects)
-        case .on:
-            effects.append(.settle(id, nil))
+            begin(transport, waiter: waiter, &effects)
         case .interrupted(let kept, _):
             effects.append(.cancelTimer(.interruption))
-            begin(kept, waiter: id, isResumption: true, &effects)
+            begin(kept, waiter: waiter, isResumption: true, &effects)
         case .suspended(let kept):
-            begin(kept, waiter: id, isResumption: true, &effects)
-        case .starting, .confirming, .releasing:
+            if attribute != .away { begin(kept, waiter: waiter, isResumption: true, &effects) }
+        case .on, .starting, .confirming, .releasing:
             break
         }
     }
+
+    private func refusal(of ask: Ask) -> Failure? { ask.outlivesLinks && attribute == .away ? nil : refusal }
 
     private var refusal: Failure? {
         switch attribute {
@@ -142,15 +167,91 @@ struct SubscriptionMachine {
             effects.append(.settle(id, refusal))
         case .suspended:
             state = .off
+            settleWaiting(.cancelled, &effects)
             effects.append(.settle(id, nil))
         case .on(let transport, let call):
             release(transport, call, waiter: id, wish: nil, &effects)
         case .interrupted(let transport, let call):
             effects.append(.cancelTimer(.interruption))
+            settleWaiting(.cancelled, &effects)
             release(transport, call, waiter: id, wish: nil, &effects)
         case .starting, .confirming, .releasing:
             break
         }
+    }
+
+    private mutating func settleWaiting(_ failure: Failure?, _ effects: inout [Effect]) {
+        for id in waiting { effects.append(.settle(id, failure)) }
+        waiting = []
+    }
+
+    private mutating func timedOut(_ id: OperationID, _ effects: inout [Effect]) {
+        if let place = asks.firstIndex(where: { $0.id == id }) {
+            asks.remove(at: place)
+            return effects.append(.settle(id, .unconfirmed))
+        }
+        if let place = waiting.firstIndex(of: id) {
+            waiting.remove(at: place)
+            effects.append(.settle(id, .unconfirmed))
+            return withdrawIfUnwanted(&effects)
+        }
+        switch state {
+        case .starting(var start) where start.waiter == id:
+            start.waiter = nil
+            state = .starting(start)
+        case .confirming(var start) where start.waiter == id:
+            start.waiter = nil
+            state = .confirming(start)
+        case .releasing(var release) where release.waiter == id:
+            release.waiter = nil
+            state = .releasing(release)
+        case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
+            return
+        }
+        effects.append(.settle(id, .unconfirmed))
+        withdrawIfUnwanted(&effects)
+    }
+
+    /// Takes a subscription back that has not begun and that nothing waits for any more. One that is asked for behind it
+    /// uses the call that is under way.
+    private mutating func withdrawIfUnwanted(_ effects: inout [Effect]) {
+        guard waiting.isEmpty, !hasBegun else { return }
+        switch state {
+        case .starting(var start) where start.waiter == nil:
+            guard let next = takeNextStart() else { return withdraw(start, &effects) }
+            start.waiter = next
+            state = .starting(start)
+        case .confirming(var start) where start.waiter == nil:
+            guard let next = takeNextStart() else {
+                effects.append(.cancelTimer(.confirmation))
+                return withdraw(start, &effects)
+            }
+            start.waiter = next
+            state = .confirming(start)
+        case .interrupted(let transport, let call):
+            effects.append(.cancelTimer(.interruption))
+            release(transport, call, waiter: nil, wish: nil, &effects)
+        case .suspended:
+            state = .off
+        case .releasing(var release):
+            release.wish = nil
+            state = .releasing(release)
+        case .off, .starting, .confirming, .on:
+            break
+        }
+    }
+
+    private mutating func withdraw(_ start: Start, _ effects: inout [Effect]) {
+        release(start.transport, start.call, waiter: nil, wish: nil, &effects)
+    }
+
+    /// The next ask, if it is for a subscription; `nil` inside if it outlives links, and so waits for whichever call.
+    private mutating func takeNextStart() -> OperationID?? {
+        guard case .start(let id, _, let outlivesLinks)? = asks.first else { return nil }
+        asks.removeFirst()
+        guard outlivesLinks else { return .some(id) }
+        waiting.append(id)
+        return .some(nil)
     }
 
     // MARK: Calls
@@ -165,9 +266,10 @@ struct SubscriptionMachine {
         _ effects: inout [Effect]
     ) {
         let call = makeCall()
-        state = .starting(Start(call: call, transport: transport, waiter: waiter))
+        if !isResumption { hasBegun = false }
+        state = .starting(Start(call: call, transport: transport, waiter: waiter, isResumption: isResumption))
         // Before the call, so that the first value finds the gate open.
-        effects.append(.openGate(transport, afterGap: isResumption))
+        effects.append(.openGate(transport, afterGap: hasBegun))
         effects.append(transport == .socket ? .acquire(call) : .callStart(call))
     }
 
@@ -198,26 +300,42 @@ struct SubscriptionMachine {
 
     private mutating func started(_ start: Start, _ effects: inout [Effect]) {
         state = .on(start.transport, start.call)
+        hasBegun = true
+        hasDoubted = false
         effects.append(.markGap)
         if let waiter = start.waiter { effects.append(.settle(waiter, nil)) }
+        settleWaiting(nil, &effects)
         workOff(&effects)
     }
 
     private mutating func startFailed(_ call: Call, _ failure: Failure, _ effects: inout [Effect]) {
         guard case .starting(let start) = state, start.call == call else { return }
         effects.append(.closeGate)
-        if let waiter = start.waiter {
+        if let waiter = start.waiter { effects.append(.settle(waiter, failure)) }
+        if !isWantedBeyond(start) {
             state = .off
-            effects.append(.settle(waiter, failure))
         } else if attribute == .awaited {
             state = .suspended(start.transport)
-        } else if failure.isPassing(over: start.transport) {
+        } else if failure.isPassing(over: start.transport, isResumption: start.isResumption) {
+            interrupt(start.transport, call, &effects)
+        } else if failure.mayBeLinkLoss, !hasDoubted {
+            hasDoubted = true
             interrupt(start.transport, call, &effects)
         } else {
             state = .off
-            effects.append(.deliver(failure))
+            fail(start, failure, &effects)
         }
         workOff(&effects)
+    }
+
+    /// Whether the subscription does not end with the failure of this start.
+    private func isWantedBeyond(_ start: Start) -> Bool { start.waiter == nil || !waiting.isEmpty || hasBegun }
+
+    /// A subscription that no operation fails with has failed. The streams of one that is taken up again receive the failure
+    /// after those that wait for it.
+    private mutating func fail(_ start: Start, _ failure: Failure, _ effects: inout [Effect]) {
+        settleWaiting(failure, &effects)
+        if start.isResumption { effects.append(.deliver(failure)) }
     }
 
     private mutating func stopReplied(_ call: Call, _ failure: Failure?, _ effects: inout [Effect]) {
@@ -267,11 +385,8 @@ struct SubscriptionMachine {
     private mutating func fired(_ timer: Timer, _ effects: inout [Effect]) {
         switch (timer, state) {
         case (.confirmation, .confirming(let start)):
-            if let waiter = start.waiter {
-                effects.append(.settle(waiter, .unconfirmed))
-            } else {
-                effects.append(.deliver(.unconfirmed))
-            }
+            if let waiter = start.waiter { effects.append(.settle(waiter, .unconfirmed)) }
+            fail(start, .unconfirmed, &effects)
             release(start.transport, start.call, waiter: nil, wish: nil, &effects)
         case (.interruption, .interrupted(let transport, _)):
             begin(transport, waiter: nil, isResumption: true, &effects)
@@ -284,7 +399,22 @@ struct SubscriptionMachine {
 
     private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ effects: inout [Effect]) {
         attribute = .away
-        let wish = letGo(.link(error), canCall: canCall, &effects)
+        hasDoubted = false
+        var wish = letGo(.link(error), canCall: canCall, &effects)
+        for ask in takeAsks() {
+            switch ask {
+            case .start(let id, let transport, outlivesLinks: true):
+                if wish == nil { hasBegun = false }
+                wish = wish ?? transport
+                waiting.append(id)
+            case .start(let id, _, _):
+                effects.append(.settle(id, .link(error)))
+            case .stop(let id):
+                wish = nil
+                settleWaiting(.cancelled, &effects)
+                effects.append(.settle(id, .link(error)))
+            }
+        }
         if case .releasing(var release) = state {
             release.wish = wish
             state = .releasing(release)
@@ -314,7 +444,7 @@ struct SubscriptionMachine {
             effects.append(.cancelTimer(.confirmation))
             effects.append(.closeGate)
             if let waiter = start.waiter { effects.append(.settle(waiter, .invalidated)) }
-            state = start.waiter == nil ? .suspended(start.transport) : .off
+            state = isWantedBeyond(start) ? .suspended(start.transport) : .off
             workOff(&effects)
         case .off, .starting, .releasing, .suspended:
             break
@@ -331,6 +461,8 @@ struct SubscriptionMachine {
         attribute = .invalid
         // There is no object left that a call could go to.
         _ = letGo(.invalidated, canCall: false, &effects)
+        settleAsks(.invalidated, &effects)
+        settleWaiting(.invalidated, &effects)
         state = .off
         effects.append(.finish(.invalidated))
     }
@@ -338,12 +470,23 @@ struct SubscriptionMachine {
     private mutating func closed(canCall: Bool, _ effects: inout [Effect]) {
         attribute = .away
         _ = letGo(.link(.disconnected), canCall: canCall, &effects)
+        settleAsks(.link(.disconnected), &effects)
+        settleWaiting(.cancelled, &effects)
         state = .off
         effects.append(.finish(nil))
     }
 
-    /// Fails what is waited for, has the daemon give up what it holds, and answers what would have to be taken up again.
-    /// Where that call is waited for the state is `releasing` afterwards.
+    private mutating func takeAsks() -> [Ask] {
+        defer { asks = [] }
+        return asks
+    }
+
+    private mutating func settleAsks(_ failure: Failure, _ effects: inout [Effect]) {
+        for ask in takeAsks() { effects.append(.settle(ask.id, ask.outlivesLinks ? failure.ofLasting : failure)) }
+    }
+
+    /// Fails what waits for the call under way, has the daemon give up what it holds, and returns what would have to be taken
+    /// up again. If that call is waited for, the state is `releasing` afterwards.
     private mutating func letGo(
         _ failure: Failure, canCall: Bool, _ effects: inout [Effect]
     ) -> NotificationTransport? {
@@ -356,7 +499,8 @@ struct SubscriptionMachine {
             wish = transport
         case .starting(let start), .confirming(let start):
             if case .confirming = state { effects.append(.cancelTimer(.confirmation)) }
-            if let waiter = start.waiter { effects.append(.settle(waiter, failure)) } else { wish = start.transport }
+            if let waiter = start.waiter { effects.append(.settle(waiter, failure)) }
+            if isWantedBeyond(start) { wish = start.transport }
             held = (start.transport, start.call)
         case .on(let transport, let call):
             wish = transport
@@ -380,11 +524,6 @@ struct SubscriptionMachine {
                 effects.append(.closeGate)
             }
         }
-        for ask in asks {
-            if case .stop = ask { wish = nil }
-            effects.append(.settle(ask.id, failure))
-        }
-        asks = []
         return wish
     }
 }

@@ -1,4 +1,5 @@
 import BlueZ
+import Foundation
 
 /// The subscriptions to a peripheral's characteristics, and where BlueZ has these.
 struct Subscriptions {
@@ -20,6 +21,8 @@ struct Subscriptions {
     }
 
     private var entries: [AttributeID: Entry] = [:]
+    /// The subscriptions that operations with a time limit wait for.
+    private var timed: [OperationID: AttributeID] = [:]
 
     func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
 
@@ -29,6 +32,24 @@ struct Subscriptions {
     }
 
     // MARK: Events
+
+    /// A user asks something of a subscription, and waits for it for a time.
+    mutating func asked(
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
+        _ attributes: borrowing AttributeState
+    ) -> Effects {
+        var effects: Effects = []
+        if timeout.isFinite {
+            timed[operation] = id
+            effects.append(.startTimer(.operation(operation), max(0, timeout)))
+        }
+        return effects + self.event(id, event, attributes)
+    }
+
+    /// The time of an operation is up; `nil` if it does not wait for a subscription.
+    mutating func timedOut(_ operation: OperationID) -> Effects? {
+        timed.removeValue(forKey: operation).map { tell($0, .timedOut(operation)) }
+    }
 
     /// Something happened to one subscription; to ask for one begins it.
     mutating func event(
@@ -44,22 +65,19 @@ struct Subscriptions {
 
     /// What BlueZ answered to an earlier call, or a timer: nothing to one who was never asked for.
     mutating func tell(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> Effects {
-        guard let key = entries[id]?.key ?? nil else {
-            let effects = entries[id]?.machine.event(event) ?? []
-            return effects.compactMap { effect in
-                if case .settle(let operation, let failure) = effect {
-                    return .settle(operation, failure.map { PeripheralFailure($0) })
-                }
-                return nil
-            }
-        }
+        let key = entries[id]?.key
         let effects = entries[id]?.machine.event(event) ?? []
-        return effects.map { effect in
+        return effects.flatMap { effect -> Effects in
             switch effect {
-            case .settle(let operation, let failure): .settle(operation, failure.map { PeripheralFailure($0) })
-            case .startTimer(let timer): .startTimer(.subscription(id, timer), timer.seconds)
-            case .cancelTimer(let timer): .cancelTimer(.subscription(id, timer))
-            default: .subscription(id, key, effect)
+            case .settle(let operation, let failure):
+                let isTimed = timed.removeValue(forKey: operation) != nil
+                return (isTimed ? [.cancelTimer(.operation(operation))] : [])
+                    + [.settle(operation, failure.map { PeripheralFailure($0) })]
+            case .startTimer(let timer): return [.startTimer(.subscription(id, timer), timer.seconds)]
+            case .cancelTimer(let timer): return [.cancelTimer(.subscription(id, timer))]
+            default:
+                // Before the characteristic was there once, there is nothing that could be done with it.
+                return key.map { [.subscription(id, $0, effect)] } ?? []
             }
         }
     }
@@ -129,6 +147,7 @@ extension PeripheralFailure {
             case .refused(let cause): .characteristic(.notifyFailed(cause))
             case .unconfirmed: .characteristic(.notifyTimeout)
             case .invalidated: .characteristic(.invalidated)
+            case .cancelled: .cancelled
             }
     }
 }

@@ -13,6 +13,8 @@ struct ValueGate {
 
     private var transport: NotificationTransport?
     private var isGapDue = false
+    /// Whether anything was let through since it was opened.
+    private(set) var hasPassed = false
     private var readsUnderWay = 0
     private var held: [Data] = []
 
@@ -26,6 +28,7 @@ struct ValueGate {
     mutating func open(_ transport: NotificationTransport, afterGap: Bool) {
         self.transport = transport
         isGapDue = afterGap
+        hasPassed = false
     }
 
     /// Values come this way and no other, if they are let through at all; a gap that is due stays so.
@@ -58,6 +61,7 @@ struct ValueGate {
     mutating func received(_ values: [Data], into batch: inout [Data?]) {
         guard transport == .socket, !values.isEmpty else { return }
         markGap(into: &batch)
+        hasPassed = true
         batch.append(contentsOf: values.lazy.map { $0 })
     }
 
@@ -75,6 +79,7 @@ struct ValueGate {
 
     private mutating func pass(_ value: Data, into batch: inout [Data?]) {
         markGap(into: &batch)
+        hasPassed = true
         batch.append(value)
     }
 }

@@ -1,6 +1,7 @@
 public import Foundation
 public import Futures
 public import GATT
+import Reactor
 
 /// A peripheral as a run has it: connected, and to itself.
 ///
@@ -75,13 +76,18 @@ public struct ConnectedPeripheral: Sendable {
     ///
     /// The loop over the values ends when the run is cancelled. The subscription stays until
     /// ``stopNotifications(_:timeout:)``.
+    /// - Parameter timeout: For the discovery and the subscription together, in seconds.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         timeout: TimeInterval = .infinity
     ) async throws -> FutureStreamValues<Data> {
+        let start = peripheral.session.loop.now
         let characteristic = try await characteristic(identifier, timeout: timeout)
         let values: FutureStream<Data> = characteristic.receiveNotificationUpdates()
-        try await outcome { () -> Future<Void> in characteristic.startNotifying(over: transport) }
+        try await outcome { () -> Future<Void> in
+            characteristic.startNotifying(
+                over: transport, timeout: timeout - peripheral.session.loop.now.seconds(since: start))
+        }
         return values.values
     }
 

@@ -66,9 +66,11 @@ extension Peripheral {
         }
     }
 
-    private func find(_ name: AttributeName, _ timeout: TimeInterval) -> Future<AttributeID> {
+    private func find(
+        _ name: AttributeName, _ timeout: TimeInterval, outlivesLinks: Bool = false
+    ) -> Future<AttributeID> {
         session.operation(on: key) { attributes, operation in
-            attributes.lookUp(name, operation, timeout: timeout)
+            attributes.lookUp(name, operation, timeout: timeout, outlivesLinks: outlivesLinks)
         } take: {
             $0.takeFound($1)
         }
@@ -154,59 +156,96 @@ extension Peripheral {
     /// ```
     ///
     /// All who subscribe to a characteristic share one subscription. It outlives links, as
-    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` tells, and ends with
-    /// ``stopNotifications(_:timeout:)``; so do the streams. Where values may have been missed there is the failure
-    /// ``CharacteristicError/notificationsInterrupted`` in the stream, which goes on. Where the characteristic is not
+    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes, and ends with
+    /// ``stopNotifications(_:timeout:)``; so do the streams. If values may have been missed there is the failure
+    /// ``CharacteristicError/notificationsInterrupted`` in the stream, which goes on. If the characteristic is not
     /// found or the subscription is refused, that failure is the last element.
+    ///
+    /// If the link is lost before the subscription has begun, it is begun on the next link, as often as it takes; also if
+    /// this is called while the peripheral is being connected, or is to be reconnected. Without a link, and without a
+    /// connection that was asked for, the stream fails with ``PeripheralError/disconnected``.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - transport: How values come; see ``NotificationTransport``.
     ///   - capacity: How many values are kept for handlers that are added later, as with
     ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
-    ///   - timeout: For the discovery, in seconds.
+    ///   - timeout: Until the subscription has begun, in seconds, with all waiting for links. When it is exceeded the stream
+    ///     fails with ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/notifyTimeout``, and ends.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         capacity: Int = .max, timeout: TimeInterval = .infinity
     ) -> FutureStream<Data> {
         let stream = FutureStream<Data>(capacity: max(0, capacity))
         let end: @Sendable (any Error) -> Void = { error in
-            stream.failure(error)
+            // What the application has ended is no failure.
+            if !(error is CancellationError) { stream.failure(error) }
             stream.finish()
         }
-        characteristic(identifier, timeout: timeout).onComplete(context: ImmediateContext()) { [session] outcome in
-            switch outcome {
-            case .success(let characteristic):
-                let sink = NotificationSink(
-                    stream, gap: .failure(CharacteristicError.notificationsInterrupted)
-                ) { $0 }
-                session.feed(sink, with: characteristic.subject)
-                let subscription: Future<Void> = characteristic.startNotifying(over: transport)
-                subscription.onFailure(context: ImmediateContext(), completion: end)
-            case .failure(let error):
-                end(error)
+        let name: AttributeName
+        do {
+            let (service, characteristic) = try identifier.checked()
+            name = AttributeName(service: service, characteristic: characteristic)
+        } catch {
+            session.complete { end(error) }
+            return stream
+        }
+        let start = session.loop.now
+        let isLinkExpected = session.readDealing(with: key) { $0.isLinkExpected } ?? false
+        let found = find(name, timeout, outlivesLinks: isLinkExpected)
+        found.onFailure(context: ImmediateContext(), completion: end)
+        found.onSuccess(context: ImmediateContext()) { [self] id in
+            // Also if the link is lost by now: its subscription waits for the next one.
+            guard let characteristic = session.characteristics(of: self, { _ in [id] }).first else {
+                return end(CharacteristicError.invalidated)
             }
+            let sink = NotificationSink(
+                stream, gap: .failure(CharacteristicError.notificationsInterrupted)
+            ) { $0 }
+            session.feed(sink, with: characteristic.subject)
+            let subscription: Future<Void> = characteristic.subscribe(
+                over: transport, timeout: timeout - session.loop.now.seconds(since: start), outlivesLinks: true,
+                yielding: ())
+            subscription.onFailure(context: ImmediateContext(), completion: end)
         }
         return stream
     }
 
-    /// Ends the subscription to a characteristic and all streams of its values.
+    /// Ends the subscription to a characteristic and all streams of its values, also of subscriptions that have not begun.
     ///
-    /// Without a link it makes that the subscription is not taken up again, where the characteristic was found before.
+    /// Without a link, and if the characteristic was found before or is being looked for, it makes that the subscription is
+    /// not taken up again.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery, in seconds.
+    ///   - timeout: For the discovery and BlueZ's confirmation together, in seconds.
     /// - Returns: Success when BlueZ has confirmed it, at once where there is no subscription; or a failure as of
     ///   ``Characteristic/stopNotifying()->Future<Characteristic>``.
     @discardableResult
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Void> {
-        let stop: @Sendable (Characteristic, TimeInterval) -> Future<Void> = { characteristic, _ in
+        let stop: @Sendable (Characteristic, TimeInterval) -> Future<Void> = { characteristic, timeout in
             characteristic.stopNotificationUpdates()
-            return characteristic.stopNotifying()
+            return characteristic.stopNotifying(timeout: timeout)
         }
+        let wasLookedFor = abandonLookUps(of: identifier)
         if let known = known(identifier) { return stop(known, timeout) }
+        // Then there was no subscription yet.
+        if wasLookedFor { return session.succeeded() }
         return with(identifier, timeout, stop)
+    }
+
+    /// Ends the streams whose characteristic is still being looked for. Returns whether there were any.
+    private func abandonLookUps(of identifier: CharacteristicIdentifier) -> Bool {
+        guard let (service, characteristic) = try? identifier.checked() else { return false }
+        let name = AttributeName(service: service, characteristic: characteristic)
+        var wasLookedFor = false
+        session.decide { core in
+            guard core.state.deals(with: key) else { return [] }
+            let effects = core.state.peripheral(key) { $0.attributes.abandonLookUps(of: name) }
+            wasLookedFor = !effects.isEmpty
+            return effects
+        }
+        return wasLookedFor
     }
 
     /// The characteristic, where it was found before.

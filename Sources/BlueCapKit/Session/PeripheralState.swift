@@ -117,7 +117,8 @@ struct PeripheralState {
 
     mutating func fired(_ timer: Timer) -> [Effect] {
         switch timer {
-        case .operation, .discovery, .retry, .transfer: attributes.fired(timer)
+        case .operation(let id): subscriptions.timedOut(id) ?? attributes.fired(timer)
+        case .discovery, .retry, .transfer: attributes.fired(timer)
         case .connection(let timer): connect(.timerFired(timer))
         case .subscription(let id, let timer): subscriptions.tell(id, .fired(timer))
         case .run(let id): runTimedOut(id)
@@ -126,10 +127,14 @@ struct PeripheralState {
 
     // MARK: Subscriptions
 
-    /// Something is asked of a subscription, or BlueZ has told something of it.
-    mutating func subscription(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> [Effect] {
+    /// A user asks something of a subscription.
+    ///
+    /// - Parameter timeout: In seconds, how long `operation` waits.
+    mutating func subscription(
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval
+    ) -> [Effect] {
         if case .stopAsked = event { forgetRestored(id) }
-        return subscriptions.event(id, event, attributes)
+        return subscriptions.asked(id, event, by: operation, timeout: timeout, attributes)
     }
 
     /// After every event: what it means for the subscriptions and the runs.

@@ -57,7 +57,7 @@ struct NotifyCommand: AsyncParsableCommand {
             let reporter = ValueReporter(json ? .json : .plain(form), of: entry)
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
-            let subscription: Future<Characteristic> = target.startNotifying()
+            let subscription: Future<Characteristic> = target.startNotifying(timeout: remote.timeout)
             _ = try await subscription.value
             await session.progress.end()
             let subscriber = Subscriber(

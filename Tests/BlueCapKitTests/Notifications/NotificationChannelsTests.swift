@@ -31,7 +31,7 @@ final class NotificationChannelsTests: XCTestCase {
     func testChannelsThatAreClosedLeaveNothing() throws {
         try open(0..<20)
         for handle in [7, 0, 19] + Array(8..<19) as [UInt16] {
-            channels.close(try key(handle))
+            _ = channels.close(try key(handle))
             channels.forget(try key(handle))
         }
         XCTAssertEqual(channels.count, 6)
@@ -39,7 +39,7 @@ final class NotificationChannelsTests: XCTestCase {
         XCTAssertEqual(
             flushed(), Dictionary(uniqueKeysWithValues: (1...6).map { ($0, [Data([UInt8($0)])]) }))
         for handle in 0..<20 as Range<UInt16> {
-            channels.close(try key(handle))
+            _ = channels.close(try key(handle))
             channels.forget(try key(handle))
         }
         XCTAssertEqual(channels.count, 0)
@@ -54,7 +54,7 @@ final class NotificationChannelsTests: XCTestCase {
         channels.readBegan(try key(1))
         _ = channels.told(try key(1), Data([1]))
         XCTAssertEqual(flushed(), [:])
-        channels.close(try key(1))
+        _ = channels.close(try key(1))
         channels.forget(try key(1))
         channels.readEnded(try key(1), offset: 0, reply: Data([2]))
         XCTAssertEqual(flushed(), [1: [Data([1])]])

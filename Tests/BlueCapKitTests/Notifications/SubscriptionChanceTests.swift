@@ -24,18 +24,21 @@ final class SubscriptionChanceTests: XCTestCase {
 
         private mutating func randomEvent() -> SubscriptionMachine.Event {
             let transport: NotificationTransport = Bool.random(using: &random) ? .signals : .socket
-            switch UInt8.random(in: 0..<14, using: &random) {
-            case 0, 1: return .startAsked(newID(), transport)
+            switch UInt8.random(in: 0..<16, using: &random) {
+            case 0: return .startAsked(newID(), transport)
+            case 1: return .startAsked(newID(), transport, outlivesLinks: true)
             case 2: return .stopAsked(newID())
             case 3: return .linkWentDown(.disconnected, canCall: Bool.random(using: &random))
             case 4, 5: return .attributesReady
             case 6: return .notifyingChanged(Bool.random(using: &random))
             case 7:
-                return openSockets.min(by: { $0.rawValue < $1.rawValue }).map { .socketClosed($0) }
-                    ?? .notifyingChanged(false)
+                let socket = openSockets.min { $0.rawValue < $1.rawValue }
+                return socket.map { .socketClosed($0) } ?? .notifyingChanged(false)
             case 8: return .fired(Bool.random(using: &random) ? .confirmation : .interruption)
             case 9: return Bool.random(using: &random) ? .attributeRemoved : .invalidated
             case 10: return .linkWentUp
+            case 11: return asked.randomElement(using: &random).map { .timedOut($0) } ?? .valuesCame
+            case 12: return .valuesCame
             default: return unanswered.isEmpty ? .attributesReady : answer()
             }
         }

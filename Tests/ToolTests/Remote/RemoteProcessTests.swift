@@ -249,6 +249,17 @@ final class ReadWriteProcessTests: XCTestCase {
 }
 
 final class NotifyProcessTests: XCTestCase {
+    func testASubscriptionThatIsNotAnsweredEndsWithTheTimeOut() throws {
+        let bench = try RemoteBench()
+        bench.simulator.simulateUnansweredCalls(of: RemoteBench.address)
+        let start = DispatchTime.now()
+        let result = try bench.run("notify", RemoteBench.name, "2A37", "--timeout", "3")
+        let seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
+        assertOneLine(result, "did not confirm the subscription in time")
+        // Looking, connecting and the end of the link come on top; without the time limit it took 35 s.
+        XCTAssertLessThan(seconds, 20)
+    }
+
     func testSoManyValuesArePrintedWithTheirTimes() throws {
         let result = try RemoteBench().run("notify", RemoteBench.text, "Heart Rate Measurement", "--count", "3")
         XCTAssertEqual(result.status, 0)

@@ -1,0 +1,313 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import TestSupport
+import XCTest
+
+/// `peripheral.notifications(_:)` ended for good if the link fell while the subscription was being set up, although it
+/// survived each later loss.
+final class SubscriptionSetUpLossTests: XCTestCase {
+    private static let address: VirtualAddress = "C0:00:00:00:00:01"
+    private let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
+
+    /// A program that connects, subscribes at once, and reconnects whenever the link is gone.
+    private final class Scene {
+        let simulator = Simulator.inProcess(room: .empty)
+        let manager: CentralManager
+        let peripheral: Peripheral
+        private let values = Locked<[Data]>([])
+        private let failures = Locked<[String]>([])
+        private let isOver = Locked(false)
+
+        init(link: VirtualLink = VirtualLink()) throws {
+            simulator.add(
+                VirtualPeripheral(
+                    SubscriptionSetUpLossTests.address, advertisement: Advertisement(localName: "Strap"), interval: 0.1,
+                    services: [
+                        VirtualService("180D", characteristics: [VirtualCharacteristic("2A37", [.notify], value: [0])])
+                    ], link: link))
+            let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+            self.manager = manager
+            XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+            let scan = manager.startScanning()
+            XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+            manager.stopScanning()
+            peripheral = try XCTUnwrap(manager.peripherals.first)
+            simulator.advance(by: 0.1)
+            withExtendedLifetime(scan) {}
+        }
+
+        var received: [Data] { values.withLock { $0 } }
+        var failed: [String] { failures.withLock { $0 } }
+        var hasEnded: Bool { isOver.withLock { $0 } }
+        /// On the first link; on later ones the service has not been discovered by this program.
+        var isNotifying: Bool {
+            peripheral.service(CBUUID(string: "180D"))?.characteristic(CBUUID(string: "2A37"))?.isNotifying ?? false
+        }
+
+        func connect() {
+            peripheral.connect().onSuccess(context: ImmediateContext()) { peripheral, event in
+                if event == .disconnect || event == .timeout { peripheral.reconnect() }
+            }
+        }
+
+        func subscribe(
+            _ identifier: CharacteristicIdentifier, over transport: NotificationTransport,
+            timeout: TimeInterval = .infinity
+        ) {
+            let stream = peripheral.notifications(identifier, over: transport, timeout: timeout)
+            stream.onComplete(context: ImmediateContext()) { [values, failures] element in
+                switch element {
+                case .success(let data): values.withLock { $0.append(data) }
+                case .failure(let error): failures.withLock { $0.append("\(error)") }
+                }
+            }
+            // A collection succeeds if the stream ends without a failure.
+            stream.collect().onSuccess(context: ImmediateContext()) { [isOver] _ in isOver.withLock { $0 = true } }
+        }
+
+        /// Values come: at once, or after what the fault has left behind. From then on each comes, once.
+        func expectValues(
+            _ step: String, within limit: TimeInterval = 60, file: StaticString = #filePath, line: UInt = #line
+        ) {
+            let end = simulator.seconds + limit
+            while received.isEmpty, simulator.seconds < end {
+                notify(0)
+                simulator.advance(by: 0.5)
+            }
+            let state = "\(step): \(peripheral.state), \(failed)"
+            XCTAssertFalse(received.isEmpty, state, file: file, line: line)
+            simulator.advance(by: 2)
+            let before = received.count
+            for value in 1...3 { notify(UInt8(value)) }
+            simulator.advance(by: 2)
+            let expected = [Data([1]), Data([2]), Data([3])]
+            XCTAssertEqual(Array(received.dropFirst(before)), expected, state, file: file, line: line)
+        }
+
+        private func notify(_ value: UInt8) {
+            simulator.notify(SubscriptionSetUpLossTests.address, characteristic: .uuid("2A37"), value: [value])
+        }
+    }
+
+    private let transports: [NotificationTransport] = [.signals, .socket]
+
+    // MARK: Each moment
+
+    /// The set-up takes 1.3 s here: 0.3 until the link is up, 0.5 until the services are known, 0.4 for the answer of the
+    /// peripheral, and the rest for BlueZ's answers. The link falls at each twentieth of a second.
+    func testALinkLostAtAnyMomentOfTheSetUpIsFollowedByValues() throws {
+        for transport in transports {
+            for moment in stride(from: 0.0, through: 1.6, by: 0.05) {
+                let scene = try Scene(
+                    link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
+                scene.connect()
+                scene.subscribe(rate, over: transport)
+                scene.simulator.advance(by: moment)
+                let hadBegun = scene.isNotifying
+                scene.simulator.simulateLinkLoss(of: Self.address)
+                scene.expectValues("\(transport) after \(moment) s")
+                // A gap is reported if there was something before it.
+                XCTAssertEqual(
+                    scene.failed, hadBegun ? ["\(CharacteristicError.notificationsInterrupted)"] : [],
+                    "\(transport) after \(moment) s")
+            }
+        }
+    }
+
+    /// As above, if BlueZ takes its time for each answer.
+    func testALinkLostBetweenACallAndItsReplyIsFollowedByValues() throws {
+        for transport in transports {
+            for moment in stride(from: 0.0, through: 2.4, by: 0.1) {
+                let scene = try Scene()
+                scene.simulator.simulateSlowReplies(by: 0.6)
+                scene.connect()
+                scene.subscribe(rate, over: transport)
+                scene.simulator.advance(by: moment)
+                scene.simulator.simulateLinkLoss(of: Self.address)
+                scene.simulator.advance(by: 1)
+                scene.simulator.simulateSlowReplies(by: 0)
+                scene.expectValues("\(transport) after \(moment) s")
+                XCTAssertTrue(
+                    scene.failed.allSatisfy { $0 == "\(CharacteristicError.notificationsInterrupted)" },
+                    "\(transport) after \(moment) s: \(scene.failed)")
+            }
+        }
+    }
+
+    // MARK: Each step
+
+    func testALinkThatFallsWithItsConnectionIsFollowedByValues() throws {
+        for transport in transports {
+            let scene = try Scene()
+            scene.simulator.simulateConnectReplyThenDrop(2, after: 0, of: Self.address)
+            scene.connect()
+            scene.subscribe(rate, over: transport)
+            scene.expectValues("\(transport)")
+            XCTAssertEqual(scene.failed, [])
+        }
+    }
+
+    func testALinkLostWhileTheServicesAreNotKnownIsFollowedByValues() throws {
+        let scene = try Scene(link: VirtualLink(resolveLatency: 3))
+        scene.connect()
+        XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 5))
+        scene.subscribe(rate, over: .signals)
+        for _ in 1...3 {
+            scene.simulator.advance(by: 1)
+            scene.simulator.simulateLinkLoss(of: Self.address)
+            XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state != .connected }, limit: 5))
+            XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 30))
+        }
+        scene.expectValues("discovery")
+        XCTAssertEqual(scene.failed, [])
+    }
+
+    func testALinkLostWhileBlueZDoesNotAnswerTheSubscriptionIsFollowedByValues() throws {
+        for transport in transports {
+            let scene = try Scene()
+            scene.simulator.simulateUnansweredCalls(of: Self.address)
+            scene.connect()
+            scene.subscribe(rate, over: transport)
+            scene.simulator.advance(by: 5)
+            let call = transport == .signals ? "StartNotify" : "AcquireNotify"
+            XCTAssertEqual(scene.simulator.statistics.count(of: call), 1)
+            scene.simulator.simulateUnansweredCalls(false, of: Self.address)
+            scene.simulator.simulateLinkLoss(of: Self.address)
+            scene.expectValues("\(transport)")
+            XCTAssertEqual(scene.failed, [])
+        }
+    }
+
+    func testALinkThatIsGivenUpSinceThePeripheralIsSilentIsFollowedByValues() throws {
+        for transport in transports {
+            let scene = try Scene()
+            scene.connect()
+            XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 5))
+            scene.simulator.advance(by: 1)
+            scene.simulator.simulateSilence(of: Self.address)
+            scene.subscribe(rate, over: transport)
+            scene.simulator.advance(by: 31)
+            scene.simulator.simulateSilence(false, of: Self.address)
+            scene.expectValues("\(transport)")
+            XCTAssertEqual(scene.failed, [])
+        }
+    }
+
+    func testALossOfDaemonOrAdapterDuringTheSetUpIsFollowedByValues() throws {
+        let losses: [(name: String, go: (Simulator) -> Void, back: (Simulator) -> Void)] = [
+            ("the daemon", { $0.simulateDaemonDeath() }, { $0.simulateDaemonReturn() }),
+            ("the power", { $0.simulatePowerOff() }, { $0.simulatePowerOn() }),
+            ("the adapter", { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
+        ]
+        for loss in losses {
+            for transport in transports {
+                for moment in stride(from: 0.1, through: 1.3, by: 0.3) {
+                    let scene = try Scene(
+                        link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, callLatency: 0.4))
+                    scene.connect()
+                    scene.subscribe(rate, over: transport)
+                    scene.simulator.advance(by: moment)
+                    loss.go(scene.simulator)
+                    scene.simulator.advance(by: 5)
+                    loss.back(scene.simulator)
+                    scene.expectValues("\(loss.name), \(transport), after \(moment) s", within: 120)
+                }
+            }
+        }
+    }
+
+    func testALinkThatTheProgramEndsDuringTheSetUpIsFollowedByValuesOnTheNext() throws {
+        let scene = try Scene(link: VirtualLink(resolveLatency: 2))
+        scene.connect()
+        scene.subscribe(rate, over: .signals)
+        scene.simulator.advance(by: 1)
+        scene.peripheral.disconnect()
+        scene.simulator.advance(by: 20)
+        XCTAssertEqual(scene.failed, [])
+        XCTAssertFalse(scene.hasEnded)
+        scene.connect()
+        scene.expectValues("disconnect()")
+    }
+
+    // MARK: What ends it
+
+    func testWithoutALinkAndAConnectionThatIsAskedForItFailsAtOnce() throws {
+        let scene = try Scene()
+        scene.subscribe(rate, over: .signals)
+        scene.simulator.advance(by: 0.1)
+        XCTAssertEqual(scene.failed, ["\(PeripheralError.disconnected)"])
+    }
+
+    func testACharacteristicThatIsNotThereIsAFailureOnALaterLinkToo() throws {
+        let scene = try Scene(link: VirtualLink(resolveLatency: 1))
+        scene.connect()
+        scene.subscribe(
+            CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F")), over: .signals)
+        scene.simulator.advance(by: 0.5)
+        scene.simulator.simulateLinkLoss(of: Self.address)
+        XCTAssertTrue(scene.simulator.advance(until: { !scene.failed.isEmpty }, limit: 30))
+        XCTAssertTrue(scene.failed[0].contains("180F"), "\(scene.failed)")
+        XCTAssertEqual(scene.failed.count, 1)
+    }
+
+    func testStoppingEndsItWithoutAFailureAtEachStep() throws {
+        for moment in stride(from: 0.0, through: 1.6, by: 0.2) {
+            let scene = try Scene(
+                link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
+            scene.connect()
+            scene.subscribe(rate, over: .signals)
+            scene.simulator.advance(by: moment)
+            let stop = scene.peripheral.stopNotifications(rate)
+            XCTAssertTrue(scene.simulator.advance(until: { stop.completed }, limit: 60), "after \(moment) s")
+            scene.simulator.advance(by: 5)
+            XCTAssertEqual(scene.failed, [], "after \(moment) s")
+            XCTAssertTrue(scene.hasEnded, "after \(moment) s")
+            XCTAssertFalse(scene.isNotifying, "after \(moment) s")
+            XCTAssertEqual(
+                scene.simulator.subscriptions(to: .uuid("2A37"), at: Self.address), [], "after \(moment) s")
+        }
+    }
+
+    func testTerminatingEndsItWithoutAFailureAtEachStep() throws {
+        for moment in stride(from: 0.0, through: 1.6, by: 0.2) {
+            let scene = try Scene(
+                link: VirtualLink(connectLatency: 0.3, resolveLatency: 0.5, exportDelay: 0.02, callLatency: 0.4))
+            scene.connect()
+            scene.subscribe(rate, over: .signals)
+            scene.simulator.advance(by: moment)
+            scene.peripheral.terminate()
+            scene.simulator.advance(by: 10)
+            XCTAssertEqual(scene.failed, [], "after \(moment) s")
+            XCTAssertTrue(scene.hasEnded, "after \(moment) s")
+        }
+    }
+
+    // MARK: Time
+
+    func testTheCallersTimeLimitHoldsOverLinks() throws {
+        let scene = try Scene(link: VirtualLink(resolveLatency: 3))
+        scene.connect()
+        scene.subscribe(rate, over: .signals, timeout: 5)
+        scene.simulator.advance(by: 2)
+        scene.simulator.simulateLinkLoss(of: Self.address)
+        scene.simulator.remove(Self.address)
+        scene.simulator.advance(by: 2.9)
+        XCTAssertEqual(scene.failed, [])
+        scene.simulator.advance(by: 0.2)
+        XCTAssertEqual(scene.failed, ["\(PeripheralError.serviceDiscoveryTimeout)"])
+    }
+
+    func testTheCallersTimeLimitHoldsWhileBlueZDoesNotAnswer() throws {
+        for transport in transports {
+            let scene = try Scene()
+            scene.simulator.simulateUnansweredCalls(of: Self.address)
+            scene.connect()
+            scene.subscribe(rate, over: transport, timeout: 5)
+            scene.simulator.advance(by: 4.9)
+            XCTAssertEqual(scene.failed, [])
+            scene.simulator.advance(by: 0.2)
+            XCTAssertEqual(scene.failed, ["\(CharacteristicError.notifyTimeout)"])
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import BlueCapKit
+import BlueZSimulator
+import Futures
+import TestSupport
+import XCTest
+
+/// BlueZ 5.82 never answers a read whose pairing fails, while the link falls. Each operation ends all the same: with the
+/// link, or with its time.
+final class UnansweredCallTests: XCTestCase {
+    private static let address: VirtualAddress = "C0:00:00:00:00:01"
+
+    private let simulator = Simulator.inProcess(room: .empty)
+    private var manager: CentralManager?
+
+    /// A characteristic of a connected peripheral.
+    private func connectedCharacteristic() throws -> Characteristic {
+        simulator.add(
+            VirtualPeripheral(
+                Self.address, advertisement: Advertisement(localName: "Safe"), interval: 0.1,
+                services: [
+                    VirtualService(
+                        "180D",
+                        characteristics: [
+                            VirtualCharacteristic(
+                                "2A37", [.read, .write, .writeWithoutResponse, .notify], value: [1],
+                                descriptors: [VirtualDescriptor("2901", value: [0x41])])
+                        ])
+                ]))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        self.manager = manager
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let scan = manager.startScanning()
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        peripheral.connect()
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 10))
+        let services: Future<Peripheral> = peripheral.discoverAllServices()
+        XCTAssertTrue(simulator.advance(until: { services.completed }, limit: 10))
+        let service = try XCTUnwrap(peripheral.service(CBUUID(string: "180D")))
+        let characteristics: Future<Service> = service.discoverAllCharacteristics()
+        XCTAssertTrue(simulator.advance(until: { characteristics.completed }, limit: 10))
+        withExtendedLifetime(scan) {}
+        return try XCTUnwrap(service.characteristic(CBUUID(string: "2A37")))
+    }
+
+    private struct Operation {
+        let name: String
+        let timeOut: any Error
+        let begin: (Characteristic, TimeInterval) -> Future<Void>
+    }
+
+    private let operations = [
+        Operation(name: "read", timeOut: CharacteristicError.readTimeout) { $0.read(timeout: $1) },
+        Operation(name: "write", timeOut: CharacteristicError.writeTimeout) { $0.write(data: Data([1]), timeout: $1) },
+        Operation(name: "startNotifying", timeOut: CharacteristicError.notifyTimeout) {
+            $0.startNotifying(timeout: $1)
+        },
+        Operation(name: "startNotifying over a socket", timeOut: CharacteristicError.notifyTimeout) {
+            $0.startNotifying(over: .socket, timeout: $1)
+        },
+        Operation(name: "descriptor read", timeOut: CharacteristicError.readTimeout) { characteristic, timeout in
+            guard let descriptor = characteristic.descriptors.first(where: { $0.uuid == CBUUID(string: "2901") }) else {
+                return Future(error: CharacteristicError.unconfigured)
+            }
+            return descriptor.read(timeout: timeout)
+        },
+        Operation(name: "acquireWriter", timeOut: CharacteristicError.writeTimeout) {
+            $0.acquireWriter(timeout: $1).map(context: ImmediateContext()) { _ in }
+        },
+    ]
+
+    private func error(of future: Future<Void>) -> String {
+        if case .failure(let error)? = future.result { "\(error)" } else { "\(String(describing: future.result))" }
+    }
+
+    func testAnOperationThatBlueZNeverAnswersFailsWithTheLink() throws {
+        let characteristic = try connectedCharacteristic()
+        let peripheral = characteristic.peripheral
+        for operation in operations {
+            XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 60))
+            simulator.advance(by: 2)
+            simulator.simulateUnansweredCalls(of: Self.address)
+            let future = operation.begin(characteristic, .infinity)
+            simulator.advance(by: 5)
+            XCTAssertFalse(future.completed, operation.name)
+            simulator.simulateLinkLoss(of: Self.address)
+            XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 0.5), operation.name)
+            XCTAssertEqual(error(of: future), "\(PeripheralError.disconnected)", operation.name)
+            simulator.simulateUnansweredCalls(false, of: Self.address)
+            peripheral.reconnect()
+        }
+    }
+
+    func testAnOperationThatBlueZNeverAnswersFailsWithItsTimeUnderALink() throws {
+        let characteristic = try connectedCharacteristic()
+        let peripheral = characteristic.peripheral
+        simulator.simulateUnansweredCalls(of: Self.address)
+        for operation in operations {
+            let future = operation.begin(characteristic, 3)
+            simulator.advance(by: 2.9)
+            XCTAssertFalse(future.completed, operation.name)
+            simulator.advance(by: 0.2)
+            XCTAssertEqual(error(of: future), "\(operation.timeOut)", operation.name)
+            XCTAssertEqual(peripheral.state, .connected)
+            // BlueZ's answer is not waited for any more, and the next operation is not behind it.
+            simulator.advance(by: 100)
+        }
+    }
+
+    func testWithoutATimeLimitAnOperationEndsWithTheCall() throws {
+        let characteristic = try connectedCharacteristic()
+        simulator.simulateUnansweredCalls(of: Self.address)
+        for operation in operations {
+            let future = operation.begin(characteristic, .infinity)
+            XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 61), operation.name)
+            XCTAssertEqual(error(of: future), "\(operation.timeOut)", operation.name)
+            simulator.advance(by: 100)
+        }
+    }
+
+    func testOperationsWorkOnTheNextLink() throws {
+        let characteristic = try connectedCharacteristic()
+        let peripheral = characteristic.peripheral
+        for operation in operations {
+            simulator.simulateUnansweredCalls(of: Self.address)
+            _ = operation.begin(characteristic, .infinity)
+            simulator.advance(by: 1)
+            simulator.simulateLinkLoss(of: Self.address)
+            simulator.advance(by: 1)
+            simulator.simulateUnansweredCalls(false, of: Self.address)
+            peripheral.reconnect()
+            XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 60))
+            // A StopNotify that was not answered either is waited for.
+            simulator.advance(by: 40)
+            for other in operations {
+                let future = other.begin(characteristic, 20)
+                XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 21))
+                guard case .success? = future.result else {
+                    XCTFail("\(other.name) after \(operation.name): \(error(of: future))")
+                    continue
+                }
+                if other.name.hasPrefix("startNotifying") {
+                    let stop: Future<Void> = characteristic.stopNotifying(timeout: 5)
+                    XCTAssertTrue(simulator.advance(until: { stop.completed }, limit: 6))
+                    XCTAssertNotNil(try? stop.result?.get(), other.name)
+                }
+                // The writer has ended with its last reference.
+                simulator.advance(by: 1)
+            }
+        }
+    }
+
+    func testAStopThatIsNotAnsweredFailsWithItsTime() throws {
+        let characteristic = try connectedCharacteristic()
+        let start: Future<Void> = characteristic.startNotifying(timeout: 5)
+        XCTAssertTrue(simulator.advance(until: { start.completed }, limit: 6))
+        simulator.simulateUnansweredCalls(of: Self.address)
+        let stop: Future<Void> = characteristic.stopNotifying(timeout: 3)
+        simulator.advance(by: 3.1)
+        XCTAssertEqual(error(of: stop), "\(CharacteristicError.notifyTimeout)")
+        XCTAssertFalse(characteristic.isNotifying)
+    }
+
+    func testARunOfSubscribingEndsWithItsTime() throws {
+        let peripheral = try connectedCharacteristic().peripheral
+        simulator.simulateUnansweredCalls(of: Self.address)
+        let identifier = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
+        let run: Future<Void> = peripheral.run { connected in
+            _ = try await connected.notifications(identifier, timeout: 3)
+        }
+        XCTAssertTrue(simulator.advance(until: { run.completed }, limit: 4))
+        XCTAssertEqual(error(of: run), "\(CharacteristicError.notifyTimeout)")
+    }
+}
