@@ -84,6 +84,10 @@ public final class Simulator: Sendable {
         address: String, bus: PrivateBus?, room: Room, adapters: [VirtualAdapter]
     ) throws(SimulatorError) {
         let loop = ThreadLoop(name: "simulator")
+        if let shortage = loop.start() {
+            bus?.stop()
+            throw .noBus("\(shortage)")
+        }
         let arrival = Locked<Result<Void, SimulatorError>?>(nil)
         let arrived = DispatchSemaphore(value: 0)
         let stage = Stage(

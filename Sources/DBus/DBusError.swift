@@ -1,4 +1,4 @@
-import Glibc
+package import Reactor
 
 /// An error as D-Bus knows it: a name for programs and a sentence for people.
 package struct DBusError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -59,15 +59,9 @@ extension DBusError {
     static let cannotBeSent = DBusError(
         name: Name.limitsExceeded, message: "The message's file descriptors could not be sent.")
 
-    /// The process, or the system, has no file descriptor left.
-    ///
-    /// - Parameter code: The error number, `EMFILE` or `ENFILE`.
-    static func noDescriptors(_ code: Int32) -> DBusError {
-        DBusError(
-            name: Name.limitsExceeded,
-            message: code == EMFILE
-                ? "The process has used up its limit of open files (see `ulimit -n`)."
-                : "The system has used up its limit of open files (see `sysctl fs.file-max`).")
+    /// This process, or the system, has used up a limit.
+    package init(_ shortage: LoopShortage) {
+        self.init(name: Name.limitsExceeded, message: "\(shortage)")
     }
 
     /// A reply whose arguments have other types than the method returns.

@@ -1,5 +1,6 @@
 import CDBus
 import Glibc
+import Reactor
 
 extension MessageReader {
     /// A descriptor, duplicated for the caller; nil also where the process has no descriptor left for it.
@@ -16,7 +17,7 @@ extension MessageReader {
         // The bytes hold a number in a list that libdbus keeps to itself, and gives out by its iterators alone.
         let descriptor = cdbus_message_descriptor(message.pointer, descriptorsBefore(position))
         guard descriptor >= 0 else {
-            if errno == EMFILE || errno == ENFILE { throw .noDescriptors(errno) }
+            if errno == EMFILE || errno == ENFILE { throw DBusError(.descriptors(errno)) }
             throw .invalidArguments("The message does not carry the file descriptor that its argument names.")
         }
         step()

@@ -38,6 +38,7 @@ package final class PrivateBus: Sendable {
             try PrivateBus.configuration(socket: directory + "/bus")
                 .write(toFile: configuration, atomically: false, encoding: .utf8)
         } catch {
+            PrivateBus.remove(directory, files)
             throw StartError(description: "\(configuration) could not be written: \(error.localizedDescription)")
         }
         let arguments = [program, "--nofork", "--nopidfile", "--print-address=1", "--config-file=" + configuration]
@@ -51,6 +52,7 @@ package final class PrivateBus: Sendable {
             }
         }
         guard process > 0 else {
+            PrivateBus.remove(directory, files)
             throw StartError(description: "dbus-daemon could not be started: \(String(cString: strerror(-process))).")
         }
         running = Locked(Guard(process: process, lifeline: lifeline))
@@ -88,6 +90,12 @@ package final class PrivateBus: Sendable {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let directories = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin", "/bin"]
         return directories.map { $0 + "/dbus-daemon" }.first(where: FileManager.default.isExecutableFile)
+    }
+
+    /// What the guard does later; here for a bus that has none. It needs no descriptor.
+    private static func remove(_ directory: String, _ files: [String]) {
+        for file in files { unlink("\(directory)/\(file)") }
+        rmdir(directory)
     }
 
     private static func makeDirectory() throws(StartError) -> String {

@@ -29,6 +29,8 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     func start(_ receiver: any TransportReceiver) throws(DBusError) {
         self.receiver = receiver
+        // Without this a connection would be made that is lost at once, for no reason that could be told.
+        if let shortage = loop.prepareToWatch() { throw DBusError(shortage) }
         var name: UnsafeMutablePointer<CChar>?
         var text: UnsafeMutablePointer<CChar>?
         guard let connection = cdbus_connection_open(address, &name, &text) else {
@@ -37,8 +39,8 @@ final class SocketTransport: Transport, @unchecked Sendable {
                 cdbus_free(text)
             }
             throw DBusError(
-                name: name.map { String(cString: $0) } ?? DBusError.Name.failed,
-                message: text.map { String(cString: $0) } ?? "The bus at \(address) could not be opened.")
+                openingFailed: name.map { String(cString: $0) } ?? DBusError.Name.failed,
+                text.map { String(cString: $0) } ?? "The bus at \(address) could not be opened.")
         }
         self.connection = connection
         var handlers = cdbus_handlers()
@@ -202,4 +204,12 @@ private struct Handle: Hashable, @unchecked Sendable {
 
 private func transport(_ data: UnsafeMutableRawPointer?) -> SocketTransport? {
     data.map { Unmanaged<SocketTransport>.fromOpaque($0).takeUnretainedValue() }
+}
+
+extension DBusError {
+    /// libdbus has no name of its own for a process without descriptors, and says what the system said.
+    fileprivate init(openingFailed name: String, _ text: String) {
+        let shortage = [EMFILE, ENFILE].first { text.hasSuffix(String(cString: strerror($0))) }
+        self = shortage.map { DBusError(.descriptors($0)) } ?? DBusError(name: name, message: text)
+    }
 }

@@ -22,6 +22,31 @@ package struct IOEvents: OptionSet, Hashable, Sendable {
     package static let error = IOEvents(rawValue: 8)
 }
 
+/// What a loop lacks in a process, or a system, that has used up a limit.
+package enum LoopShortage: Error, Hashable, Sendable {
+    /// There can be no thread: the error's number, mostly `EAGAIN`.
+    case thread(Int32)
+    /// There can be no descriptor: `EMFILE`, or the error's number.
+    case descriptors(Int32)
+}
+
+extension LoopShortage: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .thread(EAGAIN), .thread(ENOMEM):
+            "The process can have no further thread (see `ulimit -u`, and the limits of its container and of its memory)."
+        case .thread(let code):
+            "The process cannot make a thread: \(String(cString: strerror(code)))."
+        case .descriptors(EMFILE):
+            "The process has used up its limit of open files (see `ulimit -n`)."
+        case .descriptors(ENFILE):
+            "The system has used up its limit of open files (see `sysctl fs.file-max`)."
+        case .descriptors(let code):
+            "The process cannot wait for descriptors: \(String(cString: strerror(code)))."
+        }
+    }
+}
+
 /// One place where things happen one after another: posted work, timers, and descriptors that became ready.
 ///
 /// Two kinds exist: `ThreadLoop`, which waits on a thread of its own, and `ManualLoop`, whose time is virtual and which a
@@ -35,6 +60,14 @@ package protocol EventLoop: AnyObject, Sendable {
 
     /// Whether the caller runs on this loop.
     var isCurrent: Bool { get }
+
+    /// Makes sure that the loop runs; gives why it cannot. Any thread. What is posted and scheduled meanwhile is kept, and
+    /// each further post tries again.
+    func start() -> LoopShortage?
+
+    /// Makes sure that descriptors can be watched; gives why they cannot. Loop only. Without it a watch that cannot be is
+    /// called with `.error`, which does not say why.
+    func prepareToWatch() -> LoopShortage?
 
     /// Runs the work on the loop, in the order of the posts. Any thread; from the loop itself it runs after the present
     /// work, never inside it. Work posted to a loop that has stopped is dropped.
@@ -58,6 +91,8 @@ package protocol EventLoop: AnyObject, Sendable {
 
 extension EventLoop {
     package var taskExecutor: (any TaskExecutor)? { nil }
+    package func start() -> LoopShortage? { nil }
+    package func prepareToWatch() -> LoopShortage? { nil }
 
     /// Runs the work at once where the caller is on the loop, else posts it.
     package func perform(_ work: @escaping @Sendable () -> Void) {

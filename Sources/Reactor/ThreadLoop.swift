@@ -5,14 +5,16 @@ import Glibc
 /// The loop of real programs: one thread that sleeps in epoll until a descriptor, a timer or posted work needs it.
 ///
 /// The thread ends when the loop is stopped or released; work that was posted before still runs, what waits for a time
-/// or a descriptor does not.
+/// or a descriptor does not. A loop whose thread cannot be made keeps what it is given, and tries again with each post.
 package final class ThreadLoop: EventLoop {
     private let thread: LoopThread
 
-    /// Starts the thread; `name` is what debuggers and `top -H` show (the kernel keeps fifteen bytes of it).
-    package init(name: String) {
-        thread = LoopThread(name: name)
-        thread.start()
+    /// The thread is made when there is something to do; `name` is what debuggers and `top -H` show (the kernel keeps fifteen
+    /// bytes of it).
+    package convenience init(name: String) { self.init(name: name, makeThread: makeDetachedThread) }
+
+    init(name: String, makeThread: @escaping LoopThread.ThreadMaker) {
+        thread = LoopThread(name: name, makeThread: makeThread)
     }
 
     deinit {
@@ -23,6 +25,9 @@ package final class ThreadLoop: EventLoop {
     package func stop() {
         thread.stop()
     }
+
+    package func start() -> LoopShortage? { thread.start() }
+    package func prepareToWatch() -> LoopShortage? { thread.prepareToWatch() }
 
     package var now: Instant { thread.now }
     package var date: Date { Date() }

@@ -57,12 +57,22 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
     }
 
+    func testTooFewOpenFilesAreAFailureWithTheLimit() throws {
+        let result = try ToolRun(script: "ulimit -n 12; exec $BLUECAP scan --simulated --duration 1").finish()
+        XCTAssertEqual(result.status, 1)
+        XCTAssertEqual(result.lines, [])
+        XCTAssertEqual(result.errors.count, 1, "\(result.errors)")
+        XCTAssertTrue(result.errors.first?.contains("ulimit -n") == true, "\(result.errors)")
+    }
+
     /// The scan ended with "The adapter hci0 is on." as its failure.
     func testAThousandAdaptersAreNoFailure() throws {
         let simulator = try Simulator.onPrivateBus(
             room: .empty, adapters: (0..<1_000).map { VirtualAdapter(index: $0) })
         defer { simulator.end() }
-        let result = try ToolRun("scan", "--bus", simulator.address, "--duration", "0.5").finish()
+        let result = try ToolRun(
+            "scan", "--duration", "0.5", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]
+        ).finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.errors, [])
         XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])

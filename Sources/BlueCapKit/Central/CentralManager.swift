@@ -72,7 +72,7 @@ public final class CentralManager: Sendable {
     ///
     /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.
     /// It never fails, and it ends with the manager and with ``invalidate()``.
-    public func whenStateChanges() -> FutureStream<ManagerState> { session.streams.states.stream }
+    public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
     // MARK: Peripherals
 

@@ -15,6 +15,8 @@ extension CentralSession {
     static let keepingDelay = 0.25
     /// Seconds until a write that failed is tried again.
     static let keepingPatience = 30.0
+    /// Seconds until a state is opened again for which the process had no descriptor.
+    static let openingPatience = 1.0
 
     // MARK: Beginning and end; any thread
 
@@ -29,6 +31,9 @@ extension CentralSession {
             complete { self.restoredPromise.failure(error) }
             return
         }
+        // Without a thread here the disk's queue may wait for one, and this with it.
+        guard loop.start() == nil else { return loop.post { [weak self] in self?.beginRestoration() } }
+        guard !core.withLock({ $0.isClosed }) else { return }
         keeper.open { [weak self] opening in self?.restore(opening) }
     }
 
@@ -43,6 +48,8 @@ extension CentralSession {
 
     private func restore(_ opening: RestorationKeeper.Opening) {
         switch opening {
+        case .postponed:
+            loop.schedule(after: Self.openingPatience) { [weak self] in self?.beginRestoration() }
         case .failed(let error):
             core.withLock { $0.isKeeping = true }
             // Not here: whoever hears of it must not hold up the disk.

@@ -12,9 +12,13 @@ final class StateKeeper<State: KeptState>: Sendable {
     enum Opening: Equatable, Sendable {
         case kept(State)
         case failed(RestorationFailure)
+        /// The process has used up a limit: to be opened again later.
+        case postponed
     }
 
     private struct Record {
+        /// Whether the state was ever asked for: otherwise there is nothing to finish.
+        var isInUse = false
         var store: StateStore<State>?
         /// What the file holds; `nil` where that is not known.
         var written: State?
@@ -45,13 +49,16 @@ final class StateKeeper<State: KeptState>: Sendable {
 
     /// Takes the state into possession and tells what was kept, on the disk's queue.
     func open(_ completion: @escaping @Sendable (Opening) -> Void) {
+        record.withLock { $0.isInUse = true }
         restorationQueue.async { completion(self.open()) }
     }
 
     private func open() -> Opening {
         do {
             let store = try StateStore<State>(place, identifier: identifier)
-            switch try store.read() {
+            let opening = try store.read()
+            record.withLock { $0.problem = nil }
+            switch opening {
             case .fresh:
                 record.withLock { ($0.store, $0.written) = (store, State()) }
                 return .kept(State())
@@ -67,6 +74,9 @@ final class StateKeeper<State: KeptState>: Sendable {
                 }
                 return .failed(.restoreFailed)
             }
+        } catch .system(let step, let path, let code) where [EMFILE, ENFILE, ENOMEM].contains(code) {
+            record.withLock { $0.problem = StateProblem.system(step: step, path: path, code: code).description }
+            return .postponed
         } catch let problem {
             record.withLock { ($0.problem, $0.failure) = (problem.description, problem.description) }
             guard case .inUse(let path) = problem else { return .failed(.restoreFailed) }
@@ -82,6 +92,7 @@ final class StateKeeper<State: KeptState>: Sendable {
 
     /// Has the last state written, where there is one, and lets go of the file.
     func finish(_ state: State?) {
+        guard record.withLock({ $0.isInUse }) else { return }
         restorationQueue.async {
             if let state { _ = self.write(state) }
             let store = self.record.withLock { record in

@@ -9,6 +9,7 @@ extension CentralSession: BlueZObserver {
 
     /// Any thread.
     func open() {
+        if let shortage = loop.start() { fail(shortage) }
         let observation = client.observe(self)
         core.withLock { $0.link.observation = observation }
     }

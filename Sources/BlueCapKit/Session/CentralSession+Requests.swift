@@ -6,7 +6,10 @@ import Reactor
 
 /// What users ask for, on any thread.
 extension CentralSession {
-    var managerState: ManagerState { core.withLock { $0.state.managerState } }
+    var managerState: ManagerState {
+        tryAgain()
+        return core.withLock { $0.state.managerState }
+    }
     var isScanning: Bool { core.withLock { $0.state.scan != nil } }
 
     var peripherals: [Peripheral] {

@@ -105,11 +105,32 @@ final class CentralSession: Sendable {
     var date: Date { loop.date }
     /// The streams of the manager itself, as they are at the moment.
     var streams: ManagerStreams { core.withLock { $0.streams } }
+    var stateStream: FutureStream<ManagerState> {
+        tryAgain()
+        return streams.states.stream
+    }
+
+    // MARK: Without a thread
+
+    /// There is no thread to talk to the bus on. To be called before anything else is decided: nothing else is announced
+    /// meanwhile.
+    func fail(_ shortage: LoopShortage) {
+        let effects = core.withLock { core in
+            core.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
+            return core.state.event(.reached(.noBus))
+        }
+        // Here, since a queue may need a thread, too.
+        for case .announce(let state) in effects { streams.states.success(state) }
+    }
+
+    /// If there could be no thread before, there may be one now: then all that has waited for it begins.
+    func tryAgain() { _ = loop.start() }
 
     // MARK: Deciding
 
     /// Has `decision` made under the lock, and what follows from it done on the loop.
     func decide(_ decision: (inout Core) -> [CentralState.Effect]) {
+        tryAgain()
         let mustWake = core.withLock { core in
             core.effects.pending += decision(&core)
             return core.effects.mustWake()

@@ -30,6 +30,7 @@ struct BlueCapTool: AsyncParsableCommand {
     /// output that cannot be written is a failure, also that of a help text.
     static func main() async {
         Output.holdClosedDescriptors()
+        if let shortage = OpenFiles.shortage { exit(withError: shortage.reported()) }
         do {
             var command = try await asyncParseAsRoot()
             if var command = command as? any AsyncParsableCommand {

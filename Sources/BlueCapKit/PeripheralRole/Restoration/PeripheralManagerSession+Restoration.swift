@@ -9,6 +9,8 @@ extension PeripheralManagerSession {
     static let keepingDelay = 0.25
     /// Seconds until a write that failed is tried again.
     static let keepingPatience = 30.0
+    /// Seconds until a state is opened again for which the process had no descriptor.
+    static let openingPatience = 1.0
 
     // MARK: Beginning and end; any thread
 
@@ -22,6 +24,9 @@ extension PeripheralManagerSession {
                         + "options.")
             return complete { self.restoredPromise.failure(error) }
         }
+        // Without a thread here the disk's queue may wait for one, and this with it.
+        guard loop.start() == nil else { return loop.post { [weak self] in self?.beginRestoration() } }
+        guard !core.withLock({ $0.isClosed }) else { return }
         keeper.open { [weak self] opening in self?.restore(opening) }
     }
 
@@ -38,6 +43,8 @@ extension PeripheralManagerSession {
         // What has been asked for meanwhile was not kept yet.
         defer { loop.post { self.keepSoon() } }
         switch opening {
+        case .postponed:
+            loop.schedule(after: Self.openingPatience) { [weak self] in self?.beginRestoration() }
         case .failed(let error):
             core.withLock { $0.isKeeping = true }
             // Not here: whoever hears of it must not hold up the disk.

@@ -1,4 +1,5 @@
 import BlueZ
+import DBus
 import Dispatch
 import Foundation
 import Futures
@@ -70,9 +71,15 @@ final class PeripheralManagerSession: Sendable {
     }
 
     var loop: any EventLoop { client.loop }
-    var stateStream: FutureStream<ManagerState> { statePromise.stream }
+    var stateStream: FutureStream<ManagerState> {
+        tryAgain()
+        return statePromise.stream
+    }
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
-    var managerState: ManagerState { core.withLock { $0.state.managerState } }
+    var managerState: ManagerState {
+        tryAgain()
+        return core.withLock { $0.state.managerState }
+    }
     var stateExplanation: String { standing.explanation }
 
     /// The state, and why it is that: both of one moment.
@@ -83,6 +90,7 @@ final class PeripheralManagerSession: Sendable {
     // MARK: Beginning and end; any thread
 
     func open() {
+        if let shortage = loop.start() { fail(shortage) }
         let observation = client.observe(self)
         core.withLock { $0.observation = observation }
     }
@@ -134,10 +142,26 @@ final class PeripheralManagerSession: Sendable {
         }
     }
 
+    // MARK: Without a thread
+
+    /// As with `CentralSession`.
+    private func fail(_ shortage: LoopShortage) {
+        let effects = core.withLock { core in
+            core.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
+            return core.state.event(.reached(.noBus))
+        }
+        // Here, since a queue may need a thread, too.
+        for case .announce(let state) in effects { statePromise.success(state) }
+    }
+
+    /// If there could be no thread before, there may be one now: then all that has waited for it begins.
+    private func tryAgain() { _ = loop.start() }
+
     // MARK: Deciding
 
     /// Has `decision` made under the lock, and what follows from it done on the loop.
     func decide(_ decision: (inout Core) -> [PeripheralManagerState.Effect]) {
+        tryAgain()
         let mustWake = core.withLock { core in
             core.effects.pending += decision(&core)
             return core.effects.mustWake()
