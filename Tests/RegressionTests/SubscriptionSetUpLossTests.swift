@@ -230,6 +230,44 @@ final class SubscriptionSetUpLossTests: XCTestCase {
         scene.expectValues("disconnect()")
     }
 
+    // MARK: What an earlier link leaves behind
+
+    func testAStopThatIsAnsweredLateDoesNotCloseTheNextSocket() throws {
+        let scene = try Scene()
+        scene.connect()
+        scene.subscribe(rate, over: .socket)
+        XCTAssertTrue(scene.simulator.advance(until: { scene.isNotifying }, limit: 10))
+        scene.simulator.simulateUnansweredCalls(of: Self.address)
+        scene.simulator.simulateLinkLoss(of: Self.address)
+        scene.simulator.advance(by: 0.02)
+        XCTAssertEqual(scene.simulator.statistics.count(of: "StopNotify"), 1)
+        scene.simulator.simulateUnansweredCalls(false, of: Self.address)
+        XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 10))
+        // BlueZ does not know the device any more: the answer is not waited for.
+        scene.simulator.simulateDeviceRemoval(of: Self.address)
+        scene.expectValues("the next link", within: 30)
+        // Now the call has run out of time.
+        scene.simulator.advance(by: 40)
+        scene.expectValues("after the late answer")
+    }
+
+    func testADeviceThatIsRemovedWhileItsTableIsReadLeavesTheStream() throws {
+        for moment in stride(from: 0.0, through: 1.2, by: 0.02) {
+            let scene = try Scene(link: VirtualLink(connectLatency: 0.2, resolveLatency: 0.3, exportDelay: 0.02))
+            scene.connect()
+            scene.subscribe(rate, over: .signals)
+            XCTAssertTrue(scene.simulator.advance(until: { scene.isNotifying }, limit: 10))
+            scene.simulator.simulateDeviceRemoval(of: Self.address)
+            scene.simulator.advance(by: moment)
+            scene.simulator.simulateDeviceRemoval(of: Self.address)
+            // A Connect of a device that is removed is not answered, and has to run out of time.
+            scene.expectValues("after \(moment) s", within: 200)
+            XCTAssertTrue(
+                scene.failed.allSatisfy { $0 == "\(CharacteristicError.notificationsInterrupted)" },
+                "after \(moment) s: \(scene.failed)")
+        }
+    }
+
     // MARK: What ends it
 
     func testWithoutALinkAndAConnectionThatIsAskedForItFailsAtOnce() throws {
