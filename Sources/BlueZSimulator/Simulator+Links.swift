@@ -183,7 +183,7 @@ extension Simulator {
 
     /// Calls of methods of a device's characteristics and descriptors are not answered from now on, also if the link falls,
     /// and have no effect; or they are answered again. BlueZ 5.82 leaves a read unanswered if pairing fails.
-    public func simulateUnansweredCalls(_ areUnanswered: Bool = true, of address: VirtualAddress) {
+    public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
         stage.decide { simulation in
             if areUnanswered {
                 simulation.daemon.unanswering.insert(address)

@@ -166,13 +166,13 @@ final class SubscriptionSetUpLossTests: XCTestCase {
     func testALinkLostWhileBlueZDoesNotAnswerTheSubscriptionIsFollowedByValues() throws {
         for transport in transports {
             let scene = try Scene()
-            scene.simulator.simulateUnansweredCalls(of: Self.address)
+            scene.simulator.simulateUnansweredAttributes(of: Self.address)
             scene.connect()
             scene.subscribe(rate, over: transport)
             scene.simulator.advance(by: 5)
             let call = transport == .signals ? "StartNotify" : "AcquireNotify"
             XCTAssertEqual(scene.simulator.statistics.count(of: call), 1)
-            scene.simulator.simulateUnansweredCalls(false, of: Self.address)
+            scene.simulator.simulateUnansweredAttributes(false, of: Self.address)
             scene.simulator.simulateLinkLoss(of: Self.address)
             scene.expectValues("\(transport)")
             XCTAssertEqual(scene.failed, [])
@@ -237,11 +237,11 @@ final class SubscriptionSetUpLossTests: XCTestCase {
         scene.connect()
         scene.subscribe(rate, over: .socket)
         XCTAssertTrue(scene.simulator.advance(until: { scene.isNotifying }, limit: 10))
-        scene.simulator.simulateUnansweredCalls(of: Self.address)
+        scene.simulator.simulateUnansweredAttributes(of: Self.address)
         scene.simulator.simulateLinkLoss(of: Self.address)
         scene.simulator.advance(by: 0.02)
         XCTAssertEqual(scene.simulator.statistics.count(of: "StopNotify"), 1)
-        scene.simulator.simulateUnansweredCalls(false, of: Self.address)
+        scene.simulator.simulateUnansweredAttributes(false, of: Self.address)
         XCTAssertTrue(scene.simulator.advance(until: { scene.peripheral.state == .connected }, limit: 10))
         // BlueZ does not know the device any more: the answer is not waited for.
         scene.simulator.simulateDeviceRemoval(of: Self.address)
@@ -339,7 +339,7 @@ final class SubscriptionSetUpLossTests: XCTestCase {
     func testTheCallersTimeLimitHoldsWhileBlueZDoesNotAnswer() throws {
         for transport in transports {
             let scene = try Scene()
-            scene.simulator.simulateUnansweredCalls(of: Self.address)
+            scene.simulator.simulateUnansweredAttributes(of: Self.address)
             scene.connect()
             scene.subscribe(rate, over: transport, timeout: 5)
             scene.simulator.advance(by: 4.9)

@@ -80,14 +80,14 @@ final class UnansweredCallTests: XCTestCase {
         for operation in operations {
             XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 60))
             simulator.advance(by: 2)
-            simulator.simulateUnansweredCalls(of: Self.address)
+            simulator.simulateUnansweredAttributes(of: Self.address)
             let future = operation.begin(characteristic, .infinity)
             simulator.advance(by: 5)
             XCTAssertFalse(future.completed, operation.name)
             simulator.simulateLinkLoss(of: Self.address)
             XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 0.5), operation.name)
             XCTAssertEqual(error(of: future), "\(PeripheralError.disconnected)", operation.name)
-            simulator.simulateUnansweredCalls(false, of: Self.address)
+            simulator.simulateUnansweredAttributes(false, of: Self.address)
             peripheral.reconnect()
         }
     }
@@ -95,7 +95,7 @@ final class UnansweredCallTests: XCTestCase {
     func testAnOperationThatBlueZNeverAnswersFailsWithItsTimeUnderALink() throws {
         let characteristic = try connectedCharacteristic()
         let peripheral = characteristic.peripheral
-        simulator.simulateUnansweredCalls(of: Self.address)
+        simulator.simulateUnansweredAttributes(of: Self.address)
         for operation in operations {
             let future = operation.begin(characteristic, 3)
             simulator.advance(by: 2.9)
@@ -110,7 +110,7 @@ final class UnansweredCallTests: XCTestCase {
 
     func testWithoutATimeLimitAnOperationEndsWithTheCall() throws {
         let characteristic = try connectedCharacteristic()
-        simulator.simulateUnansweredCalls(of: Self.address)
+        simulator.simulateUnansweredAttributes(of: Self.address)
         for operation in operations {
             let future = operation.begin(characteristic, .infinity)
             XCTAssertTrue(simulator.advance(until: { future.completed }, limit: 61), operation.name)
@@ -123,12 +123,12 @@ final class UnansweredCallTests: XCTestCase {
         let characteristic = try connectedCharacteristic()
         let peripheral = characteristic.peripheral
         for operation in operations {
-            simulator.simulateUnansweredCalls(of: Self.address)
+            simulator.simulateUnansweredAttributes(of: Self.address)
             _ = operation.begin(characteristic, .infinity)
             simulator.advance(by: 1)
             simulator.simulateLinkLoss(of: Self.address)
             simulator.advance(by: 1)
-            simulator.simulateUnansweredCalls(false, of: Self.address)
+            simulator.simulateUnansweredAttributes(false, of: Self.address)
             peripheral.reconnect()
             XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 60))
             // A StopNotify that was not answered either is waited for.
@@ -155,7 +155,7 @@ final class UnansweredCallTests: XCTestCase {
         let characteristic = try connectedCharacteristic()
         let start: Future<Void> = characteristic.startNotifying(timeout: 5)
         XCTAssertTrue(simulator.advance(until: { start.completed }, limit: 6))
-        simulator.simulateUnansweredCalls(of: Self.address)
+        simulator.simulateUnansweredAttributes(of: Self.address)
         let stop: Future<Void> = characteristic.stopNotifying(timeout: 3)
         simulator.advance(by: 3.1)
         XCTAssertEqual(error(of: stop), "\(CharacteristicError.notifyTimeout)")
@@ -164,7 +164,7 @@ final class UnansweredCallTests: XCTestCase {
 
     func testARunOfSubscribingEndsWithItsTime() throws {
         let peripheral = try connectedCharacteristic().peripheral
-        simulator.simulateUnansweredCalls(of: Self.address)
+        simulator.simulateUnansweredAttributes(of: Self.address)
         let identifier = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
         let run: Future<Void> = peripheral.run { connected in
             _ = try await connected.notifications(identifier, timeout: 3)

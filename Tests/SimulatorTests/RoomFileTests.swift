@@ -1,4 +1,5 @@
 import Foundation
+import TestRandomness
 import XCTest
 
 @testable import BlueZSimulator
@@ -165,11 +166,8 @@ final class RoomFileTests: XCTestCase {
         XCTAssertEqual(NotificationSource.counter(size: .max, every: 0).value(at: 0).count, 512)
     }
 
-    /// The seed is printed; `ROOM_FILE_SEED` gives another.
     func testRandomNumbersInEveryPlaceLoadOrAreRefusedInASentence() throws {
-        let seed = ProcessInfo.processInfo.environment["ROOM_FILE_SEED"].flatMap { UInt64($0) } ?? 12
-        print("ROOM_FILE_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        var random = TestRandom(self)
         var loaded = 0
         for round in 0..<2000 {
             // Half of the files have one number that is anything, the others more: so that both ends are met.
@@ -218,7 +216,7 @@ final class RoomFileTests: XCTestCase {
 
     private static let places = 25
 
-    private static func literal(_ random: inout SeededGenerator) -> String {
+    private static func literal(_ random: inout TestRandom) -> String {
         switch Int.random(in: 0..<8, using: &random) {
         case 0: "\(Int.random(in: .min ... .max, using: &random))"
         case 1: "\(Int.random(in: -200...200, using: &random))"

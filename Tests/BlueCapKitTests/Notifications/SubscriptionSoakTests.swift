@@ -1,11 +1,10 @@
 import BlueCapKit
 import BlueZSimulator
 import Futures
+import TestRandomness
 import XCTest
 
 /// An hour of random faults with five peripherals: after each of them values flow again.
-///
-/// The seed is printed; `TEST_SEED` in the environment repeats a run.
 final class SubscriptionSoakTests: XCTestCase {
     /// One peripheral of the program, which subscribes, and reconnects whenever the link is gone.
     private final class Sensor {
@@ -48,7 +47,7 @@ final class SubscriptionSoakTests: XCTestCase {
     }
 
     private let simulator = Simulator.inProcess(room: .empty)
-    private var chance = SeededGenerator(seed: 0)
+    private lazy var chance = TestRandom(self)
 
     private func device(_ number: Int) -> VirtualPeripheral {
         VirtualPeripheral(
@@ -60,9 +59,6 @@ final class SubscriptionSoakTests: XCTestCase {
     }
 
     func testValuesFlowAgainAfterEachOfAnHourOfRandomFaults() throws {
-        let seed = ProcessInfo.processInfo.environment["TEST_SEED"].flatMap(UInt64.init) ?? .random(in: 1...999_999)
-        print("SubscriptionSoakTests: TEST_SEED=\(seed)")
-        chance = SeededGenerator(seed: seed)
         for number in 1...5 { simulator.add(device(number)) }
         let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
@@ -83,9 +79,9 @@ final class SubscriptionSoakTests: XCTestCase {
             faults = (0...Int.random(in: 0...3, using: &chance)).map { _ in goWrong(sensors) }
             calm(sensors)
             rounds += 1
-            guard expectValues(sensors, "seed \(seed), round \(rounds), after \(faults)") else { return }
+            guard expectValues(sensors, "round \(rounds), after \(faults)") else { return }
         }
-        XCTAssertGreaterThan(rounds, 50, "The faults leave no time for others: seed \(seed)")
+        XCTAssertGreaterThan(rounds, 50, "The faults leave no time for others.")
         withExtendedLifetime((manager, scan)) {}
     }
 
@@ -124,11 +120,11 @@ final class SubscriptionSoakTests: XCTestCase {
         case 6: simulator.simulateUntoldConnections(Bool.random(using: &chance), of: address)
         case 7: simulator.simulateDeviceRemoval(of: address)
         case 8:
-            simulator.simulateUnansweredCalls(of: address)
+            simulator.simulateUnansweredAttributes(of: address)
             simulator.advance(by: seconds(2))
             simulator.simulateLinkLoss(of: address)
             simulator.advance(by: seconds(0.5))
-            simulator.simulateUnansweredCalls(false, of: address)
+            simulator.simulateUnansweredAttributes(false, of: address)
             // Under a link a call that is never answered is a failure.
             simulator.simulateLinkLoss(of: address)
         case 9:

@@ -251,7 +251,7 @@ final class ReadWriteProcessTests: XCTestCase {
 final class NotifyProcessTests: XCTestCase {
     func testASubscriptionThatIsNotAnsweredEndsWithTheTimeOut() throws {
         let bench = try RemoteBench()
-        bench.simulator.simulateUnansweredCalls(of: RemoteBench.address)
+        bench.simulator.simulateUnansweredAttributes(of: RemoteBench.address)
         let start = DispatchTime.now()
         let result = try bench.run("notify", RemoteBench.name, "2A37", "--timeout", "3")
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9

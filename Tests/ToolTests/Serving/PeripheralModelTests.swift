@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
+import TestRandomness
 import XCTest
 
 @testable import bluecap
@@ -115,11 +116,8 @@ final class PeripheralModelTests: XCTestCase {
         }
     }
 
-    /// The seed is printed; `PERIPHERAL_FILE_SEED` gives another.
     func testRandomNumbersInEveryPlaceLoadOrAreRefusedInASentence() throws {
-        let seed = ProcessInfo.processInfo.environment["PERIPHERAL_FILE_SEED"].flatMap { UInt64($0) } ?? 12
-        print("PERIPHERAL_FILE_SEED=\(seed)")
-        var random = SeededGenerator(seed: seed)
+        var random = TestRandom(self)
         func number(_ usual: String) -> String {
             let wild = [
                 "\(Int.random(in: .min ... .max, using: &random))", "\(Int.random(in: -600...600, using: &random))",
