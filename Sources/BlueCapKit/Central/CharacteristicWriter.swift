@@ -117,11 +117,13 @@ public final class CharacteristicWriter: Sendable {
 
     /// A value was not taken. It fails with the reason for the writer's end, which may still have to come.
     private func socketWasClosed(before promise: Promise<Void>) {
-        let end = state.withLock { state in
+        let (end, isFirst) = state.withLock { state in
             if state.end == nil { state.unexplained.append(promise) }
-            return state.end
+            return (state.end, state.unexplained.count == 1)
         }
-        if let end { settle(promise, .failure(end.error)) }
+        if let end { return settle(promise, .failure(end.error)) }
+        // If the application has released the writer, it does not receive the socket's end any more.
+        if isFirst { socketWasClosed() }
     }
 
     private var reason: any Error { state.withLock { $0.end }?.error ?? PeripheralError.disconnected }
@@ -136,7 +138,7 @@ public final class CharacteristicWriter: Sendable {
     }
 
     /// `bluetoothd` has closed the socket: mostly since the link is about to fall, or has fallen, which it signals in its own
-    /// time. If the link stays, only the socket is gone.
+    /// time. If the link stays, only the socket is gone. The writer is kept until then, so that it completes what it has.
     private func socketWasClosed() {
         session.loop.schedule(after: SubscriptionMachine.Timer.interruption.seconds) {
             self.end(.characteristic(.writerClosed))

@@ -1,0 +1,84 @@
+import BlueCapKit
+import BlueZSimulator
+import Foundation
+import Futures
+import XCTest
+
+/// If `bluetoothd` closed the socket of a writer that the program had released, its last writes were never completed: they
+/// waited for the reason of the writer's end, and nothing ended the writer.
+final class ReleasedWriterTests: XCTestCase {
+    private let address: VirtualAddress = "C0:00:00:00:00:01"
+
+    private struct Scene {
+        let simulator: Simulator
+        let manager: CentralManager
+        let characteristic: Characteristic
+
+        /// Lets time pass until all are completed, and returns their failures.
+        func failures(of writes: [Future<Void>]) -> [any Error] {
+            XCTAssertTrue(simulator.advance(until: { writes.allSatisfy(\.completed) }, limit: 10), "never completed")
+            return writes.compactMap { write in
+                if case .failure(let error)? = write.result { error } else { nil }
+            }
+        }
+    }
+
+    private func scene() throws -> Scene {
+        let simulator = Simulator.inProcess(room: .empty)
+        let service = VirtualService(
+            "180D", characteristics: [VirtualCharacteristic("2A3B", [.writeWithoutResponse])])
+        simulator.add(VirtualPeripheral(address, interval: 0.2, services: [service]))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
+        let scan = manager.startScanning()
+        XCTAssertTrue(simulator.advance(until: { !manager.peripherals.isEmpty }, limit: 5))
+        manager.stopScanning()
+        withExtendedLifetime(scan) {}
+        let peripheral = try XCTUnwrap(manager.peripherals.first)
+        peripheral.connect()
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 30))
+        let identifier = CharacteristicIdentifier(uuid: "2A3B", service: ServiceIdentifier(uuid: "180D"))
+        let found = peripheral.characteristic(identifier)
+        XCTAssertTrue(simulator.advance(until: { found.completed }, limit: 30))
+        return Scene(
+            simulator: simulator, manager: manager, characteristic: try XCTUnwrap(found.result).get())
+    }
+
+    /// The socket closes and a value is written in one turn of the loop; the program keeps the future of the write alone.
+    private func writeToClosedSocket(_ scene: Scene) -> Future<Void> {
+        scene.characteristic.acquireWriter().flatMap(context: ImmediateContext()) { [address] writer in
+            scene.simulator.simulateSocketLoss(of: address)
+            return writer.write(Data([1]))
+        }
+    }
+
+    func testAWriteOfAReleasedWriterFailsIfTheDaemonClosesTheSocket() throws {
+        let scene = try scene()
+        let write = writeToClosedSocket(scene)
+        XCTAssertEqual(scene.failures(of: [write]) as? [CharacteristicError], [.writerClosed])
+    }
+
+    func testAWriteOfAReleasedWriterFailsWithTheLinkIfThatFallsNext() throws {
+        let scene = try scene()
+        let write = writeToClosedSocket(scene)
+        scene.simulator.advance(by: 0.5)
+        XCTAssertFalse(write.completed)
+        scene.simulator.simulateLinkLoss(of: address)
+        XCTAssertEqual(scene.failures(of: [write]) as? [PeripheralError], [.disconnected])
+    }
+
+    func testEachOfManyWritesOfAReleasedWriterIsCompleted() throws {
+        let scene = try scene()
+        let all = Locked<[Future<Void>]>([])
+        let last = scene.characteristic.acquireWriter().flatMap(context: ImmediateContext()) { [address] writer in
+            let writes = (0..<5_000).map { writer.write(Data([UInt8(truncatingIfNeeded: $0)])) }
+            scene.simulator.simulateSocketLoss(of: address)
+            all.withLock { $0 = writes }
+            return writer.write(Data([1]))
+        }
+        XCTAssertTrue(scene.simulator.advance(until: { last.completed }, limit: 10), "never completed")
+        let failures = scene.failures(of: all.withLock { $0 })
+        XCTAssertFalse(failures.isEmpty)
+        XCTAssertEqual(failures.compactMap { $0 as? CharacteristicError }, failures.map { _ in .writerClosed })
+    }
+}
