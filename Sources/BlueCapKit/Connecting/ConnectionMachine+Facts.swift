@@ -75,36 +75,37 @@ extension ConnectionMachine {
 
     mutating func adapterCame() -> [Effect] {
         isUsable = true
-        isLossReported = false
         guard state == .waiting(.power) else { return [] }
         return cancel(.timeout) + beginTry()
     }
 
     /// Ends what is under way, with one report. What merely waits goes on waiting.
     ///
-    /// BlueZ reports the ends of the links before that of the adapter. A program that has called `reconnect()` in between
-    /// is at the next try already: that one waits for the adapter, as if it had begun a moment later.
+    /// BlueZ reports the ends of the links before that of the adapter. If the program has called `reconnect()` in between,
+    /// or a run has begun, the next try is under way already: it waits for the adapter, as if it had begun a moment later.
     mutating func adapterWent() -> [Effect] {
         guard isUsable else { return [] }
+        let isLossReported = timers.contains(.loss)
         isUsable = false
         isLinkUp = false
         abandoned = nil
+        let effects = cancel(.loss)
         switch state {
         case .disconnected, .waiting(.delay), .waiting(.power), .closed:
-            return []
+            return effects
         case .waiting(.backOff), .seeking:
-            return interruptTry()
+            return effects + interruptTry(isLossReported: isLossReported)
         case .connecting:
-            return [.cancelConnect] + interruptTry()
+            return effects + [.cancelConnect] + interruptTry(isLossReported: isLossReported)
         case .connected:
-            return lost(.adapterLost)
+            return effects + lost(.adapterLost)
         case .cancelling(_, let ending), .disconnecting(let ending):
-            return settle(ending)
+            return effects + settle(ending)
         }
     }
 
-    private mutating func interruptTry() -> [Effect] {
-        guard isLossReported, !isBorrowed else {
+    private mutating func interruptTry(isLossReported: Bool) -> [Effect] {
+        guard isLossReported else {
             state = .disconnected
             return endTry() + tell(.disconnected)
         }
@@ -142,8 +143,8 @@ extension ConnectionMachine {
             fruitlessTries = 0
             return []
         case (.delay, _), (.retry, _), (.confirmation, _), (.seeking, _), (.timeout, _), (.cancellation, _),
-            (.drop, _), (.stability, _):
-            // It ran out while what it watched over was ending.
+            (.drop, _), (.stability, _), (.loss, _):
+            // It ran out while what it watched over was ending; of `.loss` that it has run out is all.
             return []
         }
     }

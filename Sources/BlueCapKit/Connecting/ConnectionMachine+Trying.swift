@@ -184,20 +184,22 @@ extension ConnectionMachine {
 
     /// Reports to the present stream, and gives up where a count is spent.
     mutating func tell(_ report: Report) -> [Effect] {
-        isLossReported = report == .disconnected
+        var effects = cancel(.loss)
         switch report {
         case .timedOut:
             timeouts += 1
             fruitlessTries += 1
-            guard timeouts <= policy.timeoutRetries else { return giveUp(after: .timeouts) }
+            guard timeouts <= policy.timeoutRetries else { return effects + giveUp(after: .timeouts) }
         case .disconnected:
             disconnections += 1
             fruitlessTries += 1
-            guard disconnections <= policy.disconnectRetries else { return giveUp(after: .disconnections) }
+            // The adapter may be what took the link along.
+            if isUsable { effects += start(.loss, Self.lossLimit) }
+            guard disconnections <= policy.disconnectRetries else { return effects + giveUp(after: .disconnections) }
         case .connected, .forced, .gaveUp:
             break
         }
-        return [.report(number, report)]
+        return effects + [.report(number, report)]
     }
 
     private mutating func giveUp(after spent: Spent) -> [Effect] {

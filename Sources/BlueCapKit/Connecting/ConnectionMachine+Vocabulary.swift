@@ -104,6 +104,8 @@ extension ConnectionMachine {
         case drop
         /// From when on a connection counts as one that holds.
         case stability
+        /// How long the end of the adapter belongs to the loss that was reported last.
+        case loss
     }
 
     enum Report: Equatable {

@@ -25,6 +25,9 @@ struct ConnectionMachine: Equatable {
     static let dropLimit: TimeInterval = 6
     /// Seconds after which a connection was no failure, whatever comes.
     static let stability: TimeInterval = 3
+    /// Seconds after the report of a loss in which the end of the adapter belongs to that loss. BlueZ reports the ends of
+    /// the links first, and the kernel waits for them up to five seconds when the power goes (HCI_POWER_OFF_TIMEOUT).
+    static let lossLimit: TimeInterval = 6
     /// Seconds for which scans rest when an attempt begins. A controller reports an advertiser once per scan, and the
     /// kernel restarts its scan every 10.24 s: beside an open discovery BlueZ may hear the peripheral only then (seen:
     /// 10.4 s instead of 0.06). Who does not come within these seconds is not near, and others are to be heard meanwhile.
@@ -50,9 +53,6 @@ struct ConnectionMachine: Equatable {
     /// Time-outs since the last connection, disconnections since `connect`.
     var timeouts: UInt = 0
     var disconnections: UInt = 0
-    /// Whether `.disconnected` was reported last, and the adapter has not returned since: what the adapter takes along then
-    /// belongs to the same loss.
-    var isLossReported = false
     /// Tries in a row that led to no connection that held.
     var fruitlessTries = 0
     /// Attempts of this try that failed.
@@ -141,14 +141,13 @@ struct ConnectionMachine: Equatable {
 
     /// Ends the stream of an earlier `connect`, and counts from zero.
     private mutating func takeOver(_ new: ConnectionPolicy) -> [Effect] {
-        let effects = finish()
+        let effects = finish() + cancel(.loss)
         number += 1
         isFinished = false
         isWanted = true
         policy = new
         timeouts = 0
         disconnections = 0
-        isLossReported = false
         return effects
     }
 
@@ -246,7 +245,8 @@ struct ConnectionMachine: Equatable {
             // BlueZ keeps the links of a client that is gone, and the peripheral stays mute for everybody else (B7).
             if isOurs && !keepingLinks { effects.append(.callDisconnect) }
         }
-        effects += endTry() + cancel(.delay) + cancel(.cancellation) + cancel(.drop) + cancel(.stability) + finish()
+        effects += endTry() + cancel(.delay) + cancel(.cancellation) + cancel(.drop) + cancel(.stability)
+        effects += cancel(.loss) + finish()
         state = .closed
         return effects
     }

@@ -73,17 +73,23 @@ final class ConnectionMachineTests: XCTestCase {
         var machine = connected()
         XCTAssertEqual(
             machine.event(.connectedChanged(false)),
-            [.cancelTimer(.stability), .linkWentDown(.disconnected), .report(1, .disconnected)])
+            [
+                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
+                .report(1, .disconnected),
+            ])
         XCTAssertEqual(machine.event(.connectedChanged(false)), [])
         XCTAssertEqual(machine.event(.deviceDisappeared), [])
-        XCTAssertEqual(machine.event(.adapterUsable(false)), [])
+        XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss)])
     }
 
     func testARemovedDeviceIsALostLink() {
         var machine = connected()
         XCTAssertEqual(
             machine.event(.deviceDisappeared),
-            [.cancelTimer(.stability), .linkWentDown(.disconnected), .report(1, .disconnected)])
+            [
+                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
+                .report(1, .disconnected),
+            ])
     }
 
     // MARK: Counts
@@ -122,7 +128,7 @@ final class ConnectionMachineTests: XCTestCase {
         XCTAssertEqual(
             machine.event(.connectedChanged(false)),
             [
-                .cancelTimer(.stability), .linkWentDown(.disconnected),
+                .cancelTimer(.stability), .linkWentDown(.disconnected), .startTimer(.loss, Machine.lossLimit),
                 .report(1, .gaveUp(after: .disconnections)), .finishStream(1),
             ])
     }
@@ -464,11 +470,46 @@ final class ConnectionMachineTests: XCTestCase {
         _ = machine.event(.connectStarted(2))
         XCTAssertEqual(
             machine.event(.adapterUsable(false)),
-            [.cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .startTimer(.timeout, 9)])
+            [
+                .cancelTimer(.loss), .cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan,
+                .startTimer(.timeout, 9),
+            ])
         XCTAssertEqual(machine.state, .waiting(.power))
         XCTAssertEqual(machine.event(.connectReplied(2, .notHeard)), [])
         XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(3)])
         // That was another loss.
+        XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
+    }
+
+    func testATryForARunWaitsForTheAdapterAfterAReportedLoss() {
+        var machine = connected(retries: 1)
+        XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
+        XCTAssertEqual(machine.event(.linkBorrowed), [.callConnect(2)])
+        XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss), .cancelConnect])
+        XCTAssertEqual(machine.state, .waiting(.power))
+        XCTAssertEqual(machine.disconnections, 1)
+        XCTAssertEqual(machine.event(.adapterUsable(true)), [.callConnect(3)])
+    }
+
+    func testAnAdapterThatGoesLongAfterAReportedLossIsReported() {
+        var machine = connected(timeout: 9)
+        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.reconnectAsked(delay: 0))
+        _ = machine.event(.connectStarted(2))
+        XCTAssertEqual(machine.event(.timerFired(.loss)), [])
+        XCTAssertEqual(
+            machine.event(.adapterUsable(false)),
+            [.cancelConnect, .cancelTimer(.timeout), .cancelTimer(.pause), .resumeScan, .report(1, .disconnected)])
+        XCTAssertEqual(machine.state, .disconnected)
+    }
+
+    func testALinkAfterAReportedLossIsLostWithTheAdapter() {
+        var machine = connected()
+        _ = machine.event(.connectedChanged(false))
+        _ = machine.event(.reconnectAsked(delay: 0))
+        _ = machine.event(.connectStarted(2))
+        _ = machine.event(.connectedChanged(true))
+        XCTAssertTrue(machine.event(.connectReplied(2, nil)).contains(.cancelTimer(.loss)))
         XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
     }
 

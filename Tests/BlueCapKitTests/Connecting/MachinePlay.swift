@@ -82,6 +82,9 @@ struct MachinePlay {
         check(isUp == (machine.state == .connected), "link \(isUp) in \(machine.state)")
         check(isSeeking == machine.isSeeking && isPausing == machine.isPausing, "search or pause is lost track of")
         check(isPausing == timers.contains(.pause), "a pause without an end")
+        check(machine.isUsable || !timers.contains(.loss), "an adapter that is gone can go no more")
+        // It belongs to no state: it only says how long ago a loss was reported.
+        let timers = machine.state == .closed ? timers : timers.subtracting([.loss])
         switch machine.state {
         case .disconnected: check(timers.isEmpty && !isSeeking && !isPausing, "no rest at rest")
         case .waiting(.power):
