@@ -8,6 +8,7 @@ extension LoopbackDriver {
         guard port.uniqueName != nil || call.isCall(interface: "org.freedesktop.DBus", member: "Hello") else {
             return port.lose()
         }
+        if port.uniqueName != nil, let answer = answers[call.member ?? ""] { return deliver(answer(call), to: port) }
         var reader = call.reader
         switch (call.member, call.signature) {
         case ("Hello", ""): welcome(port, call)

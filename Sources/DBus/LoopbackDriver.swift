@@ -18,6 +18,8 @@ final class LoopbackDriver {
     private var ports: [LoopbackTransport] = []
     private var portOfName: [String: LoopbackTransport] = [:]
     private(set) var names = NameTable()
+    /// By its methods' names: what a test has the bus answer.
+    var answers: [String: @Sendable (Message) -> Message] = [:]
     private var lastUniqueName = 0
     /// Who is expected to answer which call, so that a caller hears when the callee goes.
     private var pending: [PendingReply: LoopbackTransport] = [:]

@@ -72,6 +72,23 @@ final class DaemonMachineTests: XCTestCase {
         XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30, 30])
     }
 
+    /// Two connections a second were opened, for ever.
+    func testABusThatDoesNotNameTheOwnerIsOpenedLessAndLessOften() {
+        var machine = DaemonMachine()
+        _ = machine.start()
+        var delays: [Double] = []
+        for _ in 0..<8 {
+            XCTAssertEqual(machine.busOpened(), [.watchDaemon])
+            if case .startTimer(let seconds)? = machine.busClosed(denied).last { delays.append(seconds) }
+            XCTAssertEqual(machine.timerFired(), [.openBus])
+        }
+        XCTAssertEqual(delays, [0.5, 1, 2, 4, 8, 16, 30, 30])
+        // The next loss after an answer is the first one again.
+        _ = machine.busOpened()
+        _ = machine.ownerChanged(nil)
+        XCTAssertEqual(machine.busClosed(denied).last, .startTimer(seconds: 0.5))
+    }
+
     func testABusThatIsLostIsOpenedAgain() {
         var machine = readyMachine()
         let lost = DBusError.lost

@@ -41,6 +41,17 @@ final class UntrueMessageTests: XCTestCase {
         withExtendedLifetime(kept) {}
     }
 
+    func testAnEmptyOwnerIsReportedAsADaemonThatDoesNotRun() {
+        let bus = LoopbackBus(loop: loop)
+        bus.answer("GetNameOwner") { .reply(to: $0) { $0.string("") } }
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: bus.address])
+        loop.run()
+        XCTAssertTrue(manager.stateExplanation.contains("bluetoothd is not running"), manager.stateExplanation)
+        loop.advance(by: 60)
+        XCTAssertTrue(manager.stateExplanation.contains("bluetoothd is not running"), manager.stateExplanation)
+        withExtendedLifetime(bus) {}
+    }
+
     func testNoAnswerIsReportedAsNone() {
         let (manager, kept) = manager { _ in nil }
         XCTAssertTrue(manager.stateExplanation.contains("has not answered yet"), manager.stateExplanation)

@@ -88,8 +88,8 @@ package struct DaemonMachine {
     package mutating func busOpened() -> [Effect] {
         switch state {
         case .connecting:
+            // Not yet a success: a bus that does not name the owner of `org.bluez` ends the connection.
             state = .watching
-            attempts = 0
             return [.watchDaemon]
         case .idle, .waitingForBus, .watching, .absent, .loading, .waitingToLoad, .refused, .ready:
             return []
