@@ -78,6 +78,30 @@ final class AdapterChoiceTests: XCTestCase {
         }
     }
 
+    func testOfTwinsThatReturnOneByOneTheOneThatWasUsedLastIsUsedAgain() {
+        for wanted in [nil, second.address] {
+            var choice = AdapterChoice(wanted: wanted)
+            _ = choice.choose(from: twins(1))
+            XCTAssertNil(choice.choose(from: []))
+            XCTAssertEqual(choice.choose(from: twins(0))?.name, "hci0", "It serves meanwhile.")
+            XCTAssertEqual(choice.choose(from: twins(2, 0))?.name, "hci0")
+            XCTAssertEqual(choice.choose(from: twins(2, 0, 1))?.name, "hci1")
+            XCTAssertEqual(choice.choose(from: twins(2, 0))?.name, "hci0")
+            XCTAssertEqual(choice.choose(from: twins(2, 0, 1))?.name, "hci0", "It has taken over.")
+        }
+    }
+
+    func testAfterTheDaemonsEndTheTwinThatWasUsedLastIsWaitedFor() {
+        var choice = AdapterChoice(wanted: nil)
+        choice.allWent()
+        XCTAssertEqual(choice.choose(from: twins(1))?.name, "hci1")
+        choice.allWent()
+        XCTAssertEqual(choice.choose(from: twins(0))?.name, "hci0")
+        choice.allWent()
+        XCTAssertEqual(choice.choose(from: twins(0))?.name, "hci0")
+        XCTAssertEqual(choice.choose(from: twins(0, 1))?.name, "hci1")
+    }
+
     func testAdaptersWithoutANumberAreChosenByTheirNames() {
         let others = ["vhci", "usb"].map { AdapterChoice.Candidate(name: $0, address: second.address) }
         eachOrder(of: others) { candidates in

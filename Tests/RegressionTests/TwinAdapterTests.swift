@@ -52,4 +52,39 @@ final class TwinAdapterTests: XCTestCase {
             withExtendedLifetime(scan) {}
         }
     }
+
+    /// `bluetoothd` adds its adapters one by one after a restart: the manager stayed with the twin that came first.
+    func testAfterARestartTheTwinThatWasUsedLastIsUsedAgainInWhateverOrderTheyReturn() {
+        for order in [[0, 1], [1, 0]] {
+            for isEmptyAtFirst in [true, false] {
+                eachTwins { simulator, address in
+                    let twin = { VirtualAdapter(index: $0, address: VirtualAddress(stringLiteral: address)) }
+                    let manager = manager(on: simulator, address)
+                    let scan = manager.startScanning()
+                    simulator.simulateAdapterRemoval(0)
+                    simulator.advance(by: 2)
+                    simulator.simulateAdapterAddition(twin(0))
+                    simulator.advance(by: 2)
+                    XCTAssertEqual(simulator.adapters.filter(\.isDiscovering).map(\.path), ["/org/bluez/hci1"])
+
+                    simulator.simulateDaemonDeath()
+                    for index in order { simulator.simulateAdapterRemoval(index) }
+                    simulator.advance(by: 1)
+                    if !isEmptyAtFirst { simulator.simulateAdapterAddition(twin(order[0])) }
+                    simulator.simulateDaemonReturn()
+                    simulator.advance(by: 1)
+                    for index in order.dropFirst(isEmptyAtFirst ? 0 : 1) {
+                        simulator.simulateAdapterAddition(twin(index))
+                        simulator.advance(by: 1)
+                    }
+                    XCTAssertTrue(
+                        simulator.advance(
+                            until: { simulator.adapters.filter(\.isDiscovering).map(\.path) == ["/org/bluez/hci1"] },
+                            limit: 30),
+                        "\(order) \(isEmptyAtFirst): \(manager.stateExplanation)")
+                    withExtendedLifetime(scan) {}
+                }
+            }
+        }
+    }
 }

@@ -10,6 +10,9 @@ public let CentralManagerOptionBusAddressKey = "CentralManagerOptionBusAddressKe
 /// `00:1A:7D:DA:71:13`.
 ///
 /// Without it the adapter with the lowest number is used, and kept, by its address, while it is there.
+///
+/// Of several adapters with one address, the manager uses the one that it used last, by its name, else the one with the
+/// lowest number. That also holds if the option is their address.
 public let CentralManagerOptionAdapterKey = "CentralManagerOptionAdapterKey"
 
 /// `CentralManager(options:)`: how many peripherals the manager remembers at most, an `Int` from 1; 16 384 without it.

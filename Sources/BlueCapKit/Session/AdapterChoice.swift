@@ -3,7 +3,8 @@ import BlueZ
 /// Which of the present adapters a manager uses.
 ///
 /// An adapter is kept by its address, not by its name: after a restart of the daemon, or a change of the USB port,
-/// `hci0` may be another one.
+/// `hci0` may be another one. Cheap adapters may have one address: of those the one is chosen that was chosen last, by its
+/// name, else the one with the lowest index. That also holds if the user has asked for their address.
 struct AdapterChoice: Equatable {
     struct Candidate: Hashable {
         /// The last part of its path: `hci0`.
@@ -16,8 +17,11 @@ struct AdapterChoice: Equatable {
     let wanted: String?
     /// The address of the adapter that was chosen first.
     private(set) var keptAddress: String?
-    /// The name of the adapter that was chosen last: cheap adapters may have the same address.
+    /// The name of the adapter that was chosen last.
     private(set) var lastName: String?
+    /// The name of the adapter that was in use when all adapters left, until it is chosen again: a daemon that starts adds
+    /// its adapters one by one, in any order.
+    private(set) var awaitedName: String?
     /// Adapters have come or gone that cannot be chosen, while none is: what there is to choose among has changed.
     private(set) var isOutdated = false
     /// How many adapters were looked at so far; for tests of the effort.
@@ -29,11 +33,18 @@ struct AdapterChoice: Equatable {
     mutating func choose(from candidates: [Candidate]) -> Candidate? {
         isOutdated = false
         examined += candidates.count
-        let choice = pick(from: candidates)
-        if keptAddress == nil { keptAddress = choice?.address }
-        lastName = choice?.name ?? lastName
+        guard let choice = pick(from: candidates) else {
+            allWent()
+            return nil
+        }
+        if keptAddress == nil { keptAddress = choice.address }
+        if choice.name == awaitedName { awaitedName = nil }
+        lastName = choice.name
         return choice
     }
+
+    /// There is no adapter to choose, since the daemon is gone or has none. What comes next may not be all.
+    mutating func allWent() { awaitedName = awaitedName ?? lastName }
 
     private func pick(from candidates: [Candidate]) -> Candidate? {
         guard let wanted else {
@@ -46,7 +57,8 @@ struct AdapterChoice: Equatable {
 
     /// The adapter that was used last, else the one with the lowest index.
     private func preferred(_ candidates: [Candidate]) -> Candidate? {
-        candidates.first { $0.name == lastName } ?? candidates.min { ($0.number, $0.name) < ($1.number, $1.name) }
+        candidates.first { $0.name == awaitedName } ?? candidates.first { $0.name == lastName }
+            ?? candidates.min { ($0.number, $0.name) < ($1.number, $1.name) }
     }
 }
 

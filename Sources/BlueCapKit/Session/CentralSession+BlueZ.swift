@@ -71,7 +71,7 @@ extension CentralSession: BlueZObserver {
     // MARK: BlueZObserver
 
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
-        if availability == .ready { adaptersChanged() }
+        if availability == .ready { adaptersChanged() } else { core.withLock { $0.link.choice.allWent() } }
         decide { core in
             core.standing.reach = Explanation.of(availability)
             return core.state.event(.reached(.init(availability)))

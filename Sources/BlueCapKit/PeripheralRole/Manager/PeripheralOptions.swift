@@ -12,6 +12,9 @@ public let PeripheralManagerOptionBusAddressKey = "PeripheralManagerOptionBusAdd
 /// `00:1A:7D:DA:71:13`.
 ///
 /// Without it the adapter with the lowest number is used, and kept, by its address, while it is there.
+///
+/// Of several adapters with one address, the manager uses the one that it used last, by its name, else the one with the
+/// lowest number. That also holds if the option is their address.
 public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKey"
 
 /// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what

@@ -8,6 +8,7 @@ extension PeripheralManagerSession: BlueZObserver {
         if availability == .ready {
             client.withTree { adaptersChanged(in: $0) }
         } else {
+            core.withLock { $0.choice.allWent() }
             centralsLeft()
         }
         decide { core in
