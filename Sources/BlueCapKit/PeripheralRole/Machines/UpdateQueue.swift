@@ -18,7 +18,8 @@ public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
 /// central is subscribed.
 public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
     /// The updates wait in their order and are sent when a central subscribes. The queue keeps the newest
-    /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones.
+    /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones, which may have been handed over to BlueZ
+    /// without being taken.
     case queue
     /// Only the newest update waits and is sent when a central subscribes.
     case latest
@@ -77,7 +78,8 @@ struct UpdateQueue {
     var isEmpty: Bool { count == 0 }
     var pending: [Data] { Array(values[head...]) }
 
-    /// Sets the limit, at least 1. What waits already is not given up for it.
+    /// Sets the limit, at least 1. This drops nothing by itself. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
+    /// ``keepUnsubscribed(_:)`` drop what waits above the limit.
     mutating func limit(to count: Int) { limit = max(count, 1) }
 
     /// Sets what may wait without a subscription. Returns what is dropped for it.
@@ -107,7 +109,8 @@ struct UpdateQueue {
         return .dropped([victim])
     }
 
-    /// Without a subscription, so with nothing under way: drops the oldest of what may not wait.
+    /// Without a subscription, so with nothing under way: drops the oldest of what may not wait. What was handed over and not
+    /// confirmed is the oldest.
     private mutating func trim() -> [Data] {
         let most =
             switch unsubscribedPolicy {

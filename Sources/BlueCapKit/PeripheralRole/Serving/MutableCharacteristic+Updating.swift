@@ -20,7 +20,7 @@ extension MutableCharacteristic {
     /// Values are sent in the order of the calls, to every central that is subscribed. Values that a link does not yet
     /// carry wait, at most ``updateQueueLimit`` of them; ``updateQueuePolicy`` says what happens to one more. While no
     /// central is subscribed, ``unsubscribedUpdatePolicy`` says which values wait, and no call fails because many do. A
-    /// value that was handed over and not taken when the subscription ended counts as one that waits.
+    /// value that was handed over and not taken when the subscription ended counts as one that waits, and as the oldest.
     ///
     /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
     ///
@@ -63,8 +63,9 @@ extension MutableCharacteristic {
 
     /// How many updates may wait, 1,024 at first; at least 1.
     ///
-    /// Lowering it drops none of those that wait already; without a subscription the next update does, as
-    /// ``UnsubscribedUpdatePolicy/queue`` says.
+    /// Lowering it drops no update at once, and none while a central is subscribed. Without a subscription the oldest updates
+    /// above the limit are dropped: at the next update, when the last subscriber leaves, or when
+    /// ``unsubscribedUpdatePolicy`` is set.
     public var updateQueueLimit: Int {
         get { core.withLock { $0.updates.limit } }
         set { core.withLock { $0.updates.limit(to: newValue) } }

@@ -115,6 +115,19 @@ final class UpdateQueueTests: XCTestCase {
         XCTAssertEqual(queue.add(value(6)), .refused, "A subscriber is owed what was promised to it.")
     }
 
+    func testALimitThatWasLoweredAppliesWhenTheLastSubscriberLeaves() {
+        queue.subscribed()
+        add(0..<5)
+        XCTAssertEqual(queue.take(), values(0..<5))
+        queue.limit(to: 2)
+        XCTAssertEqual(queue.pending, values(0..<5))
+        XCTAssertEqual(queue.unsubscribed(), values(0..<3), "The oldest, although they were handed over.")
+        XCTAssertEqual(queue.pending, values(3..<5))
+        XCTAssertEqual(queue.dropped, 3)
+        queue.limit(to: 1)
+        XCTAssertEqual(queue.keepUnsubscribed(.queue), values(3..<4))
+    }
+
     func testOfLatestTheNewestWaits() {
         add(0..<3)
         XCTAssertEqual(queue.keepUnsubscribed(.latest), values(0..<2), "The policy applies at once.")
