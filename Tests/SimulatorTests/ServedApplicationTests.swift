@@ -36,6 +36,26 @@ final class ServedApplicationTests: XCTestCase {
         XCTAssertEqual(simulator.applications[0].owner, program.client.name)
     }
 
+    func testTheSocketsOfAnApplicationAreClosedInTheOrderOfTheirPaths() {
+        var bench = DaemonBench()
+        let id = ApplicationID(number: 1)
+        var application = LocalApplication(id: id, owner: ":1.7", path: "/app", adapter: 0)
+        for number in 0..<8 as Range<UInt64> {
+            var object = ServedCharacteristicObject(
+                valueHandle: 0x40, properties: .notify, offersNotifySocket: true, offersWriteSocket: false,
+                wantsAuthorization: false)
+            object.notifySocket = SocketID(number: number)
+            application.characteristics["/app/s0/c\(number)"] = object
+        }
+        bench.daemon.applications[id] = application
+        _ = bench.daemon.takeEffects()
+        bench.daemon.removeApplication(id)
+        let closed = bench.daemon.takeEffects().compactMap { effect -> UInt64? in
+            if case .closeSocket(let socket) = effect { socket.number } else { nil }
+        }
+        XCTAssertEqual(closed, Array(0..<8))
+    }
+
     func testHandlesThatAreAskedForAreGivenWhereTheyAreFree() {
         let objects = [
             ServingProgram.service("s0", "180d", handle: 0x40),

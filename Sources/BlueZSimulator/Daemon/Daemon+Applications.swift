@@ -73,7 +73,7 @@ extension Daemon {
         where pending.object.application == id {
             packetAnswered(packet, .error(ATTError.requestNotSupported))
         }
-        for characteristic in application.characteristics.values {
+        for (_, characteristic) in application.characteristics.sorted(by: { $0.key < $1.key }) {
             for socket in [characteristic.notifySocket, characteristic.writeSocket] {
                 if let socket { effects.append(.closeSocket(socket)) }
             }
