@@ -92,7 +92,7 @@ extension Characteristic {
     @discardableResult
     public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
 
-    /// Ends the subscription, as ``stopNotifying()-()`` does, within a time limit.
+    /// Ends the subscription, as ``stopNotifying()->Future<Characteristic>`` does, within a time limit.
     ///
     /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``;
     ///   the subscription ends all the same.

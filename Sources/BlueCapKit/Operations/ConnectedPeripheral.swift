@@ -76,7 +76,10 @@ public struct ConnectedPeripheral: Sendable {
     ///
     /// The loop over the values ends when the run is cancelled. The subscription stays until
     /// ``stopNotifications(_:timeout:)``.
-    /// - Parameter timeout: For the discovery and the subscription together, in seconds.
+    /// - Parameters:
+    ///   - identifier: The characteristic, by its UUID and that of its service.
+    ///   - transport: How values are delivered; see ``NotificationTransport``.
+    ///   - timeout: For the discovery and the subscription together, in seconds.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         timeout: TimeInterval = .infinity

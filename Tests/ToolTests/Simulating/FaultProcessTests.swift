@@ -206,5 +206,5 @@ final class FaultProcessTests: XCTestCase {
             result.lines.last?.hasPrefix("ok Could not get owner of name 'org.bluez'") == true, "\(result.lines)")
     }
 
-    private func temporaryPath() -> String { "/tmp/bluecap-test-\(getpid())-\(UInt32.random(in: 0 ... .max))" }
+    private func temporaryPath() -> String { NSTemporaryDirectory() + "bluecap-test-\(UUID().uuidString)" }
 }

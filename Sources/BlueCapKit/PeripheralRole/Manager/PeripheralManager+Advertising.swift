@@ -55,7 +55,9 @@ extension PeripheralManager {
 
     /// Pretends to be an iBeacon, unless the start takes longer than `timeout`.
     ///
-    /// - Parameter timeout: In seconds, as that of ``startAdvertising(_:uuids:timeout:)``.
+    /// - Parameters:
+    ///   - region: The beacon's identifiers.
+    ///   - timeout: In seconds, as that of ``startAdvertising(_:uuids:timeout:)``.
     /// - Returns: As ``startAdvertising(_:uuids:timeout:)``.
     @discardableResult
     public func startAdvertising(_ region: BeaconRegion, timeout: TimeInterval) -> Future<Void> {
@@ -76,8 +78,10 @@ extension PeripheralManager {
 
     /// Advertises whatever BlueZ can, unless the start takes longer than `timeout`.
     ///
-    /// - Parameter timeout: In seconds, as that of ``startAdvertising(_:uuids:timeout:)``. After which time BlueZ ends the
-    ///   advertisement is ``AdvertisingData/timeout``.
+    /// - Parameters:
+    ///   - data: What is advertised.
+    ///   - timeout: For the start, in seconds, as that of ``startAdvertising(_:uuids:timeout:)``. How long BlueZ then
+    ///     advertises is ``AdvertisingData/timeout``.
     /// - Returns: As the method without `timeout`.
     @discardableResult
     public func startAdvertising(_ data: AdvertisingData, timeout: TimeInterval) -> Future<RunningAdvertisement> {
