@@ -97,15 +97,21 @@ extension Characteristic {
     /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``;
     ///   the subscription ends all the same.
     /// - Returns: As without a time limit.
+    @_disfavoredOverload  // `characteristic.stopNotifying` without a call is the method without a time limit
     @discardableResult
     public func stopNotifying(timeout: TimeInterval) -> Future<Characteristic> {
         unsubscribe(timeout: timeout, yielding: self)
     }
 
     /// The later form, for those who ask for no characteristic back.
+    ///
+    /// - Parameter timeout: In seconds; `nil` is without a time limit. That it is optional makes the form with a
+    ///   characteristic the preferred one of the two.
     @_disfavoredOverload
     @discardableResult
-    public func stopNotifying(timeout: TimeInterval) -> Future<Void> { unsubscribe(timeout: timeout, yielding: ()) }
+    public func stopNotifying(timeout: TimeInterval?) -> Future<Void> {
+        unsubscribe(timeout: timeout ?? .infinity, yielding: ())
+    }
 
     // MARK: Receiving
 

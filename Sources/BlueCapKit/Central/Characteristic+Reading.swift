@@ -22,6 +22,7 @@ extension Characteristic {
     }
 
     /// The same without a label, as the earliest document's example calls it.
+    @_disfavoredOverload  // `characteristic.read` without a call is ``read(timeout:)``
     @discardableResult
     public func read(_ timeout: TimeInterval) -> Future<Characteristic> { read(timeout: timeout) }
 

@@ -183,6 +183,7 @@ extension Characteristic {
     ///   the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/writeTimeout``. BlueZ is
     ///   never waited for longer than 35 seconds.
     /// - Returns: As without a time limit.
+    @_disfavoredOverload  // `characteristic.acquireWriter` without a call is the method without a time limit
     public func acquireWriter(timeout: TimeInterval) -> Future<CharacteristicWriter> {
         guard propertyEnabled(.writeWithoutResponse) else {
             return session.failed(CharacteristicError.writeNotSupported)
