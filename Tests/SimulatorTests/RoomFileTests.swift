@@ -83,6 +83,10 @@ final class RoomFileTests: XCTestCase {
                 "characteristics[0].notifications.counter: 513 is not a whole number from 1 to 512"
             ),
             (characteristic(#""notifications": {"counter": 2}"#), #"notifications lacks "every""#),
+            (
+                characteristic(#""notifications": {"counter": 2, "every": null}"#),
+                "notifications.every: null is not a number from 0.001 to 1000000000"
+            ),
         ]
         for (member, words) in wrong {
             let json =
@@ -98,6 +102,25 @@ final class RoomFileTests: XCTestCase {
 
     private func characteristic(_ member: String) -> String {
         #""services": [{"uuid": "180d", "characteristics": [{"uuid": "2a37", \#(member)}]}]"#
+    }
+
+    func testNullIsAnAbsentValue() throws {
+        let members = [
+            #""interval": null"#, #""appearsAfter": null"#, #""disappearsAfter": null"#, #""link": {"mtu": null}"#,
+            #""link": {"callLatency": null}"#, #""advertisement": {"txPower": null}"#,
+            #""advertisement": {"appearance": null}"#, #""services": [{"uuid": "180d", "handle": null}]"#,
+            characteristic(#""echo": null"#),
+            characteristic(#""notifications": {"counter": null, "cycle": ["00"], "every": 1}"#),
+        ]
+        for member in members {
+            func room(_ member: String) throws -> Room {
+                try Room.decoded(from: Data(#"{"peripherals": [{"address": "C0:FF:EE:00:00:02", \#(member)}]}"#.utf8))
+            }
+            // The same without the member whose value is null.
+            let absent = member.replacing(/"[A-Za-z]+": null(, )?/, with: "").replacing(", }", with: "}")
+            let expected = try room(absent.isEmpty ? #""services": []"# : absent)
+            XCTAssertEqual(try room(member), expected, member)
+        }
     }
 
     func testWhatIsNotJSONIsCalledSo() {

@@ -113,11 +113,11 @@ extension KeyedDecodingContainer {
         .dataCorrupted(.init(codingPath: codingPath + [key] + path, debugDescription: description))
     }
 
-    /// A number within a range; nil if the key is not there.
+    /// A number within a range; nil if the key is not there or its value is null.
     package func number<Value: Decodable & Comparable>(
         _ range: ClosedRange<Value>, or special: Value? = nil, forKey key: Key
     ) throws -> Value? {
-        guard contains(key) else { return nil }
+        guard try contains(key) && !decodeNil(forKey: key) else { return nil }
         let value: Value
         do {
             value = try decode(Value.self, forKey: key)
@@ -136,6 +136,7 @@ extension KeyedDecodingContainer {
         _ range: ClosedRange<Value>, or special: Value? = nil, forKey key: Key
     ) throws -> Value {
         guard let value = try number(range, or: special, forKey: key) else {
+            if contains(key) { throw failure(key, NumberWording.refusal("null", range, special)) }
             throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: ""))
         }
         return value
@@ -146,11 +147,16 @@ extension KeyedDecodingContainer {
         if let number = try? decode(Double.self, forKey: key) { return NumberWording.text(number) }
         if let text = try? decode(String.self, forKey: key) { return "\"\(text)\"" }
         if let truth = try? decode(Bool.self, forKey: key) { return "\(truth)" }
-        return (try? decodeNil(forKey: key)) == true ? "null" : "the value"
+        return "the value"
     }
 
     /// A UUID that can be one.
     func uuid(forKey key: Key) throws -> String { try uuid(try decode(String.self, forKey: key), key) }
+
+    /// A UUID that can be one; nil if the key is not there or its value is null.
+    func uuidIfPresent(forKey key: Key) throws -> String? {
+        try decodeIfPresent(String.self, forKey: key).map { try uuid($0, key) }
+    }
 
     /// A list of UUIDs; empty if the key is not there.
     func uuids(forKey key: Key) throws -> [String] {

@@ -48,7 +48,7 @@ extension VirtualCharacteristic: Codable {
             value: try container.decodeBytes(forKey: .value, orText: .text),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
-            echo: try container.contains(.echo) ? container.uuid(forKey: .echo) : nil)
+            echo: try container.uuidIfPresent(forKey: .echo))
     }
 
     public func encode(to encoder: any Encoder) throws {
