@@ -127,6 +127,67 @@ final class ObserverSpellingTests: XCTestCase {
             """, fails: Self.noConformance)
     }
 
+    func testAListenRestorerWithOneMethodMayHaveTheOtherMisspelled() throws {
+        let misspelled = [
+            """
+            func willRestoreListen(on characteristic: CharacteristicIdentifier) -> Bool { true }
+            func didReceiveUnhandledListen(
+                from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data
+            ) -> ListenRestoreAction { .stopListen }
+            """,
+            """
+            func willRestoreListen(on characteristic: ServiceIdentifier) -> Bool { true }
+            func didReceiveUnhandledListen(
+                from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?
+            ) -> ListenRestoreAction { .stopListen }
+            """,
+        ]
+        for methods in misspelled {
+            try check("class A: ListenRestorer { \(methods) }")
+            for mode in [5, 6] {
+                let messages = try diagnostics("class A {}\nextension A: ListenRestorer { \(methods) }", mode: mode)
+                XCTAssertTrue(messages.contains("nearly matches defaulted requirement"), messages)
+            }
+        }
+    }
+
+    func testHandlersAndRestorersForwardToOthers() throws {
+        try check(
+            """
+            class Handler: DisconnectHandler {
+                let other: any DisconnectHandler
+                init(_ other: any DisconnectHandler) { self.other = other }
+                func didDisconnect(from peripheral: Peripheral, \(Self.disconnect) {
+                    other.didDisconnect(from: peripheral, with: error, willReconnect: autoReconnect)
+                }
+            }
+            class Restorer: ListenRestorer {
+                weak var other: (any ListenRestorer)?
+                func willRestoreListen(on characteristic: CharacteristicIdentifier) -> Bool {
+                    other?.willRestoreListen(on: characteristic) ?? false
+                }
+            }
+            func forward(_ restorer: any ListenRestorer, _ identifier: CharacteristicIdentifier) -> Bool {
+                let keep: Bool = restorer.willRestoreListen(on: identifier)
+                let keeps = restorer.willRestoreListen(on: identifier)
+                if restorer.willRestoreListen(on: identifier) { return keeps }
+                return keep
+            }
+            func forward(
+                _ restorer: any ListenRestorer, _ peripheral: PeripheralIdentifier, _ identifier: CharacteristicIdentifier
+            ) -> ListenRestoreAction {
+                let action = restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: nil)
+                return action
+            }
+            func forward<R: ListenRestorer>(_ restorer: R, _ identifier: CharacteristicIdentifier) -> Bool {
+                restorer.willRestoreListen(on: identifier)
+            }
+            func forward<H: DisconnectHandler>(_ handler: H, _ peripheral: Peripheral) -> AutoReconnectMode {
+                handler.didDisconnect(from: peripheral, with: nil, willReconnect: true)
+            }
+            """)
+    }
+
     func testAnObserverOfASingleSubjectWithAnotherMethodDoesNotCompile() throws {
         for source in [
             "class A: LogObserver { func logFileUpdated(logs: String) {} }",

@@ -6,9 +6,11 @@ public import Foundation
 ///
 /// ## Two spellings
 /// A class implements ``willRestoreListen(on:)``, as in the guide, or
-/// ``didReceiveUnhandledListen(from:on:with:)``, as in Bluejay since version 0.8, or both. A class that implements neither,
-/// or one of them with other types, does not compile. The associated types are inferred. As a type the protocol is written
-/// `any ListenRestorer`.
+/// ``didReceiveUnhandledListen(from:on:with:)``, as in Bluejay since version 0.8, or both. A class that implements neither
+/// does not compile. A class that implements one of them may omit the other: if the other is there with another name or
+/// other types, it compiles and is not called. The compiler warns of it ("nearly matches defaulted requirement") if the
+/// conformance is declared in an extension that has the method. The associated types are inferred. As a type the protocol
+/// is written `any ListenRestorer`.
 ///
 /// If a class implements both, the guide's method decides first whether a listen stays; values of one that stays without
 /// a closure go to the other method.
@@ -23,6 +25,7 @@ public protocol ListenRestorer: AnyObject {
     /// - Parameter characteristic: The characteristic, which has no closure that receives its values.
     /// - Returns: `true` after ``Bluejay/restoreListen(to:completion:)`` was called for it; `false` to have the listen
     ///   ended.
+    @_disfavoredOverload  // on `any ListenRestorer` it is the method that returns `Bool`
     func willRestoreListen(on characteristic: CharacteristicIdentifier) -> ListenDecision
 
     /// Called with each value of a restored listen that has no closure, until there is one. The spelling since version
@@ -35,6 +38,7 @@ public protocol ListenRestorer: AnyObject {
     /// - Returns: ``ListenRestoreAction/promiseRestoration`` if the application is going to call
     ///   ``Bluejay/listen(to:multipleListenOption:completion:)``; ``ListenRestoreAction/stopListen`` to have the listen
     ///   ended.
+    @_disfavoredOverload  // on `any ListenRestorer` it is the method that returns ``ListenRestoreAction``
     func didReceiveUnhandledListen(
         from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?
     ) -> UnhandledListenAction
@@ -78,19 +82,37 @@ extension ListenRestorer where ListenDecision == Bool {
 }
 
 extension ListenRestorer {
-    /// Whether a listen stays.
-    func keeps(_ characteristic: CharacteristicIdentifier) -> Bool {
-        willRestoreListen(on: characteristic) as? Bool ?? true
+    /// Asks a restorer of either spelling whether a listen stays: the call on `any ListenRestorer`, such as a restorer makes
+    /// that forwards to another one.
+    ///
+    /// - Parameters:
+    ///   - characteristic: The characteristic.
+    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement.
+    /// - Returns: What the restorer has returned; `true` if it implements only
+    ///   ``didReceiveUnhandledListen(from:on:with:)``.
+    public func willRestoreListen(on characteristic: CharacteristicIdentifier, _ unused: Void = ()) -> Bool {
+        let decision: ListenDecision = willRestoreListen(on: characteristic)
+        return decision as? Bool ?? true
+    }
+
+    /// Reports a value to a restorer of either spelling: the call on `any ListenRestorer`.
+    ///
+    /// - Parameters:
+    ///   - peripheral: The peripheral that has sent the value.
+    ///   - characteristic: The characteristic.
+    ///   - value: The value.
+    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement.
+    /// - Returns: What the restorer has returned; ``ListenRestoreAction/promiseRestoration`` if it implements only
+    ///   ``willRestoreListen(on:)``.
+    public func didReceiveUnhandledListen(
+        from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?,
+        _ unused: Void = ()
+    ) -> ListenRestoreAction {
+        let action: UnhandledListenAction = didReceiveUnhandledListen(
+            from: peripheral, on: characteristic, with: value)
+        return action as? ListenRestoreAction ?? .promiseRestoration
     }
 
     /// Whether values without a closure are reported.
     var receivesUnhandledListens: Bool { UnhandledListenAction.self == ListenRestoreAction.self }
-
-    /// What becomes of a listen that has brought a value.
-    func action(
-        for value: Data, on characteristic: CharacteristicIdentifier, from peripheral: PeripheralIdentifier
-    ) -> ListenRestoreAction {
-        didReceiveUnhandledListen(from: peripheral, on: characteristic, with: value) as? ListenRestoreAction
-            ?? .promiseRestoration
-    }
 }

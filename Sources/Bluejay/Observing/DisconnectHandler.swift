@@ -1,4 +1,4 @@
-import BlueCapKit
+public import BlueCapKit
 
 /// The object that decides what follows a disconnection: whether Bluejay reconnects, and what else begins then, such as a
 /// scan.
@@ -44,10 +44,20 @@ public enum AutoReconnectMode: Hashable, Swift.Sendable {
 }
 
 extension DisconnectHandler {
-    /// Reports a disconnection in the form that the handler wants.
-    func disconnected(
-        _ peripheral: Peripheral, _ error: (any Error)?, willReconnect: Bool
+    /// Reports a disconnection to a handler of either spelling: the call on `any DisconnectHandler`, such as a handler makes
+    /// that forwards to another one.
+    ///
+    /// - Parameters:
+    ///   - peripheral: The peripheral that was connected. The handler receives it in the form of its own method.
+    ///   - error: The reason; `nil` if the application asked for it.
+    ///   - autoReconnect: Whether Bluejay reconnects if nothing is changed.
+    ///   - unused: Omitted by the caller. With this parameter the method is no default of the requirement: a class without a
+    ///     method of its own does not compile.
+    /// - Returns: What the handler has returned.
+    public func didDisconnect(
+        from peripheral: Peripheral, with error: (any Error)?, willReconnect autoReconnect: Bool, _ unused: Void = ()
     ) -> AutoReconnectMode {
-        didDisconnect(from: .reporting(peripheral), with: error, willReconnect: willReconnect)
+        didDisconnect(
+            from: DisconnectedPeripheral.reporting(peripheral), with: error, willReconnect: autoReconnect)
     }
 }

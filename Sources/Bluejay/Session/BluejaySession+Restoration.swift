@@ -92,7 +92,7 @@ extension BluejaySession {
             (core.restorer, core.listens[identifier]?.isUnhandled == true)
         }
         guard let restorer, isUnhandled else { return }
-        switch restorer.action(for: value, on: identifier, from: peripheral) {
+        switch restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: value) {
         case .promiseRestoration: break
         case .stopListen: endListen(to: identifier, error: nil, by: .application) { _, _ in }
         }

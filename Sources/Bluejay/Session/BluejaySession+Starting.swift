@@ -125,7 +125,7 @@ extension BluejaySession {
     private func askRestorer(about listens: [CharacteristicIdentifier], of peripheral: Peripheral) {
         let restorer = core.withLock { $0.restorer }
         for identifier in listens {
-            if let restorer, restorer.keeps(identifier) {
+            if let restorer, restorer.willRestoreListen(on: identifier) {
                 if restorer.receivesUnhandledListens { restoreUnhandledListen(to: identifier, of: peripheral) }
                 continue
             }

@@ -245,7 +245,7 @@ final class BluejaySession: Swift.Sendable {
         call {
             self.tell(observers, \.observers) { $0.disconnected(peripheral) }
             let handler = self.core.withLock { $0.handler }
-            let answer = handler?.disconnected(peripheral, error, willReconnect: willReconnect)
+            let answer = handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.machine.handlerAnswered(answer ?? .noChange) }
         }
     }
