@@ -167,6 +167,108 @@ final class RestorationTests: BluejayCase, @unchecked Swift.Sendable {
     }
 }
 
+extension RestorationTests {
+    // MARK: What the application is told
+
+    /// Starts with a restorer for a connection that does not come back, and ends the attempt.
+    private func checkFailure(_ name: String, line: UInt = #line, end: (Bluejay) -> Void) {
+        leaveSomethingBehind()
+        simulator.simulateLinkLoss(of: Self.address)
+        pass(1)
+        strap.ignoresConnections = true
+        let (restorer, told) = (Restorer(Notes(), bluejay, []), Reporter())
+        let config = BackgroundRestoreConfig(
+            restoreIdentifier: "us.gnos.bluejay", backgroundRestorer: told, listenRestorer: restorer)
+        start(.enable(config))
+        eventually("the attempt", line: line) { bluejay.isConnecting }
+        end(bluejay)
+        eventually("the failure", line: line) { told.seen.count > 0 }
+        pass(20)
+        XCTAssertEqual(told.seen.texts, ["failed Strap 1 \(name)"], line: line)
+        withExtendedLifetime(restorer) {}
+    }
+
+    func testARestorationFailsWithTheReasonIfBluetoothIsOff() {
+        checkFailure("bluetoothUnavailable") { _ in simulator.simulatePowerOff() }
+    }
+
+    func testARestorationFailsWithTheReasonIfTheApplicationDisconnects() {
+        checkFailure("explicitDisconnect") { $0.disconnect() }
+    }
+
+    func testARestorationFailsWithTheReasonIfBluejayStops() {
+        checkFailure("stopped") { _ = $0.stopAndExtractBluetoothState() }
+    }
+
+    func testALogObserverReceivesWhyNothingWasRestored() throws {
+        leaveSomethingBehind()
+        waitForTheDisk()
+        let files = try XCTUnwrap(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
+        for file in files {
+            let path = folder + "/" + file
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
+                continue
+            }
+            let handle = try XCTUnwrap(FileHandle(forWritingAtPath: path))
+            try handle.truncate(atOffset: 0)
+            try handle.write(contentsOf: Data("no state".utf8))
+            try handle.close()
+        }
+        let logger = Logger()
+        bluejay.register(logObserver: logger)
+        start(.enable("us.gnos.bluejay"))
+        eventually("the reason") { logger.seen.texts.contains { $0.contains("set aside") } }
+        let lines = logger.seen.texts.filter { $0.hasPrefix("Nothing was restored: ") }
+        XCTAssertEqual(lines.count, 1, "\(logger.seen.texts)")
+        XCTAssertTrue(lines.allSatisfy { $0.contains(folder) && $0.contains(".unreadable-1") }, "\(lines)")
+    }
+
+    func testALogObserverReceivesThatTheIdentifierIsInUse() {
+        start(.enable("us.gnos.bluejay"))
+        let first = bluejay
+        bluejay = Bluejay(callbackQueue: callbacks)
+        let logger = Logger()
+        bluejay.register(logObserver: logger)
+        start(.enable("us.gnos.bluejay"))
+        eventually("the reason") { logger.seen.texts.contains { $0.hasPrefix("Nothing was restored: ") } }
+        withExtendedLifetime(first) {}
+    }
+
+    func testALogObserverReceivesNoFailureWhereBluejayStopsBeforeItHasRestored() {
+        let logger = Logger()
+        bluejay.register(logObserver: logger)
+        start(.enable("us.gnos.bluejay"))
+        _ = bluejay.stopAndExtractBluetoothState()
+        settle()
+        waitForTheDisk()
+        pass(6)
+        XCTAssertEqual(logger.seen.texts.filter { $0.hasPrefix("Nothing was restored") }, [])
+    }
+}
+
+private final class Reporter: BackgroundRestorer {
+    let seen = Notes()
+
+    func didRestoreConnection(to peripheral: PeripheralIdentifier) -> BackgroundRestoreCompletion {
+        seen.note("restored \(peripheral.name)")
+        return .continue
+    }
+
+    func didFailToRestoreConnection(
+        to peripheral: PeripheralIdentifier, error: any Error
+    ) -> BackgroundRestoreCompletion {
+        seen.note("failed \(peripheral.name)", error)
+        return .continue
+    }
+}
+
+private final class Logger: LogObserver {
+    let seen = Notes()
+
+    func debug(_ text: String) { seen.note(text) }
+}
+
 // Unchecked: called on the callback queue alone.
 private final class Restorer: ListenRestorer, @unchecked Swift.Sendable {
     let seen: Notes

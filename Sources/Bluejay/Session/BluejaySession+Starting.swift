@@ -96,6 +96,12 @@ extension BluejaySession {
         restoration.onSuccess(context: ImmediateContext()) { [weak self] peripherals, _, _ in
             self?.restored(peripherals, of: start)
         }
+        restoration.onFailure(context: ImmediateContext()) { [weak self, weak manager] error in
+            // A manager that is released before it has restored fails too.
+            guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
+            let reason = manager?.stateRestorationFailure ?? error.localizedDescription
+            log("Nothing was restored: \(reason)")
+        }
     }
 
     private func restored(_ peripherals: [Peripheral], of start: Int) {
