@@ -109,9 +109,44 @@ final class AdvertisingMachineTests: XCTestCase {
         var machine = Machine(isLimited: false)
         _ = machine.obstacleChanged(nil)
         XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(2)])
-        XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.bluez.Error.DoesNotExist")), [])
+        XCTAssertEqual(machine.replied(2, error: BlueZError(name: "org.bluez.Error.DoesNotExist")), [.withdrawn])
+        XCTAssertEqual(machine.end(), [.withdrawn])
         XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(3)])
         XCTAssertEqual(machine.replied(3, error: failed), [.ended])
+    }
+
+    func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
+        var machine = registeredMachine()
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.patience, 20)
+        XCTAssertEqual(machine.unanswered(2), [.unregister, .register(3)])
+        XCTAssertEqual(machine.unanswered(2), [])
+        XCTAssertEqual(machine.patience, 40)
+        XCTAssertEqual(machine.replied(2, error: nil), [], "The answer to the later call decides.")
+        XCTAssertEqual(machine.replied(3, error: exists), [.unregister, .register(4)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .startTimer(seconds: 60)])
+        XCTAssertEqual(machine.patience, 20)
+    }
+
+    func testANewContentReplacesOneWithoutAnAnswer() {
+        var machine = registeredMachine()
+        _ = machine.contentChanged(isLimited: false)
+        _ = machine.contentChanged(isLimited: false)
+        XCTAssertEqual(machine.unanswered(2), [.unregister, .report(.registering), .register(3)])
+        XCTAssertEqual(machine.obstacleChanged(.power), [.unregister, .report(.waiting(.power))])
+        XCTAssertEqual(machine.replied(2, error: nil), [.unregister], "It is off.")
+    }
+
+    func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
+        var machine = Machine(isLimited: false)
+        _ = machine.obstacleChanged(nil)
+        _ = machine.unanswered(1)
+        XCTAssertEqual(machine.end(), [.report(.idle), .unregisterLast(3)])
+        XCTAssertEqual(machine.replied(3, error: failed), [.withdrawn])
+        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(4)])
+        XCTAssertEqual(machine.replied(4, error: failed), [.withdrawn])
+        XCTAssertEqual(machine.replied(2, error: failed), [.ended])
     }
 
     func testTheEndUnregisters() {

@@ -153,6 +153,46 @@ final class ApplicationMachineTests: XCTestCase {
         XCTAssertEqual(machine.state, .refused)
     }
 
+    // MARK: Lost answers
+
+    func testARegistrationWithoutAnAnswerIsMadeAgainAndLaterEachTime() {
+        var machine = registeredMachine()
+        _ = machine.obstacleChanged(.adapter)
+        _ = machine.obstacleChanged(nil)
+        XCTAssertEqual(machine.patience, 20)
+        XCTAssertEqual(machine.unanswered(1), [], "It has its answer.")
+        XCTAssertEqual(machine.unanswered(2), [.unregister(1), .register(1, 3)])
+        XCTAssertEqual(machine.patience, 40)
+        XCTAssertEqual(machine.replied(2, error: nil), [], "The answer to the later call decides.")
+        XCTAssertEqual(machine.replied(3, error: exists), [.unregister(1), .register(1, 4)])
+        XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
+        XCTAssertEqual(machine.patience, 20)
+        XCTAssertEqual(machine.unanswered(4), [])
+    }
+
+    func testAWantedSetReplacesOneWithoutAnAnswerAndALateSuccessIsUnregistered() {
+        var machine = registeredMachine()
+        _ = machine.wished(2, isEmpty: false)
+        XCTAssertEqual(machine.wished(3, isEmpty: false), [])
+        XCTAssertEqual(machine.unanswered(2), [.unregister(2), .report(.registering), .register(3, 3)])
+        XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .settled(3, nil)])
+        XCTAssertEqual(machine.replied(2, error: nil), [.unregister(2)])
+        XCTAssertEqual(machine.replied(2, error: nil), [])
+        XCTAssertEqual(machine.state, .registered(3))
+    }
+
+    func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
+        var machine = Machine()
+        _ = machine.obstacleChanged(nil)
+        _ = machine.wished(1, isEmpty: false)
+        _ = machine.unanswered(1)
+        XCTAssertEqual(machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 3)])
+        XCTAssertEqual(machine.replied(3, error: noReply), [.withdrawn])
+        XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(1, 4)])
+        XCTAssertEqual(machine.replied(4, error: noReply), [.withdrawn])
+        XCTAssertEqual(machine.replied(2, error: failed), [.ended])
+    }
+
     // MARK: Ending
 
     func testTheEndUnregistersAndWaitsForTheAnswer() {
@@ -190,7 +230,8 @@ final class ApplicationMachineTests: XCTestCase {
     func testARegistrationThatSucceedsAfterItsEndIsUnregistered() {
         for error in [noReply, BlueZError(name: "org.bluez.Error.DoesNotExist")] {
             var machine = endedWhileRegistering()
-            XCTAssertEqual(machine.replied(2, error: error), [], "It may be registered yet.")
+            XCTAssertEqual(machine.replied(2, error: error), [.withdrawn], "It may be registered yet.")
+            XCTAssertEqual(machine.end(), [.withdrawn])
             XCTAssertEqual(machine.replied(1, error: nil), [.unregisterLast(1, 3)])
             XCTAssertEqual(machine.replied(3, error: nil), [.ended])
         }
@@ -198,7 +239,7 @@ final class ApplicationMachineTests: XCTestCase {
 
     func testARegistrationThatFailsAfterItsEndLeavesNothing() {
         var machine = endedWhileRegistering()
-        XCTAssertEqual(machine.replied(2, error: noReply), [])
+        XCTAssertEqual(machine.replied(2, error: noReply), [.withdrawn])
         XCTAssertEqual(machine.replied(1, error: failed), [.ended])
         machine = endedWhileRegistering()
         XCTAssertEqual(machine.replied(1, error: failed), [])

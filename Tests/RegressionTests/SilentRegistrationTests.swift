@@ -44,4 +44,63 @@ final class SilentRegistrationTests: XCTestCase {
         XCTAssertEqual(error(started), .advertisementRefused(failure))
         withExtendedLifetime(manager) {}
     }
+
+    private func restartDaemon() {
+        simulator.simulateDaemonDeath()
+        simulator.advance(by: 1)
+        simulator.simulateDaemonReturn()
+    }
+
+    /// One lost reply kept a service off the air for a day.
+    func testAServiceComesBackIfOneReplyIsLostAfterARestart() {
+        let manager = poweredOnManager()
+        let added = manager.add(MutableService(uuid: "180F"))
+        XCTAssertTrue(simulator.advance(until: { added.completed }, limit: 5))
+        simulator.simulateUnansweredCalls(1, of: "RegisterApplication")
+        restartDaemon()
+        simulator.advance(by: 10)
+        XCTAssertTrue(simulator.applications.isEmpty)
+        XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.applications.isEmpty }, limit: 15))
+        withExtendedLifetime(manager) {}
+    }
+
+    func testAnAdvertisementComesBackIfOneReplyIsLostAfterARestart() {
+        let manager = poweredOnManager()
+        let started = manager.startAdvertising("Battery")
+        XCTAssertTrue(simulator.advance(until: { started.completed }, limit: 5))
+        simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")
+        restartDaemon()
+        simulator.advance(by: 10)
+        XCTAssertTrue(simulator.advertisements.isEmpty)
+        XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.advertisements.isEmpty }, limit: 15))
+        withExtendedLifetime(manager) {}
+    }
+
+    /// The services that were there before an `add` that got no answer came back only with that answer.
+    func testTheOtherServicesComeBackAfterAnAddWithoutAnAnswer() {
+        let manager = poweredOnManager()
+        let first = manager.add(MutableService(uuid: "180F"))
+        XCTAssertTrue(simulator.advance(until: { first.completed }, limit: 5))
+        simulator.simulateUnansweredCalls(1, of: "RegisterApplication")
+        let second = manager.add(MutableService(uuid: "180D"))
+        XCTAssertTrue(simulator.advance(until: { second.completed }, limit: 11))
+        XCTAssertEqual(error(second), .serviceTimeout)
+        XCTAssertTrue(simulator.advance(until: { [simulator] in !simulator.applications.isEmpty }, limit: 15))
+        withExtendedLifetime(manager) {}
+    }
+
+    /// It failed for a day, although nothing was on the air.
+    func testStopAdvertisingSucceedsAfterAStartThatTimedOut() {
+        let manager = poweredOnManager()
+        simulator.simulateUnansweredCalls(1, of: "RegisterAdvertisement")
+        let started = manager.startAdvertising("Battery", timeout: 2)
+        XCTAssertTrue(simulator.advance(until: { started.completed }, limit: 5))
+        XCTAssertEqual(error(started), .startAdvertisingTimeout)
+        for _ in 1...2 {
+            let stopped = manager.stopAdvertising(timeout: 5)
+            simulator.advance(by: 6)
+            guard case .success? = stopped.result else { return XCTFail("\(String(describing: stopped.result))") }
+        }
+        withExtendedLifetime(manager) {}
+    }
 }

@@ -17,6 +17,8 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     private var machine: AdvertisingMachine
     private var state = RegistrationState.idle
     private let timer: LoopTimer
+    /// For the answer to a registration.
+    private let patience: LoopTimer
     private let registrar: Registrar
     private let path: ObjectPath
     private var whenEnded: [@Sendable () -> Void] = []
@@ -31,6 +33,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
         self.data = data
         self.handler = handler
         timer = LoopTimer(on: client.loop)
+        patience = LoopTimer(on: client.loop)
         registrar = Registrar(client: client, adapter: adapter, manager: Self.manager, noun: "Advertisement")
         machine = AdvertisingMachine(isLimited: data.timeout != nil)
         path = ObjectPath.root.appending("org").appending("bluecap").appending("advertisement\(client.makeID())")
@@ -103,6 +106,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
             case .cancelTimer: timer.cancel()
             case .report(let state): report(state)
             case .timedOut: tell(.timedOut)
+            case .withdrawn: confirmEnd()
             case .ended: ended()
             }
         }
@@ -111,6 +115,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     private func register(_ request: AdvertisingMachine.RequestID) {
         client.link?.connection.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
         registrar.register(path, completion: reply(to: request))
+        awaitReply(to: request)
     }
 
     private func reply(to request: AdvertisingMachine.RequestID) -> @Sendable (BlueZError?) -> Void {
@@ -131,12 +136,24 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
         client.loop.post { handler(event) }
     }
 
-    private func ended() {
-        timer.cancel()
-        client.link?.connection.unexport(path)
+    private func awaitReply(to request: AdvertisingMachine.RequestID) {
+        patience.start(after: machine.patience) { [weak self] in
+            guard let self else { return }
+            perform(machine.unanswered(request))
+        }
+    }
+
+    private func confirmEnd() {
         let whenEnded = whenEnded
         self.whenEnded = []
         client.loop.post { for work in whenEnded { work() } }
+    }
+
+    private func ended() {
+        timer.cancel()
+        patience.cancel()
+        client.link?.connection.unexport(path)
+        confirmEnd()
         handler = { _ in }
         observation = nil
     }

@@ -7,7 +7,8 @@ package struct AdvertisingMachine {
 
     package enum Effect: Hashable, Sendable {
         /// Export the advertisement as it is now and call `RegisterAdvertisement`; answer with
-        /// ``AdvertisingMachine/replied(_:error:)``.
+        /// ``AdvertisingMachine/replied(_:error:)``. If there is no answer for ``AdvertisingMachine/patience`` seconds,
+        /// answer with ``AdvertisingMachine/unanswered(_:)`` before.
         case register(RequestID)
         /// Call `UnregisterAdvertisement`; the answer is not waited for. BlueZ works calls off in their order.
         case unregister
@@ -18,6 +19,9 @@ package struct AdvertisingMachine {
         case report(RegistrationState)
         /// Its time-out has passed.
         case timedOut
+        /// BlueZ has answered the last `UnregisterAdvertisement`. A `RegisterAdvertisement` call is still unanswered, and is
+        /// unregistered if it succeeds.
+        case withdrawn
         /// Nothing of it is left in BlueZ.
         case ended
     }
@@ -47,6 +51,11 @@ package struct AdvertisingMachine {
     // long together (5.66: "Failed to register advertisement").
     private var attempts = RegistrationAttempts(mostFailures: 3)
     private var lastRequest: RequestID = 0
+    /// Calls of `RegisterAdvertisement` without an answer, after which the machine has called again.
+    private var overdue: Set<RequestID> = []
+
+    /// How long to wait for the answer to a `register`, in seconds.
+    package var patience: Double { attempts.patience }
 
     package init(isLimited: Bool) { self.isLimited = isLimited }
 
@@ -69,19 +78,22 @@ package struct AdvertisingMachine {
 
     package mutating func end() -> [Effect] {
         switch state {
-        case .ending, .ended:
+        case .ending(let ending):
+            return ending.isWithdrawn ? [.withdrawn] : []
+        case .ended:
             return []
         case .waiting, .backingOff, .refused:
             state = .ended
             return [.cancelTimer, .report(.idle), .ended]
         case .registering(let request):
-            return [.report(.idle), unregisterLast(registering: request)]
+            defer { overdue = [] }
+            return [.report(.idle), unregisterLast(registering: overdue.union([request]))]
         case .registered:
             return [.report(.idle), unregisterLast()]
         }
     }
 
-    private mutating func unregisterLast(registering: RequestID? = nil) -> Effect {
+    private mutating func unregisterLast(registering: Set<RequestID> = []) -> Effect {
         lastRequest &+= 1
         state = .ending(RegistrationEnding(unregistering: lastRequest, registering: registering))
         return .unregisterLast(lastRequest)
@@ -112,6 +124,7 @@ package struct AdvertisingMachine {
     }
 
     package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        if overdue.remove(request) != nil { return repliedLate(error) }
         switch state {
         case .registering(request):
             guard !isStale else { return [.unregister] + startOver() }
@@ -121,8 +134,11 @@ package struct AdvertisingMachine {
             case .wait:
                 state = .ending(ending)
                 return []
+            case .withdrawn:
+                state = .ending(ending)
+                return [.withdrawn]
             case .unregisterAgain:
-                return [unregisterLast()]
+                return [unregisterLast(registering: ending.registering)]
             case .done:
                 state = .ended
                 return [.ended]
@@ -130,6 +146,25 @@ package struct AdvertisingMachine {
         case .waiting, .registering, .registered, .backingOff, .refused, .ended:
             return []
         }
+    }
+
+    private func repliedLate(_ error: BlueZError?) -> [Effect] {
+        guard error == nil else { return [] }
+        switch state {
+        // The answer to the later call decides: BlueZ knows the advertisement by its path.
+        case .registering, .registered: return []
+        case .waiting, .backingOff, .refused, .ending, .ended: return [.unregister]
+        }
+    }
+
+    /// The answer to a `register` may be lost: unregisters the advertisement and calls again. If the first call succeeds
+    /// later, the advertisement is unregistered unless it is being registered or is registered.
+    package mutating func unanswered(_ request: RequestID) -> [Effect] {
+        guard case .registering(request) = state else { return [] }
+        overdue.insert(request)
+        guard !isStale else { return [.unregister] + startOver() }
+        attempts.unanswered()
+        return [.unregister, register()]
     }
 
     /// `Release`: BlueZ has dropped it.

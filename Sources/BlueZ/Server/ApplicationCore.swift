@@ -27,6 +27,8 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     private var machine = ApplicationMachine()
     private var state = RegistrationState.idle
     private let timer: LoopTimer
+    /// For the answer to a registration.
+    private let patience: LoopTimer
     private let registrar: Registrar
     private var sets: [ApplicationMachine.Generation: [ServerService]] = [:]
     private var lastGeneration: ApplicationMachine.Generation = 0
@@ -48,6 +50,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         self.delegate = delegate
         self.stateChanged = stateChanged
         timer = LoopTimer(on: client.loop)
+        patience = LoopTimer(on: client.loop)
         registrar = Registrar(
             client: client, adapter: adapter, manager: "org.bluez.GattManager1", noun: "Application")
         root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
@@ -129,6 +132,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
             case .cancelTimer: timer.cancel()
             case .report(let state): report(state)
             case .settled(let generation, let error): settle(generation, error)
+            case .withdrawn: confirmEnd()
             case .ended: ended()
             }
         }
@@ -137,12 +141,13 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     private func register(_ generation: ApplicationMachine.Generation, _ request: ApplicationMachine.RequestID) {
         export(generation)
         registrar.register(path(of: generation), completion: reply(to: request))
+        awaitReply(to: request)
     }
 
     private func unregister(
         _ generation: ApplicationMachine.Generation, completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }
     ) {
-        withdraw()
+        if exported?.generation == generation { withdraw() }
         registrar.unregister(path(of: generation), completion: completion)
     }
 
@@ -172,12 +177,24 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         client.loop.post { for (_, completion) in settled { completion(error.map { .failure($0) } ?? .success(())) } }
     }
 
-    private func ended() {
-        withdraw()
-        timer.cancel()
+    private func awaitReply(to request: ApplicationMachine.RequestID) {
+        patience.start(after: machine.patience) { [weak self] in
+            guard let self else { return }
+            perform(machine.unanswered(request))
+        }
+    }
+
+    private func confirmEnd() {
         let whenEnded = whenEnded
         self.whenEnded = []
         client.loop.post { for work in whenEnded { work() } }
+    }
+
+    private func ended() {
+        withdraw()
+        timer.cancel()
+        patience.cancel()
+        confirmEnd()
         delegate = nil
         stateChanged = { _ in }
         sets = [:]

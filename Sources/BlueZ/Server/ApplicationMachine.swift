@@ -8,7 +8,8 @@ package struct ApplicationMachine {
     package typealias RequestID = UInt32
 
     package enum Effect: Hashable, Sendable {
-        /// Export this set and call `RegisterApplication`; answer with ``ApplicationMachine/replied(_:error:)``.
+        /// Export this set and call `RegisterApplication`; answer with ``ApplicationMachine/replied(_:error:)``. If there is
+        /// no answer for ``ApplicationMachine/patience`` seconds, answer with ``ApplicationMachine/unanswered(_:)`` before.
         case register(Generation, RequestID)
         /// Call `UnregisterApplication` for this set and withdraw it; the answer is not waited for. BlueZ works calls off
         /// in their order, so a `register` behind it takes its place at once.
@@ -24,6 +25,9 @@ package struct ApplicationMachine {
         case report(RegistrationState)
         /// All wishes up to this generation are met, or refused.
         case settled(Generation, BlueZError?)
+        /// BlueZ has answered the last `UnregisterApplication`. A `RegisterApplication` call is still unanswered, and is
+        /// unregistered if it succeeds.
+        case withdrawn
         /// Nothing of it is left in BlueZ.
         case ended
     }
@@ -51,6 +55,11 @@ package struct ApplicationMachine {
     private var hasHandles = false
     private var attempts = RegistrationAttempts(mostFailures: 1)
     private var lastRequest: RequestID = 0
+    /// Calls of `RegisterApplication` without an answer, after which the machine has called again.
+    private var overdue: [RequestID: Generation] = [:]
+
+    /// How long to wait for the answer to a `register`, in seconds.
+    package var patience: Double { attempts.patience }
 
     package init() {}
 
@@ -79,19 +88,23 @@ package struct ApplicationMachine {
     package mutating func end() -> [Effect] {
         let settled = Effect.settled(newest, .closedApplication)
         switch state {
-        case .ending, .ended:
+        case .ending(_, let ending):
+            return ending.isWithdrawn ? [.withdrawn] : []
+        case .ended:
             return []
         case .idle, .waiting, .backingOff, .refused:
             state = .ended
             return [.cancelTimer, settled, .report(.idle), .ended]
         case .registering(let generation, let request):
-            return [settled, .report(.idle), unregisterLast(generation, registering: request)]
+            let unanswered = overdue.filter { $0.value == generation }.keys
+            for request in unanswered { overdue[request] = nil }
+            return [settled, .report(.idle), unregisterLast(generation, registering: Set(unanswered).union([request]))]
         case .registered(let generation):
             return [settled, .report(.idle), unregisterLast(generation)]
         }
     }
 
-    private mutating func unregisterLast(_ generation: Generation, registering: RequestID? = nil) -> Effect {
+    private mutating func unregisterLast(_ generation: Generation, registering: Set<RequestID> = []) -> Effect {
         lastRequest &+= 1
         state = .ending(generation, RegistrationEnding(unregistering: lastRequest, registering: registering))
         return .unregisterLast(generation, lastRequest)
@@ -119,6 +132,7 @@ package struct ApplicationMachine {
     }
 
     package mutating func replied(_ request: RequestID, error: BlueZError?) -> [Effect] {
+        if let generation = overdue.removeValue(forKey: request) { return repliedLate(generation, error) }
         switch state {
         case .registering(let generation, request):
             return error.map { refused(generation, $0) } ?? taken(generation)
@@ -127,8 +141,11 @@ package struct ApplicationMachine {
             case .wait:
                 state = .ending(generation, ending)
                 return []
+            case .withdrawn:
+                state = .ending(generation, ending)
+                return [.withdrawn]
             case .unregisterAgain:
-                return [unregisterLast(generation)]
+                return [unregisterLast(generation, registering: ending.registering)]
             case .done:
                 state = .ended
                 return [.ended]
@@ -136,6 +153,26 @@ package struct ApplicationMachine {
         case .idle, .waiting, .registering, .registered, .backingOff, .refused, .ended:
             return []
         }
+    }
+
+    private func repliedLate(_ generation: Generation, _ error: BlueZError?) -> [Effect] {
+        guard error == nil else { return [] }
+        switch state {
+        // The answer to the later call of the same set decides.
+        case .registering(generation, _), .registered(generation): return []
+        case .idle, .waiting, .registering, .registered, .backingOff, .refused, .ending, .ended:
+            return [.unregister(generation)]
+        }
+    }
+
+    /// The answer to a `register` may be lost: unregisters the set and calls again. If the first call succeeds later, the set
+    /// is unregistered unless it is the one that is wanted.
+    package mutating func unanswered(_ request: RequestID) -> [Effect] {
+        guard case .registering(let generation, request) = state else { return [] }
+        overdue[request] = generation
+        guard wanted == generation else { return [.unregister(generation)] + startOver() }
+        attempts.unanswered()
+        return [.unregister(generation), register(generation)]
     }
 
     package mutating func timerFired() -> [Effect] {

@@ -4,8 +4,9 @@ import DBus
 ///
 /// On the client's loop; its completions too, each exactly once.
 struct Registrar: Sendable {
-    /// A day: users have time-outs of their own, and an answer that comes later is still needed, to take back what BlueZ has
-    /// registered. If the daemon ends before it answers, the bus says so at once.
+    /// A day: users have time-outs of their own, the machines call again after ``RegistrationAttempts/patience``, and a later
+    /// answer is still needed to unregister what BlueZ has registered. If the daemon ends before it answers, the bus reports
+    /// an error at once.
     private static let registerTimeout = 86_400.0
     static let endTimeout = 5.0
 

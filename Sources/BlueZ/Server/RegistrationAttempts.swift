@@ -17,10 +17,15 @@ struct RegistrationAttempts: Hashable, Sendable {
     static let mostAtFirst = 5
     private static let firstDelay = 0.5
     private static let longestDelay = 8.0
+    private static let firstPatience = 20.0
+    private static let longestPatience = 320.0
 
     /// How often it is tried at first after `org.bluez.Error.Failed`, which names no reason.
     private let mostFailures: Int
     private(set) var count = 0
+    /// After how many seconds without an answer the answer counts as lost. It is doubled each time, so that a slow daemon is
+    /// waited for long enough in the end.
+    private(set) var patience = Self.firstPatience
     private var hasCleared = false
 
     init(mostFailures: Int) { self.mostFailures = mostFailures }
@@ -28,7 +33,13 @@ struct RegistrationAttempts: Hashable, Sendable {
     mutating func startOver() { self = RegistrationAttempts(mostFailures: mostFailures) }
 
     /// BlueZ has taken it. ``count`` stays: what is released again and again must not be registered without a pause.
-    mutating func succeeded() { hasCleared = false }
+    mutating func succeeded() {
+        hasCleared = false
+        patience = Self.firstPatience
+    }
+
+    /// No answer has arrived for ``patience`` seconds.
+    mutating func unanswered() { patience = min(patience * 2, Self.longestPatience) }
 
     /// - Parameter wasTaken: Whether BlueZ has taken the same before.
     mutating func refused(_ error: BlueZError, wasTaken: Bool) -> Verdict {
@@ -73,17 +84,22 @@ struct RegistrationAttempts: Hashable, Sendable {
 package struct RegistrationEnding: Hashable, Sendable {
     enum Next: Hashable, Sendable {
         case wait
+        /// `Unregister…` has its answer, which ends the registration for the user. A `Register…` call is still unanswered.
+        case withdrawn
         case unregisterAgain
         case done
     }
 
     private var unregistering: UInt32?
-    private var registering: UInt32?
+    private(set) var registering: Set<UInt32>
+
+    /// Whether `Unregister…` has its answer.
+    var isWithdrawn: Bool { unregistering == nil }
 
     /// - Parameters:
     ///   - unregistering: The `Unregister…` call.
-    ///   - registering: A `Register…` call that has no answer yet.
-    init(unregistering: UInt32, registering: UInt32? = nil) {
+    ///   - registering: The `Register…` calls that have no answer yet.
+    init(unregistering: UInt32, registering: Set<UInt32> = []) {
         self.unregistering = unregistering
         self.registering = registering
     }
@@ -91,11 +107,10 @@ package struct RegistrationEnding: Hashable, Sendable {
     mutating func replied(_ request: UInt32, error: BlueZError?) -> Next {
         if request == unregistering {
             unregistering = nil
-            return error == nil || registering == nil ? .done : .wait
+            return error == nil || registering.isEmpty ? .done : .withdrawn
         }
-        guard request == registering else { return .wait }
-        registering = nil
-        guard unregistering == nil else { return .wait }
-        return error == nil ? .unregisterAgain : .done
+        guard registering.remove(request) != nil, isWithdrawn else { return .wait }
+        guard error != nil else { return .unregisterAgain }
+        return registering.isEmpty ? .done : .wait
     }
 }
