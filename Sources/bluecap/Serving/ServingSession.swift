@@ -12,8 +12,10 @@ struct ServingSession: Sendable {
 
     /// How long BlueZ may take to confirm that nothing is advertised any more, in seconds.
     private static let farewell = 3.0
-    /// How long BlueZ may take to register everything, in seconds, and after how many standard error says so.
+    /// How long BlueZ may take until everything is registered, in seconds: at most, and however short the duration is.
     private static let patience = 10.0
+    private static let leastPatience = 2.0
+    /// After how many seconds without a registration standard error says so.
     private static let quiet = 2.0
 
     let request: ServingRequest
@@ -27,18 +29,19 @@ struct ServingSession: Sendable {
     ///
     /// - Throws: ``ToolFailure``, or `CancellationError` where the task was cancelled before.
     func run() async throws {
+        let deadline = ContinuousClock.now + .seconds(limit)
         let manager = PeripheralManager(options: request.managerOptions)
         do {
             await progress.stage("Waiting for Bluetooth …")
             try await RadioWait.untilUsable(
                 manager.whenStateChanges(), isSimulated: request.busAddress != nil,
-                for: min(RadioWait.patience, request.duration ?? .infinity)
+                for: limit
             ) {
                 manager.standing
             }
             let result: Result<Void, any Error>
             do {
-                result = .success(try await serve(with: manager))
+                result = .success(try await serve(with: manager, until: deadline))
             } catch {
                 result = .failure(error)
             }
@@ -60,18 +63,18 @@ struct ServingSession: Sendable {
 
     // MARK: Beginning
 
-    /// How long BlueZ may take to register everything, in seconds.
-    private var limit: Double { min(Self.patience, request.duration ?? .infinity) }
+    /// How long BlueZ may take from the start until everything is registered, in seconds.
+    private var limit: Double { min(Self.patience, max(request.duration ?? .infinity, Self.leastPatience)) }
 
-    private func serve(with manager: PeripheralManager) async throws {
+    private func serve(with manager: PeripheralManager, until deadline: ContinuousClock.Instant) async throws {
         let (inputs, feed) = AsyncStream.makeStream(of: ServingDesk.Input.self)
         let machine = ServingMachine(request.services)
         let notice = Task { [output] in
             try await Task.sleep(for: .seconds(Self.quiet))
-            await output.remark("bluetoothd has not answered yet …")
+            await output.remark("bluetoothd has not registered everything yet …")
         }
         defer { notice.cancel() }
-        let table = try await register(with: manager, machine, feed)
+        let table = try await register(with: manager, machine, feed, until: deadline)
         notice.cancel()
         manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { feed.yield(.state($0)) }
@@ -82,15 +85,16 @@ struct ServingSession: Sendable {
         try await desk.run(inputs)
     }
 
-    /// Registers the services and advertises, within ``limit``.
+    /// Registers the services and advertises.
     private func register(
-        with manager: PeripheralManager, _ machine: ServingMachine, _ feed: Feed
+        with manager: PeripheralManager, _ machine: ServingMachine, _ feed: Feed,
+        until deadline: ContinuousClock.Instant
     ) async throws -> [Key: MutableCharacteristic] {
-        let deadline = ContinuousClock.now + .seconds(limit)
+        let remaining: () -> Double = { (deadline - .now) / .seconds(1) }
         let services = makeServices(machine)
         await progress.stage("Registering the services …")
         // Asked for together, so that none waits for another; in the order in which centrals find them.
-        let additions = services.map { manager.add($0, timeout: limit) }
+        let additions = services.map { manager.add($0, timeout: remaining()) }
         for addition in additions { try await addition.value }
         var table: [Key: MutableCharacteristic] = [:]
         for (number, service) in services.enumerated() {
@@ -102,8 +106,7 @@ struct ServingSession: Sendable {
         }
         await progress.stage("Starting to advertise …")
         for plan in request.advertisements {
-            let rest = (deadline - .now) / .seconds(1)
-            let advertisement = try await manager.startAdvertising(plan.data, timeout: rest).value
+            let advertisement = try await manager.startAdvertising(plan.data, timeout: remaining()).value
             for note in advertisement.notes { await output.remark("\(note)") }
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
             if let change = plan.change { feed.yield(.changeIsDue(advertisement, change), after: change.every) }

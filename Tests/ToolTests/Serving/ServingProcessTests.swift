@@ -149,11 +149,19 @@ final class ServeProcessTests: XCTestCase {
 
     func testADurationEndsIt() throws {
         let bench = try ServingBench()
-        let result = try bench.start("serve", "battery", "--duration", "2", "--no-advertise", "--json").finish()
+        let result = try bench.start("serve", "battery", "--duration", "0.3", "--no-advertise", "--json").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.lines.count, 2)
         XCTAssertTrue(result.lines[0].contains(#""advertisements":[]"#))
         bench.assertNothingIsLeft()
+    }
+
+    func testAShortDurationLeavesTheDaemonTimeToAnswer() throws {
+        let bench = try ServingBench()
+        bench.simulator.simulateSlowReplies(by: 0.15)
+        let result = try bench.start("serve", "battery", "--duration", "0.1", "--json").finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines.count, 2)
     }
 
     func testEverythingIsBackAfterTheDaemonDied() throws {
@@ -209,7 +217,7 @@ final class ServeProcessTests: XCTestCase {
             XCTAssertEqual(
                 result.errors,
                 [
-                    "bluecap: bluetoothd has not answered yet …",
+                    "bluecap: bluetoothd has not registered everything yet …",
                     "bluecap: bluetoothd did not answer within 3 s: it may hang. `systemctl restart bluetooth` "
                         + "restarts it, and `journalctl -u bluetooth` shows its log.",
                 ], "\(arguments)")
@@ -290,7 +298,7 @@ final class AdvertiseProcessTests: XCTestCase {
 
     func testWhatBlueZIgnoresIsSaid() throws {
         let bench = try ServingBench()
-        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "2").finish()
+        let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertTrue(result.errors.contains { $0.contains("ignores the interval") }, "\(result.errors)")
     }
