@@ -46,6 +46,26 @@ final class StateFolder: Sendable {
     }
 }
 
+extension StateFolder {
+    /// Whether an account of another user has this group as its own, which the group's entry does not list. `true` if the
+    /// accounts cannot be read.
+    static func isGroupOfOther(_ group: gid_t, than user: uid_t, accounts path: String = "/etc/passwd") -> Bool {
+        guard let file = fopen(path, "re") else { return true }
+        defer { fclose(file) }
+        let size = 16 << 10
+        // The records point into it.
+        let texts = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+        defer { texts.deallocate() }
+        var account = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        while true {
+            let code = fgetpwent_r(file, &account, texts, size, &found)
+            guard code == 0 else { return code != ENOENT }
+            if account.pw_gid == group, account.pw_uid != user { return true }
+        }
+    }
+}
+
 /// Why nothing can be kept.
 enum StateProblem: Error, Equatable, CustomStringConvertible {
     /// Another manager, of this process or another one, keeps its state under this identifier.
@@ -137,7 +157,8 @@ private struct FolderWalk {
                 current = try openRoot()
             } else {
                 self.path = (self.path as NSString).deletingLastPathComponent
-                current = dup(parent)
+                current = fcntl(parent, F_DUPFD_CLOEXEC, 0)
+                guard current >= 0 else { throw .system(step: "open", path: self.path, code: errno) }
             }
         }
         return current
@@ -196,7 +217,8 @@ private struct FolderWalk {
     }
 
     /// Whether a group is the user's private one, as distributions make for each user: its name is the user's, and it has no
-    /// other member. With it folders are writable by the group as a matter of course (umask 002).
+    /// other member, neither in the group's entry nor as the group of an account in `/etc/passwd`. With it folders are
+    /// writable by the group as a matter of course (umask 002).
     private func isOwnGroup(_ group: gid_t) -> Bool {
         let size = 16 << 10
         // The records point into these.
@@ -220,7 +242,7 @@ private struct FolderWalk {
             guard strcmp(text, name) == 0 else { return false }
             member = member?.advanced(by: 1)
         }
-        return true
+        return !StateFolder.isGroupOfOther(group, than: user)
     }
 
     /// Opens the folder of a role in the state directory. One that is not believed is set aside, and another one made.

@@ -40,6 +40,19 @@ final class RestorationTrustTests: XCTestCase {
 
     private func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    // MARK: Groups
+
+    func testAGroupIsSharedWithAUserWhoseOwnGroupItIs() throws {
+        let accounts = folder.path + "/passwd"
+        let own = "ann:x:1000:1000:Ann:/home/ann:/bin/sh\n"
+        try (own + "bob:x:1001:1001::/home/bob:/bin/sh\n").write(toFile: accounts, atomically: true, encoding: .utf8)
+        XCTAssertFalse(StateFolder.isGroupOfOther(1000, than: 1000, accounts: accounts))
+        XCTAssertTrue(StateFolder.isGroupOfOther(1001, than: 1000, accounts: accounts))
+        try (own + "eve:x:1002:1000::/home/eve:/bin/sh\n").write(toFile: accounts, atomically: true, encoding: .utf8)
+        XCTAssertTrue(StateFolder.isGroupOfOther(1000, than: 1000, accounts: accounts))
+        XCTAssertTrue(StateFolder.isGroupOfOther(1000, than: 1000, accounts: folder.path + "/none"))
+    }
+
     // MARK: Files
 
     func testAFileThatOthersCanWriteIsSetAside() throws {
