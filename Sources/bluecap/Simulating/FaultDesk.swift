@@ -1,7 +1,8 @@
 import BlueZSimulator
 import Foundation
 
-/// Carries faults out, one after another, and returns when each is done: when clients can see it on the bus.
+/// Carries faults out, one after another, and returns when each is done: when clients can see it on the bus. While a restart
+/// pauses, other faults are carried out.
 final class FaultDesk: Sendable {
     private let simulator: Simulator
     private let turn = NSLock()
@@ -13,15 +14,18 @@ final class FaultDesk: Sendable {
 
     /// - Throws: ``FaultError`` where there is no such adapter or peripheral, or where it took too long.
     func perform(_ fault: Fault) throws(FaultError) {
+        guard case .restartDaemon(let pause) = fault else { return try carryOut(fault) }
+        try carryOut(.killDaemon)
+        Thread.sleep(forTimeInterval: pause)
+        try carryOut(.startDaemon)
+    }
+
+    private func carryOut(_ fault: Fault) throws(FaultError) {
         turn.lock()
         defer { turn.unlock() }
         switch fault {
         case .killDaemon: try kill()
-        case .startDaemon: try start()
-        case .restartDaemon(let pause):
-            try kill()
-            Thread.sleep(forTimeInterval: pause)
-            try start()
+        case .startDaemon, .restartDaemon: try start()
         case .powerOff(let adapter): simulator.simulatePowerOff(adapter: try present(adapter))
         case .powerOn(let adapter): simulator.simulatePowerOn(adapter: try present(adapter))
         case .rfkill(let isBlocked, let adapter): simulator.simulateRfkill(isBlocked, adapter: try present(adapter))

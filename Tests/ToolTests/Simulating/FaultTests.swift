@@ -1,4 +1,5 @@
 import BlueZSimulator
+import Foundation
 import XCTest
 
 @testable import bluecap
@@ -55,5 +56,28 @@ final class FaultTests: XCTestCase {
             }
         }
         XCTAssertEqual(Set(Fault.forms.map(\.name)).count, Fault.forms.count)
+    }
+
+    func testOtherFaultsAreDoneWhileARestartPauses() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        let desk = FaultDesk(simulator)
+        let restarted = expectation(description: "restarted")
+        let isRestarted = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            do {
+                try desk.perform(.restartDaemon(after: 5))
+            } catch {
+                XCTFail("\(error)")
+            }
+            isRestarted.signal()
+            restarted.fulfill()
+        }
+        XCTAssertTrue(simulator.wait(until: { !simulator.isDaemonRunning }, limit: 5))
+        try desk.perform(.startDaemon)
+        XCTAssertTrue(simulator.isDaemonRunning)
+        XCTAssertEqual(isRestarted.wait(timeout: .now()), .timedOut, "The pause is not over.")
+        wait(for: [restarted], timeout: 20)
+        XCTAssertTrue(simulator.isDaemonRunning)
     }
 }
