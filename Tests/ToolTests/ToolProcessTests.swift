@@ -367,6 +367,14 @@ final class SimulateProcessTests: XCTestCase {
         XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
     }
 
+    /// On a busy machine one of twenty was lost: the watch was still being registered.
+    func testASignalRightAfterTheStartIsForwardedToo() throws {
+        for _ in 0..<5 {
+            let run = try ToolRun("simulate", "--", "sh", "-c", "kill -TERM $PPID; exec sleep 60")
+            XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
+        }
+    }
+
     func testWithoutACommandTheAddressIsPrintedAndTheBusStaysUntilCtrlC() throws {
         let run = try ToolRun("simulate")
         let address = try run.line()

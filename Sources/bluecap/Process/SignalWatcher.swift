@@ -24,6 +24,8 @@ enum SignalWatcher {
 
     /// Calls `handler` with each of the signals, and with how many have come so far.
     ///
+    /// Returns when all of them are watched: a source is registered on another thread, and a signal that comes before is lost.
+    ///
     /// A hang-up that was ignored stays so, for `nohup`'s sake. An interrupt is heard also where it was ignored:
     /// shells do that to every command in the background, and `kill -INT` is how a script ends a scan.
     static func watch(_ signals: [Int32], _ handler: @escaping @Sendable (_ signal: Int32, _ count: Int) -> Void) {
@@ -37,7 +39,10 @@ enum SignalWatcher {
                 handler(number, tally.count)
             }
             tally.sources.append(source)
+            let isRegistered = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isRegistered.signal() }
             source.activate()
+            isRegistered.wait()
         }
     }
 
