@@ -65,7 +65,8 @@ build_initrd() {
     chmod +x "$ram/init"
     # Each with what it depends on, numbered in the order of loading.
     for module in "${modules[@]}"; do
-        modprobe -d "$directory" -S "$version" --show-depends "$module" | awk '$1 == "insmod" { print $2 }'
+        # A kernel may have one of them built in.
+        modprobe -d "$directory" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" { print $2 }'
     done | awk '!seen[$0]++' | while read -r file; do
         number=$((number + 1))
         case $file in
@@ -95,7 +96,9 @@ prepare_boot_files() {
             rm -f "$work"/initrd-*
         else
             unpack_kernel "$kernel" "$work" || return 1
-            mv "$work"/boot/vmlinuz-* "$work/vmlinuz"
+            # From 6.12 on the modules are below usr; from 7 on the kernel is among them.
+            [ -e "$work/lib" ] || ln -s usr/lib "$work/lib"
+            mv "$work"/boot/vmlinuz-* "$work/vmlinuz" 2>/dev/null || cp "$work"/lib/modules/*/vmlinuz "$work/vmlinuz"
         fi
         build_initrd "$lab" "$work" || return 1
         touch "$work/initrd-$mark"
