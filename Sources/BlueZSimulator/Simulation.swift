@@ -4,7 +4,7 @@ import Foundation
 struct Simulation: Sendable {
     var radio = Radio()
     var air = Air()
-    var daemon = Daemon()
+    var daemon: Daemon
     /// The controllers that are plugged in, whether the daemon lives or not.
     var hardware: [VirtualAdapter]
     var statistics = Statistics()
@@ -17,8 +17,9 @@ struct Simulation: Sendable {
     /// Decided and not yet done.
     private var effects: [Effect] = []
 
-    init(hardware: [VirtualAdapter], room: Room) {
+    init(hardware: [VirtualAdapter], room: Room, bluez: BlueZVersion) {
         self.hardware = hardware
+        daemon = Daemon(version: bluez)
         for peripheral in room.peripherals { add(peripheral, behavior: nil, now: 0) }
     }
 

@@ -60,7 +60,8 @@ public final class Simulator: Sendable {
     ///
     /// - Throws: ``SimulatorError``.
     public static func onPrivateBus(
-        room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()]
+        room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
+        bluez: BlueZVersion = .default
     ) throws(SimulatorError) -> Simulator {
         let bus: PrivateBus
         do {
@@ -68,20 +69,21 @@ public final class Simulator: Sendable {
         } catch {
             throw .noBus("\(error)")
         }
-        return try Simulator(address: bus.address, bus: bus, room: room, adapters: adapters)
+        return try Simulator(address: bus.address, bus: bus, room: room, adapters: adapters, bluez: bluez)
     }
 
     /// A simulator on a bus that is there, in real time. It is `org.bluez` there when this returns.
     ///
     /// - Throws: ``SimulatorError``, also when the bus does not let us have that name, as a real system bus will not.
     public convenience init(
-        address: String, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()]
+        address: String, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
+        bluez: BlueZVersion = .default
     ) throws(SimulatorError) {
-        try self.init(address: address, bus: nil, room: room, adapters: adapters)
+        try self.init(address: address, bus: nil, room: room, adapters: adapters, bluez: bluez)
     }
 
     private convenience init(
-        address: String, bus: PrivateBus?, room: Room, adapters: [VirtualAdapter]
+        address: String, bus: PrivateBus?, room: Room, adapters: [VirtualAdapter], bluez: BlueZVersion
     ) throws(SimulatorError) {
         let loop = ThreadLoop(name: "simulator")
         if let shortage = loop.start() {
@@ -91,7 +93,8 @@ public final class Simulator: Sendable {
         let arrival = Locked<Result<Void, SimulatorError>?>(nil)
         let arrived = DispatchSemaphore(value: 0)
         let stage = Stage(
-            Simulation(hardware: adapters, room: room), address: address, loop: loop, quantum: Self.realTimeQuantum
+            Simulation(hardware: adapters, room: room, bluez: bluez), address: address, loop: loop,
+            quantum: Self.realTimeQuantum
         ) { result in
             arrival.withLock { $0 = result }
             arrived.signal()
@@ -111,24 +114,26 @@ public final class Simulator: Sendable {
     /// A simulator within this process, in virtual time. Nothing happens but in `run()`, `advance(by:)` and
     /// `advance(until:limit:)`, on the thread that calls them.
     public static func inProcess(
-        room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()]
+        room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
+        bluez: BlueZVersion = .default
     ) -> Simulator {
         let loop = ManualLoop()
-        return inProcess(on: LoopbackBus(loop: loop), manual: loop, room: room, adapters: adapters)
+        return inProcess(on: LoopbackBus(loop: loop), manual: loop, room: room, adapters: adapters, bluez: bluez)
     }
 
     /// A simulator on a loopback bus that is there, with the time of that bus's loop.
     package static func inProcess(
-        on bus: LoopbackBus, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()]
+        on bus: LoopbackBus, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
+        bluez: BlueZVersion = .default
     ) -> Simulator {
-        inProcess(on: bus, manual: bus.loop as? ManualLoop, room: room, adapters: adapters)
+        inProcess(on: bus, manual: bus.loop as? ManualLoop, room: room, adapters: adapters, bluez: bluez)
     }
 
     private static func inProcess(
-        on bus: LoopbackBus, manual: ManualLoop?, room: Room, adapters: [VirtualAdapter]
+        on bus: LoopbackBus, manual: ManualLoop?, room: Room, adapters: [VirtualAdapter], bluez: BlueZVersion
     ) -> Simulator {
         let stage = Stage(
-            Simulation(hardware: adapters, room: room), address: bus.address, loop: bus.loop, quantum: 0)
+            Simulation(hardware: adapters, room: room, bluez: bluez), address: bus.address, loop: bus.loop, quantum: 0)
         stage.decide { $0.startDaemon() }
         let simulator = Simulator(stage: stage, address: bus.address, loopback: bus, manual: manual)
         if let manual, !manual.isCurrent { manual.run() }

@@ -17,14 +17,16 @@ public final class SimulatedStage: ScanStage {
 
     /// Ring 2: in this process, in virtual time.
     /// - Parameter adapters: Managers of the central role take the first of several.
-    public static func inProcess(room: Room = .empty, adapters: Int = 1) -> SimulatedStage {
+    public static func inProcess(
+        room: Room = .empty, adapters: Int = 1, bluez: BlueZVersion = .default
+    ) -> SimulatedStage {
         let adapters = (0..<adapters).map { VirtualAdapter(index: $0) }
-        return SimulatedStage(.inProcess(room: room, adapters: adapters), isVirtual: true)
+        return SimulatedStage(.inProcess(room: room, adapters: adapters, bluez: bluez), isVirtual: true)
     }
 
     /// Ring 3: through a real `dbus-daemon`.
-    public static func onPrivateBus(room: Room = .empty) throws -> SimulatedStage {
-        SimulatedStage(try .onPrivateBus(room: room), isVirtual: false)
+    public static func onPrivateBus(room: Room = .empty, bluez: BlueZVersion = .default) throws -> SimulatedStage {
+        SimulatedStage(try .onPrivateBus(room: room, bluez: bluez), isVirtual: false)
     }
 
     public var managerOptions: [String: Any] {

@@ -6,6 +6,7 @@ import Foundation
 /// The order of effects is that of gdbus: a reply comes after the signals of what happened before it, signals of what
 /// it sets off come after it, and what changes several times before the daemon rests is said once.
 struct Daemon: Sendable {
+    let version: BlueZVersion
     var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
     var devices: [DeviceKey: Device] = [:]
     /// By adapter, what was heard in this discovery; may hold devices that are gone.
@@ -119,6 +120,10 @@ struct Daemon: Sendable {
 
     /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
     static let temporaryTimeout: TimeInterval = 30
+
+    init(version: BlueZVersion = .default) {
+        self.version = version
+    }
 
     // MARK: Calls
 

@@ -1,0 +1,42 @@
+/// A version of BlueZ that a simulator behaves like.
+///
+/// Any version from 5.55 on can be asked for; those with a name here are what distributions have, and what this package's
+/// tests run on.
+public struct BlueZVersion: Hashable, Comparable, Sendable {
+    public let major: Int
+    public let minor: Int
+
+    public init(_ major: Int, _ minor: Int) {
+        self.major = major
+        self.minor = minor
+    }
+
+    /// Debian 12.
+    public static let v5_66 = BlueZVersion(5, 66)
+    /// Ubuntu 24.04.
+    public static let v5_72 = BlueZVersion(5, 72)
+    /// Debian 13 and Raspberry Pi OS.
+    public static let v5_82 = BlueZVersion(5, 82)
+    /// Rolling distributions.
+    public static let v5_87 = BlueZVersion(5, 87)
+
+    /// What a simulator behaves like unless another version is asked for.
+    public static let `default` = v5_66
+
+    public static func < (one: BlueZVersion, other: BlueZVersion) -> Bool {
+        (one.major, one.minor) < (other.major, other.minor)
+    }
+}
+
+extension BlueZVersion: LosslessStringConvertible {
+    /// - Parameter description: Major and minor number, as in `5.82`.
+    public init?(_ description: String) {
+        let parts = description.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let major = Int(parts[0]), let minor = Int(parts[1]), major >= 0, minor >= 0 else {
+            return nil
+        }
+        self.init(major, minor)
+    }
+
+    public var description: String { "\(major).\(minor)" }
+}
