@@ -1,67 +1,118 @@
-"""Prints the advertising reports of a controller in a record of btmon, as soon as there are any.
+"""Hears the advertising reports of a controller, byte for byte, beside the kernel's management interface: neither
+bluetoothd nor BlueCap has a part in it, nor do BlueZ's own programs, which differ between its versions.
 
-Usage: air.py FILE CONTROLLER-NUMBER SECONDS     (how long it waits at most)
-
-One line for each report: the address, "advertisement" or "response", and the data as a row of hexadecimal bytes. The
-record is btsnoop's, with the monitor's header (datalink 2001); the reports are those of extended and of old scans
-(Bluetooth Core Specification 5.4, volume 4, part E, 7.7.65.13 and 7.7.65.2).
+The kernel is asked to discover (mgmt-api.txt, Start Discovery), and its monitor channel gives the controller's events: the
+reports of extended and of old scans (Bluetooth Core Specification 5.4, volume 4, part E, 7.7.65.13 and 7.7.65.2).
 """
 
+import asyncio
+import ctypes
+import os
+import socket
 import struct
-import sys
-import time
 
+NO_CONTROLLER, MONITOR, CONTROL = 0xFFFF, 2, 3
 EVENT, LE_META = 3, 0x3E
 OLD_REPORT, EXTENDED_REPORT = 0x02, 0x0D
-RESPONSE = 0x08
+START_DISCOVERY, STOP_DISCOVERY, LE_ADDRESSES = 0x0023, 0x0024, b"\x06"
+COMMAND_COMPLETE, COMMAND_STATUS, DISCOVERING = 0x0001, 0x0002, 0x0013
+LIMIT = 60
 
 
-def packets(record):
-    position = 16
-    while position + 24 <= len(record):
-        _, length, flags = struct.unpack_from(">III", record, position)
-        if position + 24 + length > len(record):
-            return
-        yield flags >> 16, flags & 0xFFFF, record[position + 24 : position + 24 + length]
-        position += 24 + length
+def channel(number):
+    """Python's own `bind` knows no channels."""
+    opened = socket.socket(socket.AF_BLUETOOTH, socket.SOCK_RAW, socket.BTPROTO_HCI)
+    address = struct.pack("<HHH", socket.AF_BLUETOOTH, NO_CONTROLLER, number)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.bind(opened.fileno(), address, len(address)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    opened.setblocking(False)
+    return opened
 
 
 def reports(event):
-    """Pairs of whether it is a scan response, and the rest from the address on, of what a controller said."""
+    """What a controller reported at once: whether it is a scan response, whether one follows, the address, the data."""
     subevent, count, position = event[2], event[3], 4
     for _ in range(count):
         if subevent == EXTENDED_REPORT:
             (kind,), address, length = struct.unpack_from("<H", event, position), position + 3, position + 23
-            is_response = bool(kind & RESPONSE)
+            is_response, is_scannable = bool(kind & 0x08), bool(kind & 0x02)
         else:
             kind, address, length = event[position], position + 2, position + 8
-            is_response = kind == 0x04
+            is_response, is_scannable = kind == 0x04, kind in (0x00, 0x02)
         data = event[length + 1 : length + 1 + event[length]]
-        yield is_response, event[address : address + 6], data
+        yield is_response, is_scannable, event[address : address + 6], data
         position = length + 1 + event[length] + (0 if subevent == EXTENDED_REPORT else 1)
 
 
-def heard(path, controller):
-    with open(path, "rb") as file:
-        record = file.read()
-    for place, kind, packet in packets(record):
-        if place != controller or kind != EVENT or len(packet) < 4 or packet[0] != LE_META:
+class Discovery:
+    """A discovery of the kernel's own, which begins anew when it ends: that is after 10.24 s."""
+
+    def __init__(self, controller):
+        self.controller, self.channel = controller, channel(CONTROL)
+
+    def order(self, command):
+        self.channel.send(struct.pack("<HHH", command, self.controller, len(LE_ADDRESSES)) + LE_ADDRESSES)
+
+    async def keep_up(self):
+        self.order(START_DISCOVERY)
+        while True:
+            packet = await asyncio.get_running_loop().sock_recv(self.channel, 65536)
+            event, controller, _ = struct.unpack_from("<HHH", packet)
+            if controller != self.controller:
+                continue
+            if event in (COMMAND_COMPLETE, COMMAND_STATUS):
+                command, status = struct.unpack_from("<HB", packet, 6)
+                if command == START_DISCOVERY and status != 0:
+                    raise OSError(f"the kernel does not discover: status {status:#x} of the management interface")
+            elif event == DISCOVERING and not packet[7]:
+                self.order(START_DISCOVERY)
+
+    async def end(self):
+        self.order(STOP_DISCOVERY)
+        while True:
+            packet = await asyncio.get_running_loop().sock_recv(self.channel, 65536)
+            event, _, _, command = struct.unpack_from("<HHHH", packet + b"\0\0")
+            if event in (COMMAND_COMPLETE, COMMAND_STATUS) and command == STOP_DISCOVERY:
+                break
+        self.channel.close()
+
+
+async def hear(controller, monitor):
+    """Lines, in the order in which they came first: when each scannable advertisement has its scan response."""
+    lines, scannable, answered = [], set(), set()
+    while not lines or scannable - answered:
+        packet = await asyncio.get_running_loop().sock_recv(monitor, 65536)
+        kind, place, _ = struct.unpack_from("<HHH", packet)
+        event = packet[6:]
+        if place != controller or kind != EVENT or len(event) < 4 or event[0] != LE_META:
             continue
-        if packet[2] in (OLD_REPORT, EXTENDED_REPORT):
-            for is_response, address, data in reports(packet):
-                text = ":".join(f"{byte:02X}" for byte in reversed(address))
-                yield f"{text} {'response' if is_response else 'advertisement'} {data.hex()}"
+        if event[2] not in (OLD_REPORT, EXTENDED_REPORT):
+            continue
+        for is_response, is_scannable, address, data in reports(event):
+            if is_response:
+                answered.add(address)
+            elif is_scannable:
+                scannable.add(address)
+            text = ":".join(f"{byte:02X}" for byte in reversed(address))
+            line = f"{text} {'response' if is_response else 'advertisement'} {data.hex()}"
+            if line not in lines:
+                lines.append(line)
+    return lines
 
 
-def main():
-    path, controller, end = sys.argv[1], int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
-    while not any(heard(path, controller)):
-        if time.monotonic() > end:
-            sys.exit("nobody was heard")
-        time.sleep(0.02)
-    # A controller reports advertisement and scan response at once; the record may have been read between the two.
-    time.sleep(0.02)
-    print("\n".join(heard(path, controller)))
-
-
-main()
+async def listen(controller):
+    monitor, discovery = channel(MONITOR), Discovery(controller)
+    hearing = asyncio.ensure_future(hear(controller, monitor))
+    keeping = asyncio.ensure_future(discovery.keep_up())
+    try:
+        done, _ = await asyncio.wait((hearing, keeping), timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            raise TimeoutError(f"nothing was heard in {LIMIT} s, or no scan response to it")
+        return done.pop().result()
+    finally:
+        for task in (hearing, keeping):
+            task.cancel()
+        await asyncio.gather(hearing, keeping, return_exceptions=True)
+        monitor.close()
+        await discovery.end()

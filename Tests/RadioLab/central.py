@@ -1,12 +1,9 @@
 """The radio lab's central: bleak (PyPI), which shares no line with BlueCap.
 
-Usage: central.py ADAPTER STATE-DIRECTORY
-
-Started by bin/radio-central, where the orders are explained.
+Forked by server.py; bin/radio-central explains the orders.
 """
 
 import asyncio
-import sys
 
 from bleak import BleakClient, BleakScanner
 from bleak.exc import BleakError, BleakGATTProtocolError
@@ -106,10 +103,6 @@ class Central:
         await self.client.disconnect()
 
 
-async def main():
-    adapter, state = sys.argv[1:]
+async def main(adapter, state):
     async with await take_orders(Central(adapter), state) as server:
         await server.serve_forever()
-
-
-asyncio.run(main())

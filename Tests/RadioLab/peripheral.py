@@ -1,10 +1,8 @@
 """The radio lab's peripheral: a GATT server made with bluez-peripheral (PyPI), which shares no line with BlueCap.
 
-Usage: peripheral.py DESCRIPTION ADAPTER-ADDRESS STATE-DIRECTORY
-
-Started by bin/radio-peripheral, where the description and the orders are explained. Registers each application of
-the description on a path of its own, one after the other; advertises; writes the port on which it takes orders to
-STATE-DIRECTORY/port; and lives until it is killed, or it or bluetoothd leaves the bus.
+Forked by server.py; bin/radio-peripheral explains the description and the orders. Registers each application of the
+description on a path of its own, one after the other; advertises; writes the port on which it takes orders to the file
+`port` of its state directory; and lives until it is killed, or it or bluetoothd leaves the bus.
 """
 
 import asyncio
@@ -212,14 +210,9 @@ class Peripheral:
         return taken
 
 
-async def main():
-    path, address, state = sys.argv[1:]
-    with open(path, encoding="utf-8") as file:
-        peripheral = Peripheral(json.load(file), address)
+async def main(description, address, state):
+    peripheral = Peripheral(json.loads(description), address)
     await peripheral.begin()
     _server = await take_orders(peripheral, state)
     # Without the bus there is no peripheral, and the next start must not take this for one.
     await peripheral.bus.wait_for_disconnect()
-
-
-asyncio.run(main())

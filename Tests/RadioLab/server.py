@@ -1,0 +1,284 @@
+"""The radio lab's server: does what the commands in bin/ ask for, in one process that has its modules loaded.
+
+Usage: server.py STATE-DIRECTORY CONTROLLERS
+
+Started by guest, once for each machine. On the emulated processor a process costs a tenth of a second and a Python with
+bleak several seconds, and a test needs many such steps. Orders are taken as in orders.py; the commands in bin/ explain them.
+"""
+
+import argparse
+import asyncio
+import importlib
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+
+from dbus_fast import BusType, Message, MessageType, Variant
+from dbus_fast.aio import MessageBus
+from dbus_fast.service import PropertyAccess, ServiceInterface, dbus_property, method
+
+import air
+from orders import ask, take_orders
+
+ADAPTER, ADVERTISING = "org.bluez.Adapter1", "org.bluez.LEAdvertisingManager1"
+BLUETOOTHD = "/usr/libexec/bluetooth/bluetoothd"
+
+
+class Refused(Exception):
+    """An error that the bus or bluetoothd answered."""
+
+
+class Advertisement(ServiceInterface):
+    """What radio-advertise lets an adapter advertise."""
+
+    def __init__(self, words):
+        super().__init__("org.bluez.LEAdvertisement1")
+        options = argparse.ArgumentParser(exit_on_error=False)
+        options.add_argument("name")
+        options.add_argument("--service", action="append", default=[])
+        options.add_argument("--manufacturer", action="append", default=[])
+        options.add_argument("--service-data", action="append", default=[])
+        options.add_argument("--tx-power", action="store_true")
+        self.asked = options.parse_args(words)
+
+    @staticmethod
+    def data(items, key):
+        pairs = (item.split("=", 1) for item in items)
+        return {key(name): Variant("ay", bytes.fromhex(data)) for name, data in pairs}
+
+    @dbus_property(access=PropertyAccess.READ)
+    def Type(self) -> "s":
+        return "peripheral"
+
+    @dbus_property(access=PropertyAccess.READ)
+    def LocalName(self) -> "s":
+        return self.asked.name
+
+    @dbus_property(access=PropertyAccess.READ)
+    def ServiceUUIDs(self) -> "as":
+        return self.asked.service
+
+    @dbus_property(access=PropertyAccess.READ)
+    def ManufacturerData(self) -> "a{qv}":
+        return self.data(self.asked.manufacturer, lambda company: int(company, 0))
+
+    @dbus_property(access=PropertyAccess.READ)
+    def ServiceData(self) -> "a{sv}":
+        return self.data(self.asked.service_data, str)
+
+    @dbus_property(access=PropertyAccess.READ)
+    def Discoverable(self) -> "b":
+        return True
+
+    @dbus_property(access=PropertyAccess.READ)
+    def Includes(self) -> "as":
+        return ["tx-power"] if self.asked.tx_power else []
+
+    @method()
+    def Release(self):
+        pass
+
+
+def live(module, arguments, log):
+    """A program that takes orders, in a process of its own, forked from one that has loaded all modules."""
+    with open(log, "ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    asyncio.run(importlib.import_module(module).main(*arguments))
+
+
+class Lab:
+    def __init__(self, state, controllers):
+        self.state, self.out = state, os.environ["RADIO_OUT"]
+        self.adapters = [f"hci{number}" for number in range(controllers)]
+        self.advertised = {}  # by adapter
+        self.bluetoothd = None
+        self.processes = multiprocessing.get_context("forkserver")
+        self.processes.set_forkserver_preload(["central", "peripheral"])
+        self.programs = {}
+        self.served = None  # the peripheral's description and address
+
+    async def begin(self):
+        self.bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
+
+    # --- The bus ---
+
+    async def call(self, path, interface, member, signature="", *body, destination="org.bluez"):
+        answer = await self.bus.call(
+            Message(destination=destination, path=path, interface=interface, member=member,
+                    signature=signature, body=list(body))
+        )
+        if answer.message_type == MessageType.ERROR:
+            raise Refused(f"{answer.error_name}: {' '.join(map(str, answer.body))}")
+        return answer.body[0] if answer.body else None
+
+    async def get(self, adapter, name, interface=ADAPTER):
+        variant = await self.call(f"/org/bluez/{adapter}", "org.freedesktop.DBus.Properties", "Get", "ss", interface, name)
+        return variant.value
+
+    async def set_powered(self, adapter, is_on):
+        properties = "org.freedesktop.DBus.Properties"
+        await self.call(f"/org/bluez/{adapter}", properties, "Set", "ssv", ADAPTER, "Powered", Variant("b", is_on))
+
+    async def until(self, step, *arguments):
+        """Repeats what bluetoothd refuses, until it does not."""
+        while True:
+            try:
+                return await step(*arguments)
+            except Refused as refusal:
+                if self.bluetoothd.poll() is not None:
+                    raise Refused(f"bluetoothd has ended with status {self.bluetoothd.returncode}") from refusal
+                await asyncio.sleep(0.05)
+
+    # --- bluetoothd ---
+
+    async def order_bluetoothd(self, what, *options):
+        if what in ("kill", "stop", "restart"):
+            if not self.runs():
+                raise Refused("bluetoothd is not running")
+            self.bluetoothd.terminate() if what == "stop" else self.bluetoothd.kill()
+            while self.runs():
+                await asyncio.sleep(0.01)
+        if what in ("start", "restart"):
+            with open(f"{self.out}/bluetoothd.log", "ab") as log:
+                self.bluetoothd = subprocess.Popen(
+                    [BLUETOOTHD, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            for adapter in self.adapters:
+                await self.until(self.set_powered, adapter, True)
+
+    def runs(self):
+        return self.bluetoothd is not None and self.bluetoothd.poll() is None
+
+    # --- Adapters ---
+
+    async def order_property(self, adapter, name, interface=ADAPTER):
+        value = await self.get(adapter, name, interface)
+        if isinstance(value, list):
+            return map(str, value)
+        return [str(value).lower() if isinstance(value, bool) else str(value)]
+
+    async def order_power(self, adapter, what):
+        if what in ("on", "off"):
+            await self.set_powered(adapter, what == "on")
+        else:
+            self.set_blocked(adapter, what == "block")
+
+    @staticmethod
+    def set_blocked(adapter, is_blocked):
+        place = f"/sys/class/bluetooth/{adapter}"
+        for name in os.listdir(place):
+            if name.startswith("rfkill"):
+                with open(f"{place}/{name}/soft", "w", encoding="ascii") as file:
+                    file.write(str(int(is_blocked)))
+
+    async def order_advertise(self, adapter, *words):
+        try:
+            advertisement = Advertisement(words)
+        except argparse.ArgumentError as error:
+            raise ValueError(f"radio-advertise --help: {error}") from None
+        await self.order_silence(adapter)
+        path = f"/radio_lab/{adapter}"
+        self.bus.export(path, advertisement)
+        self.advertised[adapter] = advertisement
+        await self.call(f"/org/bluez/{adapter}", ADVERTISING, "RegisterAdvertisement", "oa{sv}", path, {})
+
+    async def order_silence(self, adapter):
+        advertisement = self.advertised.pop(adapter, None)
+        if advertisement is not None:
+            path = f"/radio_lab/{adapter}"
+            try:
+                await self.call(f"/org/bluez/{adapter}", ADVERTISING, "UnregisterAdvertisement", "o", path)
+            except Refused:
+                pass  # bluetoothd has been restarted, or refused to register it.
+            self.bus.unexport(path, advertisement)
+
+    async def order_air(self, adapter):
+        return await air.listen(int(adapter.removeprefix("hci")))
+
+    # --- Programs that take orders: peripheral.py and central.py ---
+
+    def place(self, program):
+        return f"{self.state}/{program}"
+
+    def lives(self, program):
+        return program in self.programs and self.programs[program].is_alive() and os.path.exists(self.place(program) + "/port")
+
+    async def ask(self, program, *words):
+        try:
+            await ask(self.place(program), *words)
+        except RuntimeError as failure:
+            raise Refused(str(failure)) from None
+
+    async def start(self, program, *arguments):
+        await self.order_stop(program)
+        place, log = self.place(program), f"{self.out}/{program}.log"
+        process = self.processes.Process(target=live, args=(program, (*arguments, place), log), daemon=True)
+        os.makedirs(place)
+        self.programs[program] = process
+        process.start()
+        while not os.path.exists(place + "/port"):
+            if not process.is_alive():
+                with open(log, encoding="utf-8", errors="replace") as file:
+                    raise Refused(f"the {program} did not come up: {' '.join(file.read().splitlines()[-3:])}")
+            await asyncio.sleep(0.02)
+
+    async def order_stop(self, program):
+        process = self.programs.pop(program, None)
+        if process is not None:
+            process.terminate()
+            process.join()
+            shutil.rmtree(self.place(program), ignore_errors=True)
+            # bluetoothd drops what a connection has registered when that leaves the bus: it has, when this is answered.
+            if self.runs():
+                await self.until(self.get, "hci0", "Address")
+
+    async def order_central(self, adapter):
+        await self.start("central", adapter)
+
+    async def order_peripheral(self, path, adapter):
+        with open(path, encoding="utf-8") as file:
+            served = file.read(), await self.get(adapter, "Address")
+        if self.lives("peripheral") and self.served == served:
+            try:
+                return await self.ask("peripheral", "renew")
+            except (Refused, OSError):
+                pass  # It has left the bus meanwhile.
+        await self.start("peripheral", *served)
+        self.served = served
+
+    async def order_rest(self):
+        if self.lives("peripheral"):
+            await self.ask("peripheral", "silence")
+            await self.ask("peripheral", "drop")
+
+    # --- Where every test begins ---
+
+    async def order_reset(self, *options):
+        if not self.runs():
+            await self.order_bluetoothd("start", *options)
+        await self.order_stop("central")
+        await self.order_rest()
+        for adapter in self.adapters:
+            await self.order_silence(adapter)
+            self.set_blocked(adapter, False)
+            await self.until(self.set_powered, adapter, True)
+        for path, interfaces in (await self.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")).items():
+            if "org.bluez.Device1" in interfaces:
+                try:
+                    await self.call(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
+                except Refused:
+                    pass  # It may have gone by itself meanwhile.
+
+
+async def main():
+    state, controllers = sys.argv[1:]
+    lab = Lab(state, int(controllers))
+    await lab.begin()
+    async with await take_orders(lab, lab.place("server")) as server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
