@@ -31,10 +31,12 @@ test: dependencies-build dependencies-test python ## Run all tests but the radio
 	swift build --build-tests
 	Scripts/run-tests 2>&1 | Scripts/count-tests
 
-radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd, in a machine with virtual radios
-	Tests/RadioLab/radio-lab --prepare
+radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82"
 	swift build --build-tests
-	Scripts/radio-tests 2>&1 | Scripts/count-tests
+	RADIO_BLUEZ="$(BLUEZ)" Scripts/radio-tests
+
+radio-test-all: ## Run the radio tests with every BlueZ that the lab knows
+	$(MAKE) radio-test BLUEZ=all
 
 radio-self-test: dependencies-radio python ## Check the radio lab itself
 	Tests/RadioLab/self-test
@@ -105,5 +107,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example test radio-test radio-self-test lint test-optimized test-tsan test-asan soak coverage bench-bus bench-futures format \
+.PHONY: run run-example test radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan soak coverage bench-bus bench-futures format \
     docs python clean help

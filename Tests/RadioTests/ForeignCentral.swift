@@ -4,12 +4,14 @@ import XCTest
 
 /// `bleak`, by the lab's `radio-central`.
 final class ForeignCentral: StageCentral {
-    init() throws { try order("start", "hci0") }
+    init() throws { try start() }
 
-    deinit { _ = try? order("stop") }
+    deinit { _ = try? RadioLab.order(.server, "stop", "central") }
+
+    private func start() throws { try RadioLab.order(.server, "central", "hci0") }
 
     @discardableResult
-    private func order(_ words: String...) throws -> String { try RadioLab.run("radio-central", arguments: words) }
+    private func order(_ words: String...) throws -> String { try RadioLab.order(.central, words) }
 
     func connect(to name: String, advertising service: String) throws { try order("connect", name) }
 
@@ -48,7 +50,7 @@ final class ForeignCentral: StageCentral {
 
     /// bleak does not hear of the death of `bluetoothd`, and takes what it knew of the dead one for true: another process
     /// begins anew.
-    func awaitLoss() throws { try order("start", "hci0") }
+    func awaitLoss() throws { try start() }
 
     func disconnect() throws { try order("disconnect") }
 }

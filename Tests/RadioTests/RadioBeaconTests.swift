@@ -33,7 +33,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
 
     /// What btmon hears of the one advertisement that there is: "advertisement" or "response", and the bytes.
     private func heard() throws -> Set<String> {
-        let lines = try RadioLab.run("radio-air", "hci0").split(separator: "\n")
+        let lines = try RadioLab.order(.server, "air", "hci0").split(separator: "\n")
         return Set(lines.map { $0.split(separator: " ").dropFirst().joined(separator: " ") })
     }
 
@@ -104,7 +104,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
     private func assertRanged(
         _ arguments: [String], _ beacon: Beacon, file: StaticString = #filePath, line: UInt = #line
     ) throws {
-        try RadioLab.run("radio-advertise", arguments: ["Beacon"] + arguments)
+        try RadioLab.order(.server, ["advertise", "hci1", "Beacon"] + arguments)
         let manager = CentralManager(options: [CentralManagerOptionAdapterKey: "hci0"])
         let sightings = Journal()
         sightings.watchStates(of: manager)
@@ -115,7 +115,7 @@ final class RadioBeaconTests: XCTestCase, StagePlayer {
         XCTAssertTrue(
             ground.wait(sightings, limit: 30) { $0.beacons.contains(beacon) }, "\(beacon)", file: file, line: line)
         manager.stopRangingBeacons()
-        try RadioLab.run("radio-silence")
+        try RadioLab.order(.server, "silence", "hci1")
     }
 
     func testForeignBeaconsAreRanged() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import XCTest
 
 /// The radio lab from within: its commands (`Tests/RadioLab/bin`), run and waited for.
 enum RadioLab {
@@ -42,21 +43,102 @@ enum RadioLab {
         return process
     }
 
-    /// The state every test begins with: silence, nothing remembered, all adapters on.
-    static func reset() throws { try run("radio-reset") }
+    // MARK: Orders
 
-    /// The value of a property of `org.bluez.Adapter1`, as text.
-    static func property(_ name: String, of adapter: String = "hci0") throws -> String {
-        try run("radio-property", adapter, name)
+    /// Gives an order to the lab's server, or to the peripheral or the central that it runs, and returns what that prints;
+    /// `Tests/RadioLab/bin` has commands for the same orders, and explains them.
+    ///
+    /// - Parameter words: the order and its arguments; no word has a tab or a line break.
+    @discardableResult
+    static func order(
+        _ program: RadioProgram, _ words: [String], timeLimit: TimeInterval = CommandRun.timeLimit
+    ) throws -> String {
+        try enter()
+        let order = ([program.rawValue] + words).joined(separator: " ")
+        let answer = try exchange(words.joined(separator: "\t") + "\n", with: program, timeLimit: timeLimit)
+        guard let answer else { throw RadioLabError.noAnswer(order, seconds: timeLimit) }
+        var lines = answer.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        guard let last = lines.popLast(), last == "ok" else {
+            throw RadioLabError.failed(order, answer.trimmingCharacters(in: .newlines))
+        }
+        return lines.joined(separator: "\n")
     }
+
+    @discardableResult
+    static func order(_ program: RadioProgram, _ words: String...) throws -> String { try order(program, words) }
+
+    /// Sends a text and returns all that comes back; nil when that takes longer than the limit.
+    private static func exchange(_ text: String, with program: RadioProgram, timeLimit: TimeInterval) throws -> String?
+    {
+        let file = "/run/radio-lab/\(program.rawValue)/port"
+        guard let contents = try? String(contentsOfFile: file, encoding: .utf8),
+            let port = UInt16(contents.trimmingCharacters(in: .newlines))
+        else { throw RadioLabError.notRunning(program) }
+        let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(connection) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isConnected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(connection, $0, length) == 0 }
+        }
+        guard isConnected else { throw RadioLabError.notRunning(program) }
+        let bytes = Array(text.utf8)
+        guard send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+            throw RadioLabError.notRunning(program)
+        }
+        // It closes the connection when it has answered all of what came.
+        shutdown(connection, Int32(SHUT_WR))
+        let (answer, isWhole) = CommandRun.read(connection, until: Date(timeIntervalSinceNow: timeLimit))
+        return isWhole ? String(decoding: answer, as: UTF8.self) : nil
+    }
+
+    /// The state every test begins with: silence, nothing remembered, all adapters on.
+    static func reset() throws { try order(.server, "reset") }
+
+    /// The value of a property of an adapter, as text; that of a list has a line for each element.
+    static func property(
+        _ name: String, of adapter: String = "hci0", interface: String = "org.bluez.Adapter1"
+    ) throws -> String {
+        try order(.server, "property", adapter, name, interface)
+    }
+
+    // MARK: The version of BlueZ
+
+    /// Skips a test that an older BlueZ cannot pass; the reason is in the table of the run.
+    ///
+    /// - Parameter version: the first one with which it passes, such as `5.76`.
+    static func require(bluez version: String, because reason: String) throws {
+        try enter()
+        let present = ProcessInfo.processInfo.environment["RADIO_BLUEZ"] ?? ""
+        // Components are numbers: 5.9 is older than 5.66.
+        let isOlder = present.compare(version, options: .numeric) == .orderedAscending
+        if isOlder { throw XCTSkip("needs BlueZ \(version) or later: \(reason)") }
+    }
+}
+
+/// What takes orders in the lab (`Tests/RadioLab/orders.py`).
+enum RadioProgram: String {
+    /// Adapters, advertisements, `bluetoothd`, and the two others.
+    case server
+    case peripheral
+    case central
 }
 
 enum RadioLabError: Error, CustomStringConvertible {
     case outside
+    case notRunning(RadioProgram)
+    case failed(_ order: String, _ answer: String)
+    case noAnswer(_ order: String, seconds: TimeInterval)
 
     var description: String {
         switch self {
         case .outside: "The radio tests run inside the radio lab only: make radio-test."
+        case .notRunning(let program): "The lab's \(program.rawValue) is not running."
+        case .failed(let order, let answer): "`\(order)`: \(answer.isEmpty ? "no answer" : answer)"
+        case .noAnswer(let order, let seconds): "`\(order)` was not answered within \(seconds) s."
         }
     }
 }

@@ -18,7 +18,7 @@ final class RadioSightingTests: XCTestCase {
 
     func testServiceDataArrivesByService() throws {
         let stage = try RadioStage()
-        try RadioLab.run("radio-advertise", "Cell", "--service", "180F", "--service-data", "180F=64")
+        try RadioLab.order(.server, "advertise", "hci1", "Cell", "--service", "180F", "--service-data", "180F=64")
         let manager = try manager(on: stage)
         journal.watch(manager.startScanning())
 
@@ -30,7 +30,7 @@ final class RadioSightingTests: XCTestCase {
 
     func testTheAdapterThatWasAskedForScans() throws {
         let stage = try RadioStage()
-        try RadioLab.run("radio-advertise", "Other way", "--adapter", "hci0")
+        try RadioLab.order(.server, "advertise", "hci0", "Other way")
         let manager = try manager(on: stage, adapter: "hci1")
         journal.watch(manager.startScanning())
 
@@ -41,12 +41,12 @@ final class RadioSightingTests: XCTestCase {
 
     func testWithDuplicatesANewAdvertisementIsANewSighting() throws {
         let stage = try RadioStage()
-        try RadioLab.run("radio-advertise", "Counter", "--manufacturer", "0xFFFF=01")
+        try RadioLab.order(.server, "advertise", "hci1", "Counter", "--manufacturer", "0xFFFF=01")
         let manager = try manager(on: stage)
         journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))
         XCTAssertTrue(stage.wait(journal, limit: 30) { !$0.sightings(named: "Counter").isEmpty })
 
-        try RadioLab.run("radio-advertise", "Counter", "--manufacturer", "0xFFFF=02")
+        try RadioLab.order(.server, "advertise", "hci1", "Counter", "--manufacturer", "0xFFFF=02")
         let newData = Data([0xFF, 0xFF, 2])
         XCTAssertTrue(
             stage.wait(journal, limit: 30) { $0.sightings.last?.advertisements.manufacturerData == newData },

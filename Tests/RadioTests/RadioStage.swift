@@ -15,26 +15,26 @@ final class RadioStage: CentralStage, PeripheralStage {
     func advertise(_ device: StageDevice) throws {
         let data = device.data.map { String(format: "%02x", $0) }.joined()
         let services = device.services.flatMap { ["--service", $0] }
-        try RadioLab.run(
-            "radio-advertise", arguments: [device.name, "--manufacturer", "\(device.company)=\(data)"] + services)
+        try RadioLab.order(
+            .server, ["advertise", "hci1", device.name, "--manufacturer", "\(device.company)=\(data)"] + services)
     }
 
-    func endAdvertising() throws { try RadioLab.run("radio-silence") }
+    func endAdvertising() throws { try RadioLab.order(.server, "silence", "hci1") }
 
-    func setPower(_ isOn: Bool) throws { try RadioLab.run("radio-power", isOn ? "on" : "off") }
+    func setPower(_ isOn: Bool) throws { try RadioLab.order(.server, "power", "hci0", isOn ? "on" : "off") }
 
-    func restartDaemon() throws { try RadioLab.run("radio-bluetoothd", "restart") }
+    func restartDaemon() throws { try RadioLab.order(.server, "bluetoothd", "restart") }
 
-    func killDaemon() throws { try RadioLab.run("radio-bluetoothd", "kill") }
+    func killDaemon() throws { try RadioLab.order(.server, "bluetoothd", "kill") }
 
     /// Another daemon that makes links of that MTU, until it is restarted.
     func restartDaemon(mtu: Int) throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("small.conf")
         try Data("[GATT]\nChannels = 1\nExchangeMTU = \(mtu)\n".utf8).write(to: file)
-        try RadioLab.run("env", "RADIO_BLUETOOTHD_OPTIONS=--configfile=\(file.path)", "radio-bluetoothd", "restart")
+        try RadioLab.order(.server, "bluetoothd", "restart", "--configfile=\(file.path)")
     }
 
-    func startDaemon() throws { try RadioLab.run("radio-bluetoothd", "start") }
+    func startDaemon() throws { try RadioLab.order(.server, "bluetoothd", "start") }
 
     func isDiscovering() throws -> Bool { try RadioLab.property("Discovering") == "true" }
 
@@ -43,36 +43,36 @@ final class RadioStage: CentralStage, PeripheralStage {
     func serve(_ peripheral: StagePeripheral) throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("peripheral.json")
         try peripheral.description().write(to: file)
-        try RadioLab.run("radio-peripheral", "start", file.path)
+        try RadioLab.order(.server, "peripheral", file.path, "hci1")
     }
 
-    func silence() throws { try RadioLab.run("radio-peripheral", "silence") }
+    func silence() throws { try RadioLab.order(.peripheral, "silence") }
 
-    func drop() throws { try RadioLab.run("radio-peripheral", "drop") }
+    func drop() throws { try RadioLab.order(.peripheral, "drop") }
 
     func unregister(application: Int) throws {
-        try RadioLab.run("radio-peripheral", "unregister", String(application))
+        try RadioLab.order(.peripheral, "unregister", String(application))
     }
 
-    func register(application: Int) throws { try RadioLab.run("radio-peripheral", "register", String(application)) }
+    func register(application: Int) throws { try RadioLab.order(.peripheral, "register", String(application)) }
 
-    func value(of key: String) throws -> [UInt8] { bytes(try RadioLab.run("radio-peripheral", "value", key)) }
+    func value(of key: String) throws -> [UInt8] { bytes(try RadioLab.order(.peripheral, "value", key)) }
 
     func setValue(_ value: [UInt8], of key: String) throws {
-        try RadioLab.run("radio-peripheral", "value", key, hex(value))
+        try RadioLab.order(.peripheral, "value", key, hex(value))
     }
 
     func refuse(_ operation: StageOperation, of key: String, code: UInt8) throws {
         let text = "0x" + hex([code])
-        try RadioLab.run("radio-peripheral", "refuse", key, operation.rawValue, "org.bluez.Error.Failed", text)
+        try RadioLab.order(.peripheral, "refuse", key, operation.rawValue, "org.bluez.Error.Failed", text)
     }
 
     func notify(_ key: String, _ values: [[UInt8]]) throws {
-        try RadioLab.run("radio-peripheral", arguments: ["notify", key] + values.map(hex))
+        try RadioLab.order(.peripheral, ["notify", key] + values.map(hex))
     }
 
     func count(_ key: String, to count: Int) throws {
-        try RadioLab.run("radio-peripheral", "count", key, String(count), "20", "0")
+        try RadioLab.order(.peripheral, "count", key, String(count), "20", "0")
     }
 
     // MARK: Time

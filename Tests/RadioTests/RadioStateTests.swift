@@ -20,9 +20,9 @@ final class RadioStateTests: XCTestCase {
         let stage = try RadioStage()
         let manager = try manager(on: stage)
 
-        try RadioLab.run("radio-bluetoothd", "kill")
+        try RadioLab.order(.server, "bluetoothd", "kill")
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .resetting }, "\(journal.states)")
-        try RadioLab.run("radio-bluetoothd", "start")
+        try RadioLab.order(.server, "bluetoothd", "start")
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOn }, "\(journal.states)")
 
         XCTAssertEqual(journal.states, [.poweredOn, .resetting, .poweredOn])
@@ -33,7 +33,7 @@ final class RadioStateTests: XCTestCase {
         let stage = try RadioStage()
         let manager = try manager(on: stage)
 
-        try RadioLab.run("radio-bluetoothd", "stop")
+        try RadioLab.order(.server, "bluetoothd", "stop")
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .resetting }, "\(journal.states)")
         XCTAssertEqual(manager.state, .resetting)
     }
@@ -42,19 +42,19 @@ final class RadioStateTests: XCTestCase {
         let stage = try RadioStage()
         let manager = try manager(on: stage)
 
-        try RadioLab.run("radio-power", "block")
+        try RadioLab.order(.server, "power", "hci0", "block")
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOff }, "\(journal.states)")
         XCTAssertEqual(manager.state, .poweredOff)
     }
 
     func testAManagerThatBeginsWithoutADaemonIsPoweredOnWhenItComes() throws {
         let stage = try RadioStage()
-        try RadioLab.run("radio-bluetoothd", "kill")
+        try RadioLab.order(.server, "bluetoothd", "kill")
 
         let manager = CentralManager(options: stage.managerOptions)
         journal.watchStates(of: manager)
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.contains(.unsupported) }, "\(journal.states)")
-        try RadioLab.run("radio-bluetoothd", "start")
+        try RadioLab.order(.server, "bluetoothd", "start")
         XCTAssertTrue(stage.wait(journal, limit: 30) { $0.states.last == .poweredOn }, "\(journal.states)")
         XCTAssertEqual(manager.state, .poweredOn)
     }

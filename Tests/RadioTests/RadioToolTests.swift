@@ -51,7 +51,7 @@ final class RadioToolTests: XCTestCase {
 
     func testAScanWithoutADaemonSaysWhatToDo() throws {
         try RadioLab.enter()
-        try RadioLab.run("radio-bluetoothd", "kill")
+        try RadioLab.order(.server, "bluetoothd", "kill")
         let output = try RadioLab.run("bash", "-c", #"! "$0" scan --duration 2 2>&1 1>/dev/null"#, tool)
         XCTAssertTrue(output.contains("--simulated"), output)
     }

@@ -39,7 +39,7 @@ public enum CommandRun {
     }
 
     /// What comes until the end, or until the deadline; and whether it was the end.
-    private static func read(_ descriptor: Int32, until deadline: Date) -> (data: [UInt8], isWhole: Bool) {
+    public static func read(_ descriptor: Int32, until deadline: Date) -> (data: [UInt8], isWhole: Bool) {
         var data: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
