@@ -15,6 +15,7 @@ indirect enum TestValue {
     case manufacturerData([(UInt16, [UInt8])])
     case serviceData([(String, [UInt8])])
     case advertisingData([(UInt8, [UInt8])])
+    case properties([String: TestValue])
 
     var signature: String {
         switch self {
@@ -31,6 +32,7 @@ indirect enum TestValue {
         case .manufacturerData: "a{qv}"
         case .serviceData: "a{sv}"
         case .advertisingData: "a{yv}"
+        case .properties: "a{sv}"
         }
     }
 
@@ -46,6 +48,7 @@ indirect enum TestValue {
         case .bytes(let value): writer.bytes(value)
         case .strings(let value): writer.strings(value)
         case .paths(let value): writer.objectPaths(value)
+        case .properties(let properties): BlueZMessages.write(properties: properties.map { ($0, $1) }, &writer)
         case .manufacturerData(let entries):
             writer.dictionary(key: "q", value: "v") { dictionary in
                 for (key, value) in entries {
@@ -164,6 +167,59 @@ enum BlueZMessages {
             ("org.bluez.GattManager1", []),
             ("org.bluez.LEAdvertisingManager1", [("ActiveInstances", .byte(0))]),
         ]
+    }
+
+    /// An adapter as BlueZ 5.`minor` exports it: what its interfaces have at that version, as `src/adapter.c`,
+    /// `src/advertising.c` and `src/adv_monitor.c` of its tag list it.
+    /// - Parameter modalias: `nil`: as the version makes it.
+    static func adapter(
+        _ minor: Int, isExperimental: Bool = false, hasExtendedAdvertising: Bool = true, powered: Bool = true,
+        modalias: String? = nil
+    ) -> TestInterfaces {
+        let digits = (minor < 16 ? "0" : "") + String(minor, radix: 16, uppercase: true)
+        var properties: TestProperties = [
+            ("Address", .string("00:1A:7D:DA:71:13")), ("AddressType", .string("public")),
+            ("Name", .string("lab")), ("Alias", .string("lab")), ("Class", .uint32(0x1C_010C)),
+            ("Powered", .bool(powered)), ("Discoverable", .bool(false)), ("Pairable", .bool(false)),
+            ("Discovering", .bool(false)), ("UUIDs", .strings(["00001800-0000-1000-8000-00805f9b34fb"])),
+            ("Modalias", .string(modalias ?? "usb:v1D6Bp0246d05\(digits)")),
+            ("Roles", .strings(["central", "peripheral"])),
+        ]
+        if minor >= 71 { properties += [("Manufacturer", .uint16(2)), ("Version", .byte(11))] }
+        if minor >= 73 || isExperimental { properties.append(("PowerState", .string(powered ? "on" : "off"))) }
+        if minor >= 79 { properties.append(("Connectable", .bool(false))) }
+
+        var advertising: TestProperties = [
+            ("ActiveInstances", .byte(0)), ("SupportedInstances", .byte(5)),
+            ("SupportedIncludes", .strings(["tx-power", "appearance", "local-name"])),
+        ]
+        if hasExtendedAdvertising {
+            advertising.append(("SupportedSecondaryChannels", .strings(["1M", "2M", "Coded"])))
+        }
+        if minor >= 77 || isExperimental {
+            let length: UInt8 = hasExtendedAdvertising ? 251 : 31
+            advertising += [
+                ("SupportedFeatures", .strings(hasExtendedAdvertising ? ["CanSetTxPower"] : [])),
+                (
+                    "SupportedCapabilities",
+                    .properties([
+                        "MaxAdvLen": .byte(length), "MaxScnRspLen": .byte(length), "MinTxPower": .int16(-34),
+                        "MaxTxPower": .int16(7),
+                    ])
+                ),
+            ]
+        }
+        var interfaces: TestInterfaces = [
+            ("org.bluez.LEAdvertisingManager1", advertising), ("org.bluez.Adapter1", properties),
+            ("org.bluez.GattManager1", []),
+        ]
+        if isExperimental {
+            let monitors: TestProperties = [
+                ("SupportedMonitorTypes", .strings(["or_patterns"])), ("SupportedFeatures", .strings([])),
+            ]
+            interfaces.append(("org.bluez.AdvertisementMonitorManager1", monitors))
+        }
+        return interfaces
     }
 
     /// All 17 properties that 5.66 gives for a device that is being heard, and the two experimental ones.

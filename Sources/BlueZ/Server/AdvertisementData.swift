@@ -70,8 +70,9 @@ package struct AdvertisingCapabilities: Hashable, Sendable {
     package var supportedInstances: Int?
     /// By BlueZ's names.
     package var supportedIncludes: [String]?
-    /// Experimental at 5.66, as all below.
+    /// Only where controller and kernel have extended advertising.
     package var supportedSecondaryChannels: [String]?
+    /// Experimental before 5.77, as all below.
     package var supportedFeatures: [String]?
     /// In bytes.
     package var maxAdvertisementLength: Int?

@@ -59,8 +59,14 @@ extension BlueZClient {
 
 extension AdvertisingCapabilities {
     init(_ reply: Message) {
-        var capabilities = AdvertisingCapabilities()
         var reader = reply.reader
+        self.init()
+        take(&reader)
+    }
+
+    /// Takes over properties of `LEAdvertisingManager1`: the reader stands at an `a{sv}`.
+    mutating func take(_ reader: inout MessageReader) {
+        var capabilities = self
         reader.dictionary { entry in
             guard let name = entry.string() else { return }
             _ = entry.variant { capabilities.take(name, &$0) }

@@ -20,6 +20,12 @@ package struct Adapter1: Sendable {
     package internal(set) var deviceClass: UInt32 = 0
     /// What else `bluetoothd` can do with this adapter.
     package internal(set) var interfaces: Interfaces = []
+    /// The properties of its `LEAdvertisingManager1`.
+    package internal(set) var advertising = AdvertisingCapabilities()
+    /// `SupportedMonitorTypes` of its `AdvertisementMonitorManager1`.
+    var monitorTypes: [String] = []
+    /// What the daemon and this adapter can do, by all that is known now.
+    package internal(set) var capabilities = DaemonCapabilities()
 
     init() {}
 
@@ -80,6 +86,10 @@ package struct Adapter1: Sendable {
         package static let uuids = Fields(rawValue: 1 << 10)
         package static let modalias = Fields(rawValue: 1 << 11)
         package static let roles = Fields(rawValue: 1 << 12)
+        package static let manufacturer = Fields(rawValue: 1 << 13)
+        package static let isConnectable = Fields(rawValue: 1 << 14)
+        /// Not a property: ``Adapter1/capabilities`` is another value.
+        package static let capabilities = Fields(rawValue: 1 << 30)
         /// Not a property: another interface came or went.
         package static let interfaces = Fields(rawValue: 1 << 31)
     }
@@ -129,5 +139,9 @@ extension Adapter1: PropertyOwner {
                     return true
                 }, clear: { $0.modalias = nil }),
             .value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
+            // The controller's, since 5.71; only that it is there counts.
+            .value("Manufacturer", .manufacturer, "q") { reader, _ in reader.uint16() != nil },
+            // Since 5.79.
+            .flag("Connectable", .isConnectable),
         ])
 }

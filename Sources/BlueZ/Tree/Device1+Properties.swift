@@ -37,6 +37,7 @@ extension Device1: PropertyOwner {
             .flag("Paired", .isPaired),
             // Since 5.65.
             .flag("Bonded", .isBonded),
+            .flag("CablePairing", .hasCablePairing),
             .flag("Trusted", .isTrusted),
             .flag("Blocked", .isBlocked),
             .flag("LegacyPairing", .usesLegacyPairing),

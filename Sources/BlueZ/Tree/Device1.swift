@@ -67,6 +67,8 @@ extension Device1 {
         package static let serviceData = Fields(rawValue: 1 << 20)
         package static let advertisingFlags = Fields(rawValue: 1 << 21)
         package static let advertisingData = Fields(rawValue: 1 << 22)
+        /// `CablePairing`, since 5.83; only that it is there counts.
+        package static let hasCablePairing = Fields(rawValue: 1 << 24)
         /// No property of the device: the battery beside it (``ObjectTree/batteryLevel(of:)``).
         package static let battery = Fields(rawValue: 1 << 23)
 

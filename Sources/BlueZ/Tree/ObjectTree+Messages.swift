@@ -10,6 +10,8 @@ private enum Interface {
     case attribute(AttributeKind)
     /// Another one of a device's.
     case battery
+    /// Likewise, of which only the presence counts.
+    case bearer
 
     init?(name: UnsafeBufferPointer<UInt8>) {
         if name.equals(Device1.table.interface) {
@@ -24,6 +26,8 @@ private enum Interface {
             self = .adapter
         } else if name.equals(Battery1.table.interface) {
             self = .battery
+        } else if name.equals("org.bluez.Bearer.LE1") {
+            self = .bearer
         } else {
             let extra = Adapter1.Interfaces(name: name)
             guard !extra.isEmpty else { return nil }
@@ -75,6 +79,7 @@ extension ObjectTree {
         for slot in devices.indices where devices[slot].isLive { removeDevice(at: slot, into: &changes) }
         removeAdapters(adapterKeys, into: &changes)
         adapters.removeAll()
+        hints = DaemonHints()
         isLoaded = false
     }
 }
@@ -97,7 +102,11 @@ extension ObjectTree {
             adapterChanged(at: place, &reader, into: &changes)
         case .battery:
             batteryChanged(key, &reader, into: &changes)
-        case .adapterExtra, .attribute:
+        case .adapterExtra(let extra):
+            guard let place = adapters.index(forKey: key) else { return }
+            adapters.values[place].adapter.take(extra, &reader)
+            settleCapabilities(of: key, into: &changes)
+        case .bearer, .attribute:
             return
         }
     }
@@ -136,7 +145,9 @@ extension ObjectTree {
         adapters.values[place].adapter.fields.formUnion(set)
         adapters.values[place].adapter.fields.subtract(cleared)
         guard !set.isEmpty || !cleared.isEmpty else { return }
-        changes.append(.adapterChanged(adapters[place].key, set.union(cleared)))
+        let key = adapters[place].key
+        changes.append(.adapterChanged(key, set.union(cleared)))
+        settleCapabilities(of: key, into: &changes)
     }
 
     /// Brings values into their smallest form after some fields were set.
@@ -161,7 +172,7 @@ extension ObjectTree {
         reader.skip()
         var known: ObjectKey?
         var isNewAdapter = false
-        var extras: Adapter1.Interfaces = []
+        var hasNewExtra = false
         reader.dictionary { entry in
             guard let interface = entry.withString({ Interface(name: $0) }) ?? nil else { return }
             if case .attribute(let kind) = interface {
@@ -171,16 +182,17 @@ extension ObjectTree {
             switch interface {
             case .device: deviceAdded(key, &entry, into: &changes)
             case .adapter: isNewAdapter = adapterAdded(key, &entry, into: &changes)
-            case .adapterExtra(let extra): extras.insert(extra)
+            case .adapterExtra(let extra):
+                if extraAdded(extra, to: key, &entry) { hasNewExtra = true }
             case .battery: batteryChanged(key, &entry, into: &changes)
+            case .bearer: learn(into: &changes) { $0.hasBearers = true }
             case .attribute: break
             }
             known = key
         }
-        // The interfaces of an object come in any order: these may stand before Adapter1 itself.
-        if let known, !extras.isEmpty, extrasAdded(extras, to: known), !isNewAdapter {
-            changes.append(.adapterChanged(known, .interfaces))
-        }
+        guard let known else { return nil }
+        if hasNewExtra, !isNewAdapter { changes.append(.adapterChanged(known, .interfaces)) }
+        if !known.isDevice { settleCapabilities(of: known, isNew: isNewAdapter, into: &changes) }
         return known
     }
 
@@ -207,6 +219,7 @@ extension ObjectTree {
         device.fields = Device1.Fields(
             rawValue: Device1.table.read(&reader, into: &device, ignored: &ignoredProperties))
         let isHeard = device.fields.contains(.rssi)
+        if device.fields.contains(.hasCablePairing) { learn(into: &changes) { $0.hasCablePairing = true } }
         if let slot = slot(of: key) {
             // All objects were asked for once more: what is as before is no news, and nobody was heard.
             guard devices[slot].device != device else { return }
@@ -240,7 +253,8 @@ extension ObjectTree {
         adapter.fields = Adapter1.Fields(
             rawValue: Adapter1.table.read(&reader, into: &adapter, ignored: &ignoredProperties))
         let old = adapters[key]
-        adapter.interfaces = old?.adapter.interfaces ?? []
+        // The interfaces of an object come in any order: the others may have come before Adapter1 itself.
+        adapter.keepExtras(of: old?.adapter)
         adapters[key] = AdapterEntry(adapter: adapter, isAdapter: true)
         guard let old, old.isAdapter else {
             changes.append(.adapterAdded(key))
@@ -248,19 +262,6 @@ extension ObjectTree {
         }
         changes.append(.adapterChanged(key, old.adapter.fields.union(adapter.fields)))
         return false
-    }
-
-    /// - Returns: Whether that is news to those who know the adapter.
-    private mutating func extrasAdded(_ extras: Adapter1.Interfaces, to key: ObjectKey) -> Bool {
-        guard let place = adapters.index(forKey: key) else {
-            var adapter = Adapter1()
-            adapter.interfaces = extras
-            adapters[key] = AdapterEntry(adapter: adapter, isAdapter: false)
-            return false
-        }
-        guard !adapters.values[place].adapter.interfaces.isSuperset(of: extras) else { return false }
-        adapters.values[place].adapter.interfaces.formUnion(extras)
-        return adapters.values[place].isAdapter
     }
 }
 
@@ -286,11 +287,12 @@ extension ObjectTree {
                 if adapters[key]?.isAdapter == true { removeAdapters([key], into: &changes) }
             case .adapterExtra(let extra):
                 guard let place = adapters.index(forKey: key) else { return }
-                adapters.values[place].adapter.interfaces.remove(extra)
+                adapters.values[place].adapter.remove(extra)
                 changes.append(.adapterChanged(key, .interfaces))
+                settleCapabilities(of: key, into: &changes)
             case .battery:
                 batteryRemoved(key, into: &changes)
-            case .attribute:
+            case .bearer, .attribute:
                 return
             }
         }

@@ -29,6 +29,8 @@ package struct ObjectTree: ~Copyable {
     var attributes = AttributeTable()
     /// Of the few devices that have one.
     var batteries: [ObjectKey: Battery1] = [:]
+    /// What is known of the daemon itself, until it goes.
+    var hints = DaemonHints()
 
     /// Whether the daemon has told all its objects. Signals before that are passed over: they were sent before the
     /// answer that will replace what they say, since one sender's messages arrive in order.

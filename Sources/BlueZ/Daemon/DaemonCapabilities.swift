@@ -1,0 +1,203 @@
+/// What a `bluetoothd` and one of its adapters can do; ``Adapter1/capabilities`` has the present value.
+///
+/// Read from what the daemon exports, and from its version only where the bus cannot show it. Each property says what it
+/// is while nothing is known, which is also what ``init()`` makes it: the value that is safe with every version.
+/// `Documentation/BlueZVersions.md` has the source of each version number.
+package struct DaemonCapabilities: Hashable, Sendable {
+    /// The version, if the adapter's `Modalias` has BlueZ's form and does not contradict what the daemon exports; unknown:
+    /// `nil`. A build of BlueZ's repository has the version of the last release.
+    package var version: DaemonVersion?
+    /// Whether the daemon runs with `--experimental`; unknown: false.
+    package var isExperimental = false
+
+    // MARK: Client role
+
+    /// `SupportedMonitorTypes` of `AdvertisementMonitorManager1`, which exists only with `--experimental`; unknown: none.
+    package var monitorTypes: [String] = []
+    /// Whether `Device1` has the signal `Disconnected` with its reason: 5.83; unknown: false.
+    package var reportsDisconnectReasons = false
+    /// Whether the adapter has `PowerState`: 5.73, experimental from 5.66; unknown: false.
+    package var reportsPowerState = false
+    /// Whether devices have `AdvertisingData` and `AdvertisingFlags`: 5.78, experimental before; unknown: false.
+    package var reportsAdvertisingData = false
+    /// Whether `SetDiscoveryFilter` may have `UUIDs`: not at 5.87, which dies of it; unknown: false.
+    package var acceptsServiceFilter = false
+    /// Whether `AcquireNotify` is answered when the peripheral refuses the subscription: 5.84; unknown: false.
+    package var answersRefusedAcquireNotify = false
+
+    // MARK: Server role
+
+    /// How the sockets of a served characteristic's subscribers work; unknown: `unknown`.
+    package var notificationSockets = NotificationSockets.unknown
+    /// Whether an update can be sent to one central alone, over its socket: 5.76; unknown: false.
+    package var directedUpdates: Bool { notificationSockets == .perCentral }
+    /// Whether the confirmation of an indication that was written to a socket comes as a byte over it: 5.80. Before that none
+    /// comes with 5.76 to 5.79, and `Confirm` is called up to 5.75. Unknown: false.
+    package var confirmsOverSocket = false
+    /// Whether an application must have a `Handle` for each attribute: 5.74 and 5.75 refuse one that leaves it to BlueZ;
+    /// unknown: false.
+    package var needsExplicitHandles = false
+    /// The longest value that a central can write in one request, in bytes: 512, and 510 up to 5.68; unknown: 510.
+    package var maximumWrittenLength = 510
+    /// Whether a refusal can have an application's ATT error code, 0x80 to 0x9F: 5.66; unknown: false.
+    package var applicationErrorCodes = false
+    /// Whether a characteristic may demand encryption for subscribing, `encrypt-notify` and its like: 5.66. From 5.62 the
+    /// flags are taken and not enforced; before, they refuse the application. Unknown: false.
+    package var securedSubscriptions = false
+
+    // MARK: Advertising
+
+    /// Whether the controller and the kernel have extended advertising; unknown: false.
+    package var extendedAdvertising = false
+    /// `SupportedSecondaryChannels`; unknown: none.
+    package var secondaryChannels: Set<AdvertisementData.SecondaryChannel> = []
+    /// The longest data of an advertisement without a secondary channel, in bytes: 31, and with extended advertising up to
+    /// 251 from 5.76 on; unknown: 31.
+    package var maximumAdvertisingLength = 31
+    /// The longest data of an advertisement with a secondary channel, in bytes; unknown: 31.
+    package var maximumExtendedAdvertisingLength = 31
+    /// The longest data of a scan response, in bytes; unknown: 31.
+    package var maximumScanResponseLength = 31
+    /// Whether `MinInterval` and `MaxInterval` of an advertisement are used: 5.77, experimental before; unknown: false.
+    package var usesAdvertisingInterval = false
+    /// Whether `TxPower` of an advertisement is used: 5.77, experimental before, and not with each controller; unknown: false.
+    package var usesAdvertisingPower = false
+    /// The powers of the controller in dBm; unknown: `nil`.
+    package var advertisingPower: ClosedRange<Int>?
+    /// Whether an advertisement may say itself what its scan response contains: 5.80; unknown: false.
+    package var scanResponseFields = false
+
+    /// How the sockets work that BlueZ fetches with `AcquireNotify` from a served characteristic.
+    package enum NotificationSockets: Hashable, Sendable, CaseIterable {
+        /// Not known: a value that is sent as `PropertiesChanged` reaches each subscriber once, whatever the version.
+        case unknown
+        /// One for all subscribers: up to 5.68.
+        case shared
+        /// One for each central, and what is written to any of them goes to all subscribers: 5.69 to 5.75.
+        case perCentralBroadcast
+        /// One for each central, for that one alone: 5.76.
+        case perCentral
+    }
+
+    /// Nothing is known.
+    package init() {}
+
+    /// What follows from the version alone.
+    package init(_ versions: DaemonVersionRange) {
+        version = versions.onlyVersion
+        reportsDisconnectReasons = versions.isAtLeast(.v5(83))
+        reportsAdvertisingData = versions.isAtLeast(.v5(78))
+        acceptsServiceFilter = !versions.contains(.v5(87))
+        answersRefusedAcquireNotify = versions.isAtLeast(.v5(84))
+
+        notificationSockets =
+            if versions.isBelow(.v5(69)) {
+                .shared
+            } else if versions.isAtLeast(.v5(69)), versions.isBelow(.v5(76)) {
+                .perCentralBroadcast
+            } else if versions.isAtLeast(.v5(76)) {
+                .perCentral
+            } else {
+                .unknown
+            }
+        confirmsOverSocket = versions.isAtLeast(.v5(80))
+        needsExplicitHandles = versions.isAtLeast(.v5(74)) && versions.isBelow(.v5(76))
+        maximumWrittenLength = versions.isAtLeast(.v5(69)) ? 512 : 510
+        applicationErrorCodes = versions.isAtLeast(.v5(66))
+        securedSubscriptions = versions.isAtLeast(.v5(66))
+        scanResponseFields = versions.isAtLeast(.v5(80))
+    }
+
+    /// What this version can do, before anything of an adapter is known.
+    package init(version: DaemonVersion) { self.init(DaemonVersionRange(version)) }
+}
+
+extension DaemonVersion {
+    fileprivate static func v5(_ minor: Int) -> DaemonVersion { DaemonVersion(5, minor) }
+}
+
+extension DaemonVersionRange {
+    /// The version, if there is only one.
+    fileprivate var onlyVersion: DaemonVersion? {
+        end == DaemonVersion(first.major, first.minor + 1) ? first : nil
+    }
+}
+
+// MARK: - What the bus tells
+
+/// What is known of a daemon besides the properties of its adapters.
+package struct DaemonHints: Hashable, Sendable {
+    /// The keys that `GetDiscoveryFilters` lists; `nil` until it was answered.
+    package var discoveryFilters: Set<String>?
+    /// Whether a device has `CablePairing`, which every device has from 5.83 on.
+    package var hasCablePairing = false
+    /// Whether a device has `Bearer.LE1`, which every device has from 5.84 on.
+    package var hasBearers = false
+
+    package init() {}
+}
+
+extension DaemonCapabilities {
+    /// What a daemon can do with this adapter.
+    init(of adapter: Adapter1, _ hints: DaemonHints) {
+        let versions = DaemonVersionRange(of: adapter, hints)
+        self.init(versions)
+        isExperimental = adapter.isDaemonExperimental
+        monitorTypes = adapter.monitorTypes
+        reportsPowerState = adapter.fields.contains(.powerState)
+        if isExperimental { reportsAdvertisingData = true }
+        takeAdvertising(adapter.advertising, versions)
+    }
+
+    private mutating func takeAdvertising(_ known: AdvertisingCapabilities, _ versions: DaemonVersionRange) {
+        // The property exists exactly if the kernel has extended advertising, at every version.
+        extendedAdvertising = known.supportedSecondaryChannels != nil
+        secondaryChannels = Set(
+            known.supportedSecondaryChannels?.compactMap { AdvertisementData.SecondaryChannel(rawValue: $0) } ?? [])
+        usesAdvertisingInterval = known.supportedFeatures != nil
+        usesAdvertisingPower = known.supportedFeatures?.contains("CanSetTxPower") ?? false
+        if let min = known.minTxPower, let max = known.maxTxPower, min <= max { advertisingPower = min...max }
+        // Up to 5.68 the daemon does not let more than 31 bytes through, whatever the kernel says.
+        guard extendedAdvertising, versions.isAtLeast(.v5(69)) else { return }
+        let length = Swift.max(31, known.maxAdvertisementLength ?? 31)
+        maximumExtendedAdvertisingLength = length
+        if versions.isAtLeast(.v5(76)) { maximumAdvertisingLength = length }
+        maximumScanResponseLength = Swift.max(31, known.maxScanResponseLength ?? 31)
+    }
+}
+
+extension DaemonVersionRange {
+    /// The versions that agree with what a daemon exports.
+    init(of adapter: Adapter1, _ hints: DaemonHints) {
+        self.init()
+        let isStable = !adapter.isDaemonExperimental
+        // What only later versions have; some of it earlier ones as well, with `--experimental`.
+        let signs: [(isThere: Bool, from: Int)] = [
+            (adapter.fields.contains(.manufacturer), 71),
+            (isStable && adapter.fields.contains(.powerState), 73),
+            (isStable && adapter.advertising.supportedFeatures != nil, 77),
+            (adapter.fields.contains(.isConnectable), 79),
+            (hints.discoveryFilters?.contains("AutoConnect") ?? false, 83),
+            (hints.hasCablePairing, 83),
+            (hints.hasBearers, 84),
+        ]
+        for sign in signs where sign.isThere { raise(to: .v5(sign.from)) }
+        if let version = adapter.modalias.flatMap({ DaemonVersion(modalias: $0) }), contains(version) {
+            self = DaemonVersionRange(version)
+            return
+        }
+        // `main.conf` has another `DeviceID`. What every later version would have is not there:
+        if !adapter.fields.contains(.manufacturer) { limit(below: .v5(71)) }
+        if !adapter.fields.contains(.powerState) { limit(below: .v5(73)) }
+        if !adapter.fields.contains(.isConnectable) { limit(below: .v5(79)) }
+        if let keys = hints.discoveryFilters, !keys.contains("AutoConnect") { limit(below: .v5(83)) }
+    }
+
+    /// Whether `GetDiscoveryFilters` would say more of the version.
+    var isUnclearWithoutFilters: Bool { contains(.v5(82)) && contains(.v5(83)) }
+}
+
+extension Adapter1 {
+    /// The bus's only word for `--experimental`, from 5.56 on.
+    fileprivate var isDaemonExperimental: Bool { interfaces.contains(.advertisementMonitorManager) }
+}
