@@ -27,5 +27,24 @@ extension PeripheralAdvertisements {
             serviceUUIDs: device.uuids.isEmpty ? nil : device.uuids,
             serviceData: device.serviceData.isEmpty
                 ? nil : device.serviceData.dictionary.mapValues { Data($0) })
+        advertisingFlags = device.advertisingFlags
+        guard !device.advertisingData.isEmpty else { return }
+        dataByType = device.advertisingData.dictionary.mapValues { Data($0) }
+        solicitedServiceUUIDs = device.advertisingData.solicitedServices
+    }
+}
+
+extension PackedData<UInt8> {
+    /// The UUIDs under the types for solicited services, which have 2, 4 or 16 bytes each, the lowest first (Core
+    /// Specification Supplement, part A, 1.10). `nil` if there is none.
+    fileprivate var solicitedServices: [CBUUID]? {
+        var uuids: [CBUUID] = []
+        for (type, width) in [(0x14, 2), (0x1F, 4), (0x15, 16)] as [(UInt8, Int)] {
+            guard let list = self[type] else { continue }
+            for start in stride(from: 0, through: list.count - width, by: width) {
+                if let uuid = CBUUID(validating: Data(list[start..<start + width].reversed())) { uuids.append(uuid) }
+            }
+        }
+        return uuids.isEmpty ? nil : uuids
     }
 }

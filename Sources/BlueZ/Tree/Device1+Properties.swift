@@ -1,7 +1,8 @@
 import DBus
 import GATT
 
-/// Each property of `org.bluez.Device1` that we use, once (BlueZ's `doc/device-api.txt`, and `src/device.c` of 5.66).
+/// Each property of `org.bluez.Device1` that we use, once (BlueZ's `doc/org.bluez.Device.rst`, up to 5.70
+/// `doc/device-api.txt`, and `src/device.c`). None says whether the device can be connected to.
 extension Device1: PropertyOwner {
     package static let table = PropertyTable<Device1>(
         "org.bluez.Device1",
@@ -76,13 +77,15 @@ extension Device1: PropertyOwner {
                 "ServiceData", .serviceData, "a{sv}", isOptional: true,
                 read: { $1.serviceData.read(&$0) { $0.withString { CBUUID(utf8: $0) } ?? nil } },
                 clear: { $0.serviceData.removeAll() }),
-            // One byte of flags. Experimental until 5.78.
+            // One byte of flags, 0 of a packet without flags. Up to 5.77 only with --experimental.
             .value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
                 guard let flags = $0.withBytes({ $0.first }) ?? nil else { return false }
                 $1.rawAdvertisingFlags = flags
                 return true
             },
-            // The other parts of the advertisement by their type. Experimental until 5.78.
+            // The parts of the advertisement that no other property has, by their type. Up to 5.77 only with
+            // --experimental. `bt_ad_add_data` rejects most types, those of solicited services too (5.55 to 5.87); and only
+            // a change of type 0x26 is signalled (`add_data`).
             .value(
                 "AdvertisingData", .advertisingData, "a{yv}", isOptional: true,
                 read: { $1.advertisingData.read(&$0) { $0.byte() } }, clear: { $0.advertisingData.removeAll() }),

@@ -31,6 +31,7 @@ extension PeripheralAdvertisements {
         packet[CBAdvertisementDataServiceDataKey] = serviceData
         packet[CBAdvertisementDataTxPowerLevelKey] = txPower
         packet[CBAdvertisementDataIsConnectable] = isConnectable
+        packet[CBAdvertisementDataSolicitedServiceUUIDsKey] = solicitedServiceUUIDs
         return packet
     }
 }
