@@ -72,6 +72,9 @@ package final class LoopbackBus: @unchecked Sendable {
         loop.perform { [self] in driver.answers[member] = answer }
     }
 
+    /// The match rules of all connections. On the bus's loop.
+    package var matchRules: [MatchRule] { driver.matchRules }
+
     /// The bus that an address names, if it is one of this process.
     package static func at(address: String) -> LoopbackBus? {
         name(inAddress: address).flatMap { named($0) }

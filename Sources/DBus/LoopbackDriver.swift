@@ -25,6 +25,8 @@ final class LoopbackDriver {
     private var pending: [PendingReply: LoopbackTransport] = [:]
     private var lastSerial: UInt32 = 0
 
+    var matchRules: [MatchRule] { ports.flatMap { $0.matches.map(\.rule) } }
+
     // MARK: Connections
 
     func connected(_ port: LoopbackTransport) {

@@ -18,7 +18,7 @@ struct RemoteOptions: ParsableArguments {
     /// What the help of each of them says at its end.
     static let statuses = """
         Status: 0 when it was done; 1 when it was not, with one line that says why; 3 without a usable Bluetooth adapter; \
-        64 for bad arguments; 128 and the signal's number where a signal ended it. No link that it opened is left behind.
+        64 for bad arguments; 128 and the signal's number where a signal ended it. It ends the link that it opened, unless it is killed by SIGKILL.
         """
 
     /// Runs the work with the peripheral, in a task that the first signal cancels and a second does not wait for.

@@ -266,6 +266,7 @@ final class OperationBehaviourTests: XCTestCase {
         let request: Future<Characteristic> = characteristic.write(data: Data(repeating: 0, count: 513))
         XCTAssertEqual(
             stage.failure(of: request, limit: 0.001) as? CharacteristicError, .valueTooLong(count: 513, maximum: 512))
+        XCTAssertEqual(stage.simulator.statistics.count(of: "WriteValue"), 0)
     }
 }
 

@@ -83,7 +83,7 @@ final class RespondingTests: PeripheralStage {
         let requests = Elements(control.startRespondingToWriteRequests())
         let began = simulator.seconds
         XCTAssertEqual(result(of: phone.write([1], to: "2A39")), .failure(.attribute(0x0E)))
-        XCTAssertEqual(simulator.seconds - began, RequestLedger.limit, accuracy: 0.5)
+        XCTAssertEqual(simulator.seconds - began, 4, accuracy: 0.2)
         XCTAssertFalse(control.respondToRequest(requests.values[0].request, withResult: .success), "Too late.")
     }
 

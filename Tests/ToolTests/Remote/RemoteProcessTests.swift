@@ -315,6 +315,23 @@ final class NotifyProcessTests: XCTestCase {
         XCTAssertTrue(bench.simulator.links.isEmpty)
     }
 
+    func testAKilledCommandLeavesALinkThatTheNextOneUses() throws {
+        let bench = try RemoteBench()
+        let killed = try bench.start("notify", RemoteBench.text, "2A37")
+        try killed.waitForLines(2)
+        killed.signal(SIGKILL)
+        XCTAssertTrue(try killed.finish().wasKilled)
+        // BlueZ ends what belongs to the process's bus connection, and not the link.
+        let simulator = bench.simulator
+        XCTAssertTrue(
+            simulator.wait(until: { simulator.subscriptions(to: "2A37", at: RemoteBench.address).isEmpty }, limit: 10))
+        for _ in 0..<2 {
+            let next = try bench.start("read", RemoteBench.text, "Battery Level").finish()
+            XCTAssertEqual(next.lines, ["100 %"], "\(next.errors)")
+            XCTAssertEqual(simulator.links.count, 1)
+        }
+    }
+
     func testWhatDoesNotNotifyIsOneLine() throws {
         assertOneLine(try RemoteBench().run("notify", RemoteBench.text, "2A38"), "sends no values by itself")
     }
