@@ -4,7 +4,7 @@ package import DBus
 package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What the name of a D-Bus error means to us. Names that are not in the table are `other`, and kept in ``name``.
     package enum Cause: Hashable, Sendable, CaseIterable {
-        /// `org.bluez.Error.InProgress`: a session of ours is up already, or (at 5.66) the kernel refused.
+        /// `org.bluez.Error.InProgress`: a session of ours is up already, or the kernel refused.
         case inProgress
         /// `org.bluez.Error.NotReady`: the adapter is off.
         case notReady

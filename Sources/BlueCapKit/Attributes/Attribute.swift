@@ -88,8 +88,9 @@ extension CBUUID {
 
     /// Whether BlueZ exports a service with this UUID when the peripheral has one.
     ///
-    /// It keeps some to itself, because a part of it is their client (5.66: the profiles that claim their service), and
-    /// classes of Bluetooth Classic are among a device's UUIDs, too, which are no services of GATT at all.
+    /// It keeps some to itself, because a part of it is their client (up to 5.79 the services that a profile claims, later
+    /// according to `ExportClaimedServices` in `main.conf`), and classes of Bluetooth Classic are among a device's UUIDs, too,
+    /// which are no services of GATT at all.
     var isExportedService: Bool {
         guard let number = assignedNumber else { return true }
         switch number {

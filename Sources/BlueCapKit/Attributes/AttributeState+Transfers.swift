@@ -25,7 +25,7 @@ extension AttributeState {
         return record.declaration.properties.contains(.read)
     }
 
-    /// A read disturbs the order of nothing, so it is preferred: BlueZ 5.66 has several channels by default (EATT), and
+    /// A read disturbs the order of nothing, so it is preferred: BlueZ up to 5.66 has several channels by default (EATT), and
     /// a part that is written with response could overtake the others.
     private func machineFence(_ fence: TransferFence, for target: AttributeID) -> TransferMachine.Fence {
         switch fence {

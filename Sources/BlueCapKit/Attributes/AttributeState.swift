@@ -265,7 +265,7 @@ struct AttributeState {
     /// Why BlueZ need not be asked.
     private func refusal(of request: Request, on target: AttributeID) -> CharacteristicError? {
         guard let record = table[target] else { return .unconfigured }
-        // BlueZ 5.66 does not say what can be done with a descriptor.
+        // BlueZ does not say what can be done with a descriptor (`descriptor_properties`, 5.55 to HEAD).
         let properties =
             record.declaration.kind == .characteristic ? record.declaration.properties : [.read, .write]
         switch request {

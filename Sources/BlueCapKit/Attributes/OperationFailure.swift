@@ -19,7 +19,7 @@ enum OperationFailure: Hashable, Sendable {
             switch error.cause {
             case .inProgress: .busy(error)
             case .notConnected, .disconnected, .serviceGone: .linkLost
-            // `Failed` has many reasons. These are what BlueZ 5.66 says without a link, and when it falls before the
+            // `Failed` has many reasons. These are what BlueZ says without a link, and when it falls before the
             // peer has answered (src/gatt-client.c).
             case .failed where error.message == "Not connected" || error.message == "Operation failed": .linkLost
             case .unknownObject, .unknownMethod: .invalidated

@@ -21,8 +21,8 @@ extension Characteristic {
         case automatic
         /// By reading this one, whatever its value. Choose one that is read without effect.
         case reading(Characteristic)
-        /// By having the last part of each window written with response. With several ATT channels (BlueZ 5.66 opens
-        /// three, see EATT in its `main.conf`) that part may overtake others.
+        /// By having the last part of each window written with response. With several ATT channels (BlueZ up to 5.66
+        /// opens three, later ones one, unless `Channels` in `main.conf` says otherwise) that part may overtake others.
         case writing
         /// Not at all: all is queued in `bluetoothd`, which has no limit and tells of no progress.
         case none

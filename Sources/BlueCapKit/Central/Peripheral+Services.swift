@@ -112,8 +112,8 @@ extension Peripheral {
 
     // MARK: Packets
 
-    /// The size of an ATT packet on the link in bytes, three of them its head; `nil` until it is known, and where BlueZ
-    /// does not tell (before 5.62).
+    /// The size of an ATT packet on the link in bytes, three of them its head; `nil` until it is known, and if BlueZ
+    /// does not export it (before 5.62).
     public var mtu: Int? { session.attributes(key) { $0.mtu } }
 
     /// How many bytes can be written to a characteristic at once: 512 with response; without response what fits into

@@ -7,7 +7,7 @@ import Foundation
 /// `Connect` calls, with a back-off between them, since most of BlueZ's refusals mean only that the radio had bad luck.
 ///
 /// BlueZ cannot be left alone with an attempt: a `Connect` that is not taken back goes on after our time-out and makes
-/// the next one fail with "Operation already in progress" (B2). And a `Connect` within the two seconds that 5.66 takes
+/// the next one fail with "Operation already in progress" (B2). And a `Connect` within the two seconds that BlueZ takes
 /// to end a link succeeds, and then the link ends (B2a). So each end is waited for, within limits, before anything
 /// else begins.
 ///
@@ -21,7 +21,7 @@ struct ConnectionMachine: Equatable {
     static let seekLimit: TimeInterval = 10
     /// Seconds that BlueZ may take to end an attempt that was taken back; the client gives it six.
     static let cancellationLimit: TimeInterval = 8
-    /// Seconds that BlueZ may take to end a link; 5.66 takes two (DISCONNECT_TIMER).
+    /// Seconds that BlueZ may take to end a link; it takes two (DISCONNECT_TIMER).
     static let dropLimit: TimeInterval = 6
     /// Seconds after which a connection was no failure, whatever comes.
     static let stability: TimeInterval = 3

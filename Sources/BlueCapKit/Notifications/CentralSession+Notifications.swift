@@ -209,7 +209,7 @@ extension BlueZError {
     fileprivate var meansNothingToStop: Bool {
         switch cause {
         case .unknownObject, .unknownMethod, .notConnected, .serviceGone, .disconnected, .doesNotExist: true
-        // At 5.66 the name says nothing, and this sentence all (src/gatt-client.c).
+        // The name says nothing, and this sentence all (src/gatt-client.c, the same from 5.55 on).
         case .failed: message == "No notify session started"
         default: false
         }

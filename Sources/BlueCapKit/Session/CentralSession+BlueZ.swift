@@ -294,7 +294,7 @@ extension PeripheralState.Facts {
     init(_ device: borrowing Device1) {
         self.init(
             device: ObjectKey(device: device.address, on: device.adapter),
-            // Of a first connection 5.66 may tell its services and never that it is there (seen in the radio lab).
+            // Of a first connection BlueZ from 5.66 on may tell its services and never that it is there (seen in the radio lab).
             isConnected: device.isConnected || device.areServicesResolved,
             areServicesResolved: device.areServicesResolved)
     }

@@ -27,7 +27,7 @@ struct PeripheralTable<Values> {
         }
 
         /// A peripheral is silent for too long after four of its own intervals, and never before half a minute: that
-        /// is also when BlueZ 5.66 drops a device it has not heard (TemporaryTimeout).
+        /// is also when BlueZ drops a device it has not heard (TemporaryTimeout).
         var patience: TimeInterval { max(30, 4 * interval) }
 
         /// Takes note that it was heard now.

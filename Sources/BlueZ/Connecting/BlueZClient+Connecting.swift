@@ -139,8 +139,9 @@ extension BlueZClient {
             }, completion: { _ in completion() })
     }
 
-    /// Asks whether a device is connected, where the signal that says so has not come: 5.66 leaves it out at every other
-    /// connection (seen in the radio lab). The answer is told like the signal.
+    /// Asks whether a device is connected, where the signal that says so has not come: BlueZ from 5.66 on leaves it out if the
+    /// ATT socket is up before the kernel's event (`device_add_connection`), in the radio lab at about every other
+    /// connection. The answer is told like the signal.
     private func confirmConnection(of device: ObjectKey) {
         guard let handle = objects.handle(of: device), !objects[handle].isConnected else { return }
         call(

@@ -6,7 +6,7 @@ import Foundation
 struct AdvertiseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "advertise",
-        abstract: "Advertise whatever BlueZ can.",
+        abstract: "Advertise a name, services and data.",
         discussion: """
             An advertisement has 31 bytes, and the name 29 of its own beside it; what does not fit is said before BlueZ \
             is asked. It goes on until --duration is over or Ctrl-C, and comes back by itself after bluetoothd or the adapter \

@@ -9,7 +9,7 @@ import Logging
 /// Everything waits in tasks: cancelling the one that runs it ends the search, the attempt or the work, and then lets go
 /// as after success.
 struct RemoteSession: Sendable {
-    /// How long it may take to end a link; BlueZ 5.66 takes two seconds.
+    /// How long it may take to end a link; BlueZ takes two seconds.
     private static let farewell = 6.0
 
     /// What the work has to do with.

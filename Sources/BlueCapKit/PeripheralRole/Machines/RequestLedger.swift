@@ -2,8 +2,8 @@ import Reactor
 
 /// The requests of centrals that wait for the application's answer.
 ///
-/// `bluetoothd` 5.66 waits five seconds for an answer, then refuses by itself, and a link that falls meanwhile may take it
-/// down (seen in the radio lab); a central would wait thirty (Core Specification, Vol 3, Part F, 3.3.3). So what the
+/// `bluetoothd` waits five seconds for an answer, then refuses by itself, and a link that falls meanwhile may take it down
+/// (seen in the radio lab at 5.66); a central would wait thirty (Core Specification, Vol 3, Part F, 3.3.3). So what the
 /// application does not answer in ``limit`` seconds is refused here. Pure: answers and timers are the caller's.
 struct RequestLedger {
     struct Number: Hashable, Sendable {

@@ -12,12 +12,12 @@ extension MutableCharacteristic {
     /// Begins to hand the writes of centrals over to the application, which answers each with
     /// ``respondToRequest(_:withResult:)``, and sets the value itself where it agrees.
     ///
-    /// What is not answered within 4 seconds is refused with `unlikelyError`: `bluetoothd` 5.66 gives 5 and does so itself
+    /// What is not answered within 4 seconds is refused with `unlikelyError`: `bluetoothd` gives 5 and does so itself
     /// then. So is what a stream with too small a capacity had no room for. While nobody asks for writes they are refused at
-    /// once with `requestNotSupported`. Long writes come as one value, of up to 510 bytes.
+    /// once with `requestNotSupported`. Long writes come as one value, of up to 510 bytes, or 512 with BlueZ 5.69 and later.
     ///
     /// Writes without response come too, and an answer to one goes nowhere. A characteristic with the property
-    /// `writeWithoutResponse` cannot refuse a write: of its writes 5.66 grants all, with response or without, before it
+    /// `writeWithoutResponse` cannot refuse a write: of its writes BlueZ grants all, with response or without, before it
     /// asks.
     ///
     /// - Parameter capacity: How many requests the stream keeps for handlers that are added later.
