@@ -17,7 +17,8 @@ public import GATT
 /// A manager is safe to use from any thread. Its getters answer at once from what is known. Managers of one process
 /// that use one bus share its connection and one discovery session per adapter. When the manager is deallocated its
 /// scan ends, the links that it opened are ended (``CentralManagerOptionKeepsLinksKey`` says otherwise), and BlueZ is left
-/// as it was found.
+/// as it was found. A process that exits or is killed with its manager alive leaves its links up: BlueZ ends the process's
+/// scan and subscriptions, and no link.
 ///
 /// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the thread that talks
 /// to the bus (or on `queue`, where one was given): be brief there, and never wait.
