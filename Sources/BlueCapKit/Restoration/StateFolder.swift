@@ -213,7 +213,7 @@ private struct FolderWalk {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlinkat(parent, name, &target, target.count)
         guard count > 0 else { throw .system(step: "open", path: path, code: errno) }
-        return String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(decoding: target[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     /// Whether a group is the user's private one, as distributions make for each user: its name is the user's, and it has no
