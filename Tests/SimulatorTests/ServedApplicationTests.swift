@@ -44,7 +44,8 @@ final class ServedApplicationTests: XCTestCase {
             var object = ServedCharacteristicObject(
                 valueHandle: 0x40, properties: .notify, offersNotifySocket: true, offersWriteSocket: false,
                 wantsAuthorization: false)
-            object.notifySocket = SocketID(number: number)
+            let central = DeviceKey(adapter: 0, address: "C0:FF:EE:00:CE:01")
+            object.notifySockets = [ServedSocket(id: SocketID(number: number), central: central)]
             application.characteristics["/app/s0/c\(number)"] = object
         }
         bench.daemon.applications[id] = application

@@ -74,8 +74,8 @@ extension Daemon {
             packetAnswered(packet, .error(ATTError.requestNotSupported))
         }
         for (_, characteristic) in application.characteristics.sorted(by: { $0.key < $1.key }) {
-            for socket in [characteristic.notifySocket, characteristic.writeSocket] {
-                if let socket { effects.append(.closeSocket(socket)) }
+            for socket in characteristic.notifySockets + characteristic.writeSockets {
+                effects.append(.closeSocket(socket.id))
             }
         }
         servicesWent(databases[application.adapter]?.remove(id) ?? [], on: application.adapter)
@@ -93,11 +93,16 @@ extension Daemon {
     private mutating func servicesWent(_ services: [LocalDatabase.Service], on index: Int) {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index)
+        func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
+            !services.contains { $0.range.contains(Int(entry.key)) }
+        }
         for key in serverLinks.keys where key.adapter == index {
-            let kept = serverLinks[key]?.configurations.filter { entry in
-                !services.contains { $0.range.contains(Int(entry.key)) }
-            }
+            let kept = serverLinks[key]?.configurations.filter(isKept)
             serverLinks[key]?.configurations = kept ?? [:]
+        }
+        for key in bondedConfigurations.keys where key.adapter == index {
+            let kept = bondedConfigurations[key]?.filter(isKept)
+            bondedConfigurations[key] = kept
         }
     }
 
@@ -114,7 +119,7 @@ extension Daemon {
             let last = UInt16(service.range.upperBound)
             send(
                 [UInt8(first & 0xFF), UInt8(first >> 8), UInt8(last & 0xFF), UInt8(last >> 8)],
-                fromHandle: Self.serviceChangedHandle, on: index, object: nil)
+                fromHandle: Self.serviceChangedHandle, on: index, confirmation: .none)
         }
         for (_, link) in serverLinks.sorted(by: { $0.key < $1.key }).filter({ $0.key.adapter == index }) {
             if case .adapter(let client) = link.end { order(.tellServicesChanged(client)) }
@@ -155,8 +160,8 @@ extension Daemon {
         case .advertisementProperties(let key): advertisementPropertiesCame(key, answer)
         case .read(let packet): readAnswered(packet, answer)
         case .write(let packet): writeAnswered(packet, answer)
-        case .acquireWrite(let object, let packet): writeSocketAnswered(object, packet, answer)
-        case .acquireNotify(let object): notifySocketAnswered(object, answer)
+        case .acquireWrite(let object, let packet, let key): writeSocketAnswered(object, packet, key, answer)
+        case .acquireNotify(let object, let key): notifySocketAnswered(object, key, answer)
         }
         refreshWatches()
     }
@@ -198,8 +203,8 @@ enum CallPurpose: Hashable, Sendable {
     case advertisementProperties(AdvertisementKey)
     case read(PacketID)
     case write(PacketID)
-    case acquireWrite(ObjectID, PacketID)
-    case acquireNotify(ObjectID)
+    case acquireWrite(ObjectID, PacketID, DeviceKey)
+    case acquireNotify(ObjectID, DeviceKey)
 }
 
 /// An advertisement of an adapter; the number is that of no other.

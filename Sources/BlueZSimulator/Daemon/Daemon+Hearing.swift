@@ -65,18 +65,13 @@ extension Daemon {
         }
     }
 
-    /// Whether some session wants it (`is_filter_match`). The strength is looked at only where a path loss was asked
-    /// for too, which no filter can have; for RSSI, BlueZ relies on the kernel's merged filter alone.
+    /// Whether some session wants it (`is_filter_match`). The strength and the path loss are compared only where both were
+    /// asked for, which no filter can have: for RSSI BlueZ relies on the kernel's merged filter alone, and a path loss
+    /// filters nothing.
     private func wanted(_ sighting: Sighting, by sessions: [DiscoverySession]) -> Bool {
         sessions.contains { session in
             guard let filter = session.filter else { return true }
-            guard filter.uuids.isEmpty || sighting.report.uuids.contains(where: filter.uuids.contains) else {
-                return false
-            }
-            guard let pathloss = filter.pathloss, let power = sighting.report.txPower else {
-                return filter.pathloss == nil
-            }
-            return power - sighting.rssi <= Int(pathloss)
+            return filter.uuids.isEmpty || sighting.report.uuids.contains(where: filter.uuids.contains)
         }
     }
 

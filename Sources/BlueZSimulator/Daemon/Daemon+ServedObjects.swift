@@ -26,8 +26,9 @@ extension Daemon {
         guard let characteristic = application.characteristics[object.path] else {
             return call(object, bytes, offset, key, id)
         }
-        if let socket = characteristic.writeSocket {
-            effects.append(.transmit(socket, bytes))
+        let isPerCentral = traits.hasWriteSocketPerCentral
+        if let socket = characteristic.writeSockets.first(where: { !isPerCentral || $0.central == key }) {
+            effects.append(.transmit(socket.id, bytes))
             return .bytes([])
         }
         if characteristic.offersWriteSocket { return acquireWrite(object, bytes, key, id) }
@@ -89,11 +90,13 @@ extension Daemon {
         callClient(
             application.owner, object.path, Self.characteristicInterface, "AcquireWrite",
             [.options(options(key, offset: 0))], form: .socket, timeout: Self.proxyTimeout,
-            for: .acquireWrite(object, packet))
+            for: .acquireWrite(object, packet, key))
         return nil
     }
 
-    mutating func writeSocketAnswered(_ object: ObjectID, _ packet: PacketID, _ answer: ClientReply) {
+    mutating func writeSocketAnswered(
+        _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ answer: ClientReply
+    ) {
         guard let waiting = applications[object.application]?.characteristics[object.path]?.waitingForSocket else {
             if case .socket(let socket, _) = answer { effects.append(.closeSocket(socket)) }
             return
@@ -101,7 +104,7 @@ extension Daemon {
         switch answer {
         case .socket(let socket, _):
             change(object) { characteristic in
-                characteristic.writeSocket = socket
+                characteristic.writeSockets.append(ServedSocket(id: socket, central: key))
                 characteristic.waitingForSocket = []
             }
             for write in waiting {

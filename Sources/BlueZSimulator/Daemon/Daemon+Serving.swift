@@ -13,12 +13,24 @@ extension Daemon {
             outbox.added(.device(key))
             flush()
         }
-        serverLinks[key] = ServerLink(end: central.end, mtu: central.mtu, name: central.name)
+        serverLinks[key] = ServerLink(
+            end: central.end, mtu: central.mtu, name: central.name, isBonded: central.isBonded,
+            configurations: bondedConfigurations.removeValue(forKey: key) ?? [:])
         devices[key]?.isConnected = true
+        if central.isBonded { bond(key) }
         alarms.remove(.forget(key))
         outbox.changed(.device(.connected), of: .device(key))
         alarms.set(.resolveCentral(key), to: now + Self.resolvingTime)
         if case .virtual(let number) = central.end { tell(number, .connected) }
+    }
+
+    private mutating func bond(_ key: DeviceKey) {
+        guard devices[key]?.isBonded == false else { return }
+        devices[key]?.isPaired = true
+        devices[key]?.isBonded = true
+        devices[key]?.isTemporary = false
+        outbox.changed(.device(.paired), of: .device(key))
+        outbox.changed(.device(.bonded), of: .device(key))
     }
 
     /// BlueZ has looked at the central's own services, of which nothing is to be seen here.
@@ -47,9 +59,7 @@ extension Daemon {
             packets[packet] = nil
             if !diesOfAbandonedAnswers { alarms.remove(.packetTimeout(packet)) }
         }
-        for (handle, value) in link.configurations.sorted(by: { $0.key < $1.key }) where value != 0 {
-            unsubscribe(handle, on: key.adapter)
-        }
+        endSubscriptions(over: link, key)
         if devices[key]?.areServicesResolved == true {
             devices[key]?.areServicesResolved = false
             outbox.changed(.device(.servicesResolved), of: .device(key))
@@ -319,6 +329,7 @@ struct CentralIdentity: Hashable, Sendable {
     var end: CentralEnd
     var addressType: AddressType
     var name: String?
+    var isBonded = false
     var mtu: Int
 }
 

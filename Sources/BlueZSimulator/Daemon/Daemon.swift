@@ -7,6 +7,7 @@ import Foundation
 /// it sets off come after it, and what changes several times before the daemon rests is said once.
 struct Daemon: Sendable {
     let version: BlueZVersion
+    let traits: DaemonTraits
     var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
     var devices: [DeviceKey: Device] = [:]
     /// By adapter, what was heard in this discovery; may hold devices that are gone.
@@ -56,6 +57,8 @@ struct Daemon: Sendable {
     var mayHaveNews = true
     /// By the serving adapter and the central's address.
     var serverLinks: [DeviceKey: ServerLink] = [:]
+    /// What bonded centrals have subscribed to, while they are not connected.
+    var bondedConfigurations: [DeviceKey: [UInt16: UInt16]] = [:]
     /// What waits for a program.
     var packets: [PacketID: PendingPacket] = [:]
     var packetNumber: UInt64 = 0
@@ -123,6 +126,7 @@ struct Daemon: Sendable {
 
     init(version: BlueZVersion = .default) {
         self.version = version
+        traits = DaemonTraits(version)
     }
 
     // MARK: Calls
@@ -343,6 +347,7 @@ struct Daemon: Sendable {
         advertisements.removeAll()
         announced.removeAll()
         serverLinks.removeAll()
+        bondedConfigurations.removeAll()
         packets.removeAll()
         clientCalls.removeAll()
     }

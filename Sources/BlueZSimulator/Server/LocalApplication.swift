@@ -1,4 +1,4 @@
-/// A program's GATT application, as `src/gatt-database.c` of 5.66 keeps it.
+/// A program's GATT application, as `src/gatt-database.c` keeps it.
 struct LocalApplication: Hashable, Sendable {
     let id: ApplicationID
     let owner: String
@@ -23,13 +23,22 @@ struct ServedCharacteristicObject: Hashable, Sendable {
     var wantsAuthorization: Bool
     /// How many centrals have a subscription.
     var subscriptions = 0
-    var notifySocket: SocketID?
-    /// A packet without bytes has come out of that: 5.66 takes it for the end and reads no more.
-    var isDeaf = false
-    var writeSocket: SocketID?
+    var notifySockets: [ServedSocket] = []
+    var writeSockets: [ServedSocket] = []
     /// The writes that wait for the socket that was asked for.
     var waitingForSocket: [WaitingWrite] = []
     var isAuthorized = false
+}
+
+/// A socket that a program has given for values or writes.
+struct ServedSocket: Hashable, Sendable {
+    let id: SocketID
+    /// The central that it was asked for.
+    let central: DeviceKey
+    /// A packet without bytes has come out of it: BlueZ takes it for the end and reads no more.
+    var isDeaf = false
+    /// Another one has taken its place without closing it: its packets are still read.
+    var isReplaced = false
 }
 
 struct ServedDescriptorObject: Hashable, Sendable {

@@ -19,6 +19,8 @@ struct ServerLink: Hashable, Sendable {
     let mtu: Int
     /// What the central calls itself, once it was asked.
     var name: String?
+    /// Whether BlueZ keeps its subscriptions when it leaves.
+    var isBonded = false
     /// By the handle of the descriptor, what the central has written to it.
     var configurations: [UInt16: UInt16] = [:]
     /// Writes that are prepared and not executed, those that continue one another joined.
@@ -38,8 +40,14 @@ struct ServerLink: Hashable, Sendable {
         /// Of the value.
         var handle: UInt16
         var bytes: [UInt8]
-        /// Who is told that it was confirmed.
-        var object: ObjectID?
+        var confirmation: Confirmation
+    }
+
+    /// How the program learns that an indication was confirmed.
+    enum Confirmation: Hashable, Sendable {
+        case none
+        case call(ObjectID)
+        case packet(SocketID)
     }
 
     /// The prepare queue of `src/shared/gatt-server.c`.

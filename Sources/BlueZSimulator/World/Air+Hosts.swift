@@ -191,7 +191,7 @@ extension Air {
                 key,
                 CentralIdentity(
                     end: .virtual(visitor.number), addressType: central.addressType, name: central.name,
-                    mtu: central.mtu)
+                    isBonded: central.isBonded, mtu: central.mtu)
             ))
     }
 

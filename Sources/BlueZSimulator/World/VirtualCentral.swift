@@ -21,10 +21,13 @@ public struct VirtualCentral: Hashable, Sendable {
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
     /// Whether it confirms indications, as it must. One that does not loses its link after 30 seconds.
     public var confirmsIndications: Bool
+    /// Whether it is bonded with every adapter. BlueZ keeps the subscriptions of a bonded central when its link ends, and
+    /// calls the program for none of them when it returns.
+    public var isBonded: Bool
 
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil, mtu: Int = 247,
-        connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true
+        connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true, isBonded: Bool = false
     ) {
         self.address = address
         self.addressType = addressType
@@ -32,6 +35,7 @@ public struct VirtualCentral: Hashable, Sendable {
         self.mtu = Limits.mtu.nearest(to: mtu)
         self.connectTimeout = Limits.seconds.nearest(to: connectTimeout)
         self.confirmsIndications = confirmsIndications
+        self.isBonded = isBonded
     }
 }
 
