@@ -79,8 +79,17 @@ extension Simulator {
     /// The link falls, as out of range: all that was asked over it fails. The address is that of a peripheral, of a
     /// ``VirtualCentral``, or of an adapter that serves, whose links all fall.
     public func simulateLinkLoss(of address: VirtualAddress) {
+        simulateLinkLoss(of: address, reason: .timeout)
+    }
+
+    /// The link falls for a reason, which BlueZ reports from 5.83 on.
+    ///
+    /// - Parameters:
+    ///   - address: of a peripheral of the room, a central, or an adapter that serves.
+    ///   - reason: why; `.local` is for a link that BlueZ ends.
+    public func simulateLinkLoss(of address: VirtualAddress, reason: DisconnectReason) {
         let now = seconds
-        stage.decide { $0.air.drop(address, now: now) }
+        stage.decide { $0.air.drop(address, reason, now: now) }
     }
 
     /// The daemon closes the sockets that it gave for the characteristics of a peripheral; the links stay up.

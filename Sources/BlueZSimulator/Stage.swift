@@ -235,7 +235,10 @@ final class Stage: Sendable {
             let object = simulation.daemon.key(at: path)
             let interfaces = simulation.daemon.interfaces(at: path)
             do throws(DBusError) {
-                switch try Call.read(message, at: path, object: object, interfaces: interfaces) {
+                switch try Call.read(
+                    message, at: path, object: object, interfaces: interfaces, tables: simulation.daemon.interfaceTables
+                )
+                {
                 case .request(let request):
                     if case .setDiscoveryFilter(_, let entries) = request {
                         simulation.statistics.record(filter: entries)

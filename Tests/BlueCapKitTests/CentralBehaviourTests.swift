@@ -1,9 +1,8 @@
 import TestSupport
-import XCTest
 
 /// Ring 2: the central role on the loopback bus, in virtual time.
-final class CentralBehaviourTests: XCTestCase {
-    private func bodies() throws -> CentralBodies { CentralBodies(on: SimulatedStage.inProcess()) }
+final class CentralBehaviourTests: EachVersionTestCase {
+    private func bodies() throws -> CentralBodies { CentralBodies(on: SimulatedStage.inProcess(bluez: bluez)) }
 
     func testAPeripheralThatEndsTheLinkIsConnectedAgain() throws {
         try bodies().aPeripheralThatEndsTheLinkIsConnectedAgain()

@@ -1,9 +1,8 @@
 import TestSupport
-import XCTest
 
 /// Ring 2: the scan tests on the loopback bus, in virtual time.
-final class LoopbackScanTests: XCTestCase {
-    private func bodies() throws -> ScanBodies { ScanBodies(on: SimulatedStage.inProcess()) }
+final class LoopbackScanTests: EachVersionTestCase {
+    private func bodies() throws -> ScanBodies { ScanBodies(on: SimulatedStage.inProcess(bluez: bluez)) }
 
     func testReportsWhatIsAdvertised() throws { try bodies().reportsWhatIsAdvertised() }
     func testReportsOnlyWhoAdvertisesTheService() throws { try bodies().reportsOnlyWhoAdvertisesTheService() }

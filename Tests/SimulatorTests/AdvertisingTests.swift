@@ -6,7 +6,7 @@ import XCTest
 /// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
 final class AdvertisingTests: XCTestCase {
     private func scene(_ properties: [(String, PropertyValue)]) -> (Simulator, ServingProgram) {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         return (simulator, ServingProgram(simulator, [ServingProgram.advertisement(properties)]))
     }
 

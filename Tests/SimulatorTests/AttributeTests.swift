@@ -7,7 +7,7 @@ import XCTest
 /// Reading, writing and subscriptions as clients see them.
 final class AttributeTests: XCTestCase {
     private func scene(_ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 1)
@@ -294,8 +294,10 @@ extension DaemonBench {
     static let strap = DeviceKey(adapter: 0, address: GattCast.strap.address)
 
     /// A daemon with the strap connected and all its objects on the bus.
-    static var connected: DaemonBench {
-        var bench = DaemonBench(remembering: [GattCast.known])
+    static var connected: DaemonBench { connected(.v5_66) }
+
+    static func connected(_ bluez: BlueZVersion) -> DaemonBench {
+        var bench = DaemonBench(bluez, remembering: [GattCast.known])
         _ = bench.ask(.connect(strap))
         bench.daemon.take(.linkUp(strap, .immediate), now: 0)
         let table = AttributeTable(GattCast.strap.services, name: "Strap", appearance: nil)

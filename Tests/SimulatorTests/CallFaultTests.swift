@@ -12,7 +12,7 @@ final class CallFaultTests: XCTestCase {
         let tag = VirtualPeripheral(
             address, addressType: .random, advertisement: Advertisement(localName: "Tag"), interval: 1,
             services: [VirtualService("180F", characteristics: [VirtualCharacteristic("2A19", [.read], value: [1])])])
-        let simulator = Simulator.inProcess(room: Room(peripherals: [tag]))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [tag]), bluez: .v5_66)
         return (simulator, BusClient(simulator))
     }
 

@@ -5,7 +5,7 @@ import XCTest
 /// Centrals that subscribe to a program's characteristics: whom BlueZ asks, and who gets the values.
 final class CentralSubscriptionTests: XCTestCase {
     private func scene(mtu: Int = 100) -> (Simulator, ServingProgram, CentralLink) {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
         XCTAssertNil(program.register())
         XCTAssertNil(program.advertise())

@@ -11,7 +11,7 @@ final class CentralTests: XCTestCase {
     private func scene(
         _ objects: [Daemon.ObjectState] = ServingProgram.heart, mtu: Int = 100
     ) -> (Simulator, ServingProgram, CentralLink) {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, objects + [ServingProgram.connectable])
         XCTAssertNil(program.register())
         XCTAssertNil(program.advertise())
@@ -28,7 +28,7 @@ final class CentralTests: XCTestCase {
     // MARK: Links
 
     func testACentralIsADeviceOfTheServingAdapter() {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
         XCTAssertNil(program.register())
         XCTAssertNil(program.advertise())
@@ -49,7 +49,7 @@ final class CentralTests: XCTestCase {
     }
 
     func testACentralWaitsForSomebodyWhoTakesConnections() {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(
             simulator, ServingProgram.heart + [ServingProgram.connectable, ServingProgram.advertisement([], at: "/b")])
         let link = simulator.connect(phone)

@@ -4,11 +4,15 @@ import XCTest
 
 /// A daemon on a test's bench: calls go in by hand, and everything that it wants done is kept.
 struct DaemonBench {
-    var daemon = Daemon()
+    var daemon: Daemon
     var now = 0.0
     private var calls: UInt64 = 0
 
-    init(adapters: [VirtualAdapter] = [VirtualAdapter()], remembering peripherals: [VirtualPeripheral] = []) {
+    init(
+        _ bluez: BlueZVersion = .v5_66, adapters: [VirtualAdapter] = [VirtualAdapter()],
+        remembering peripherals: [VirtualPeripheral] = []
+    ) {
+        daemon = Daemon(version: bluez)
         daemon.restart(adapters, remembering: peripherals)
     }
 
@@ -110,6 +114,7 @@ extension Emission {
         switch self {
         case .interfacesAdded(let path, _): "+ \(path.suffix(6))"
         case .interfacesRemoved(let path, _): "- \(path.suffix(6))"
+        case .disconnected(let path, _, let reason): "\(path.suffix(5)) Disconnected \(reason.rawValue)"
         case .propertiesChanged(let path, _, let changed, let invalidated):
             "\(path.suffix(5)) " + (changed.map(\.name) + invalidated.map { "-" + $0 }).joined(separator: " ")
         }
@@ -122,7 +127,7 @@ extension Emission {
             changed.first { $0.name == name }?.value
         case .interfacesAdded(_, let interfaces):
             interfaces.flatMap(\.properties).first { $0.name == name }?.value
-        case .interfacesRemoved:
+        case .interfacesRemoved, .disconnected:
             nil
         }
     }

@@ -3,9 +3,11 @@ import XCTest
 @testable import BlueZSimulator
 
 final class DiscoveryFilterTests: XCTestCase {
+    private static let keys = DaemonTraits(.v5_66).discoveryFilterKeys
+
     private func parsed(_ entries: [(key: String, value: FilterValue)]) -> Result<DiscoveryFilter?, DaemonError> {
         do throws(DaemonError) {
-            return .success(try DiscoveryFilter.parsed(entries))
+            return .success(try DiscoveryFilter.parsed(entries, keys: Self.keys))
         } catch {
             return .failure(error)
         }
@@ -34,7 +36,8 @@ final class DiscoveryFilterTests: XCTestCase {
     }
 
     func testUUIDsAreTakenInTheirLongForm() throws {
-        let filter = try DiscoveryFilter.parsed([("UUIDs", .strings(["180D", "0000180f-0000-1000-8000-00805F9B34FB"]))])
+        let filter = try DiscoveryFilter.parsed(
+            [("UUIDs", .strings(["180D", "0000180f-0000-1000-8000-00805F9B34FB"]))], keys: Self.keys)
         XCTAssertEqual(
             filter.map { Set($0.uuids) },
             ["0000180d-0000-1000-8000-00805f9b34fb", "0000180f-0000-1000-8000-00805f9b34fb"])
@@ -46,15 +49,15 @@ final class DiscoveryFilterTests: XCTestCase {
         let battery = DiscoveryFilter(uuids: ["b"], rssi: -80, transport: .lowEnergy)
         let anything = DiscoveryFilter(transport: .lowEnergy)
 
-        XCTAssertNil(KernelFilter.merged([session(nil)]))
+        XCTAssertNil(KernelFilter.merged([session(nil)], rule: .anyFilter, adapter: .both))
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(battery)]),
+            KernelFilter.merged([session(heart), session(battery)], rule: .anyFilter, adapter: .both),
             KernelFilter(rssi: -80, transport: .lowEnergy, uuids: ["b", "h"]), "the wider of each")
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(anything)]),
+            KernelFilter.merged([session(heart), session(anything)], rule: .anyFilter, adapter: .both),
             KernelFilter(rssi: nil, transport: .lowEnergy, uuids: []), "who names nothing gets all")
         XCTAssertEqual(
-            KernelFilter.merged([session(heart), session(nil)]),
+            KernelFilter.merged([session(heart), session(nil)], rule: .anyFilter, adapter: .both),
             KernelFilter(rssi: nil, transport: .both, uuids: []), "who has no filter opens everything")
     }
 

@@ -11,7 +11,7 @@ final class FaultTests: XCTestCase {
         "C0:00:00:00:00:07", advertisement: Advertisement(localName: "Old"), isRemembered: true)
 
     private func scene() -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [tag, old]))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [tag, old]), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 1.5)
@@ -79,7 +79,7 @@ final class FaultTests: XCTestCase {
     }
 
     func testStartsFailAsOftenAsWasSaid() {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let client = BusClient(simulator)
         simulator.simulateStartDiscoveryFailures(2)
         XCTAssertEqual(client.error(of: "StartDiscovery")?.name, "org.bluez.Error.InProgress")
@@ -119,7 +119,7 @@ final class FaultTests: XCTestCase {
     }
 
     func testSlowRepliesComeLateAndSignalsDoNot() {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let client = BusClient(simulator)
         simulator.simulateSlowReplies(by: 10)
         let before = simulator.seconds

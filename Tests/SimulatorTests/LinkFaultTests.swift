@@ -9,7 +9,7 @@ import XCTest
 final class LinkFaultTests: XCTestCase {
     private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
     {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 1)
@@ -81,7 +81,7 @@ final class LinkFaultTests: XCTestCase {
         var bench = DaemonBench.connected
         let key = AttributeKey(device: DaemonBench.strap, handle: 0x0e)
         _ = bench.ask(.readValue(key, offset: 0))
-        bench.daemon.take(.linkDown(DaemonBench.strap, byUs: false), now: 1)
+        bench.daemon.take(.linkDown(DaemonBench.strap, .remote), now: 1)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected", "org.bluez.Error.Failed"])
     }
 

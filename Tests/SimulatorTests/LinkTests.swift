@@ -9,7 +9,7 @@ final class LinkTests: XCTestCase {
     private func scene(
         _ peripheral: VirtualPeripheral = GattCast.strap, others: [VirtualPeripheral] = []
     ) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [peripheral] + others))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [peripheral] + others), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 1)
@@ -87,7 +87,7 @@ final class LinkTests: XCTestCase {
         bench.daemon.take(.discovered(key, [], AirIdentity()), now: 0)
         XCTAssertEqual(bench.settle().outline, ["00_01 Connected", "reply", "00_01 ServicesResolved"])
         XCTAssertEqual(bench.ask(.disconnect(key)), [])
-        bench.daemon.take(.linkDown(key, byUs: true), now: 2)
+        bench.daemon.take(.linkDown(key, .local), now: 2)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved", "reply", "00_01 Connected"])
     }
 
@@ -205,7 +205,8 @@ final class LinkTests: XCTestCase {
 
     func testASecondAdapterWaitsForTheLinkOfTheFirstToEnd() {
         let simulator = Simulator.inProcess(
-            room: Room(peripherals: [GattCast.known]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+            room: Room(peripherals: [GattCast.known]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)],
+            bluez: .v5_66)
         let client = BusClient(simulator)
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
         let second = client.begin("Connect", on: device, at: "/org/bluez/hci1/dev_C0_00_00_00_00_01")

@@ -10,7 +10,7 @@ final class PeripheralServerTests: XCTestCase {
     private let strap = GattCast.strap
 
     private func scene(_ room: Room, behavior: (any PeripheralBehavior)? = nil) -> (Simulator, BusClient) {
-        let simulator = Simulator.inProcess(room: room)
+        let simulator = Simulator.inProcess(room: room, bluez: .v5_66)
         if let behavior { simulator.add(strap, behavior: behavior) }
         let client = BusClient(simulator)
         client.startScanning()
@@ -238,7 +238,7 @@ final class PeripheralServerTests: XCTestCase {
     }
 
     func testTheFurnishedRoomsPeripheralsHaveServicesAndABattery() {
-        let simulator = Simulator.inProcess()
+        let simulator = Simulator.inProcess(bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 5)

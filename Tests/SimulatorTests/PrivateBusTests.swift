@@ -7,7 +7,7 @@ import XCTest
 /// The simulator on a `dbus-daemon` of its own, in real time.
 final class PrivateBusTests: XCTestCase {
     func testItIsOnTheBusWhenItIsThereAndGoneWhenItEnds() throws {
-        let simulator = try Simulator.onPrivateBus()
+        let simulator = try Simulator.onPrivateBus(bluez: .v5_66)
         let owner = ownerOfBlueZ(on: simulator.address)
         XCTAssertNotNil(owner)
         simulator.end()
@@ -16,13 +16,13 @@ final class PrivateBusTests: XCTestCase {
     }
 
     func testTwoOfThemDoNotMeet() throws {
-        let first = try Simulator.onPrivateBus(room: .empty)
-        let second = try Simulator.onPrivateBus(room: .empty)
+        let first = try Simulator.onPrivateBus(room: .empty, bluez: .v5_66)
+        let second = try Simulator.onPrivateBus(room: .empty, bluez: .v5_66)
         XCTAssertNotEqual(first.address, second.address)
     }
 
     func testASecondOrgBluezOnTheSameBusIsRefused() throws {
-        let simulator = try Simulator.onPrivateBus(room: .empty)
+        let simulator = try Simulator.onPrivateBus(room: .empty, bluez: .v5_66)
         XCTAssertThrowsError(try Simulator(address: simulator.address)) { error in
             XCTAssertEqual(error as? SimulatorError, .nameTaken)
         }
@@ -35,7 +35,7 @@ final class PrivateBusTests: XCTestCase {
     }
 
     func testOverAWireAFloodReportsEveryPeripheralOnceAndLosesNothing() throws {
-        let simulator = try Simulator.onPrivateBus(room: .crowd(1000, interval: 3600))
+        let simulator = try Simulator.onPrivateBus(room: .crowd(1000, interval: 3600), bluez: .v5_66)
         let added = Locked(0)
         let updated = Locked(0)
         let done = expectation(description: "all has come")

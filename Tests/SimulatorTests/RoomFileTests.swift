@@ -231,7 +231,7 @@ final class RoomFileTests: XCTestCase {
                 for index in [0, 1, Int.max] { XCTAssertLessThanOrEqual(source.value(at: index).count, 512) }
             }
         }
-        let simulator = Simulator.inProcess(room: room)
+        let simulator = Simulator.inProcess(room: room, bluez: .v5_66)
         simulator.simulateFlood(updates: 3)
         simulator.advance(by: 2)
         simulator.end()

@@ -7,7 +7,7 @@ import XCTest
 /// `RegisterApplication`: what BlueZ reads, takes and refuses.
 final class ServedApplicationTests: XCTestCase {
     private func scene(_ objects: [Daemon.ObjectState] = ServingProgram.heart) -> (Simulator, ServingProgram) {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         return (simulator, ServingProgram(simulator, objects))
     }
 
@@ -103,7 +103,8 @@ final class ServedApplicationTests: XCTestCase {
     }
 
     func testAnApplicationIsRegisteredOnceForEachAdapterAndProgram() {
-        let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let simulator = Simulator.inProcess(
+            room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart)
         XCTAssertNil(program.register())
         XCTAssertEqual(program.register()?.name, "org.bluez.Error.AlreadyExists")

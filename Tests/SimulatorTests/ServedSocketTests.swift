@@ -86,7 +86,7 @@ final class ServedSocketTests: XCTestCase {
     func testEachVersionHasSocketsOfItsOwnKind() {
         let rows: [(minor: Int, sockets: Int, received: [[UInt8]], confirmation: [String], packets: [[UInt8]])] = [
             (66, 1, [[1], [1], [1]], ["c0 Confirm"], []), (68, 1, [[1], [1], [1]], ["c0 Confirm"], []),
-            (69, 3, [[1], [1], [1]], ["c0 Confirm"], []), (75, 3, [[1], [1], [1]], ["c0 Confirm"], []),
+            (69, 3, [[1], [1], [1]], ["c0 Confirm"], []), (73, 3, [[1], [1], [1]], ["c0 Confirm"], []),
             (76, 3, [[], [1], []], [], []), (79, 3, [[], [1], []], [], []),
             (80, 3, [[], [1], []], [], [[1]]), (87, 3, [[], [1], []], [], [[1]]),
         ]

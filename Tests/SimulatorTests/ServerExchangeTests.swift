@@ -59,10 +59,10 @@ final class ServerExchangeTests: XCTestCase {
     }
 
     func testEachAdapterBeginsWithBlueZsOwnServices() {
-        let database = LocalDatabase(name: "simulated")
+        let database = LocalDatabase(name: "simulated", traits: DaemonTraits(.v5_66), version: .v5_66)
         XCTAssertEqual(database.services.map(\.handle), [1, 8, 18])
         XCTAssertEqual(database.services.map(\.count), [7, 10, 3])
-        XCTAssertEqual(database.handle("2A05", descriptor: nil), Daemon.serviceChangedHandle)
+        XCTAssertEqual(database.handle("2A05", descriptor: nil), 10)
         XCTAssertEqual(database.handle("2A05", descriptor: "2902"), 11)
         XCTAssertEqual(database.attributes[3]?.content, .value(Array("simulated".utf8)))
     }
@@ -78,12 +78,13 @@ final class ServerExchangeTests: XCTestCase {
             (["authenticated-signed-writes"], 0x40, 0x02, 0), (["read", "write", "notify"], 0x1A, 0x03, 0x02),
         ]
         for (texts, properties, permissions, subscribing) in table {
-            let flags = CharacteristicFlags.ofCharacteristic(.array(texts.map(RemoteValue.string)))
+            let flags = CharacteristicFlags.ofCharacteristic(
+                .array(texts.map(RemoteValue.string)), hasSecuredSubscriptions: true)
             XCTAssertEqual(flags?.properties.rawValue, properties, "\(texts)")
             XCTAssertEqual(flags?.permissions.rawValue, permissions, "\(texts)")
             XCTAssertEqual(flags?.subscribing.rawValue, subscribing, "\(texts)")
         }
         XCTAssertNil(CharacteristicFlags.ofDescriptor(.array([.string("notify")])))
-        XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read")))
+        XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read"), hasSecuredSubscriptions: true))
     }
 }

@@ -12,7 +12,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         advertisement: Advertisement(localName: "Tag", serviceUUIDs: ["180f"]), interval: 1)
 
     private func room(_ peripherals: VirtualPeripheral...) -> Simulator {
-        Simulator.inProcess(room: Room(peripherals: peripherals))
+        Simulator.inProcess(room: Room(peripherals: peripherals), bluez: .v5_66)
     }
 
     func testAClientFindsTheRootTheAdapterAndWhatIsRemembered() {
@@ -160,7 +160,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
 
     func testTwoAdaptersScanEachForItself() {
         let simulator = Simulator.inProcess(
-            room: Room(peripherals: [tag]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+            room: Room(peripherals: [tag]), adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
         let client = BusClient(simulator)
         XCTAssertNil(client.error(of: "StartDiscovery", at: "/org/bluez/hci1"))
         simulator.advance(by: 2)
@@ -169,7 +169,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
     }
 
     func testAFloodReportsEveryPeripheralOnceAndEveryUpdate() {
-        let simulator = Simulator.inProcess(room: .crowd(1000, interval: 3600))
+        let simulator = Simulator.inProcess(room: .crowd(1000, interval: 3600), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         _ = client.takeLog()

@@ -10,7 +10,7 @@ final class SocketTests: XCTestCase {
     private func scene() -> (Simulator, BusClient) {
         var strap = GattCast.strap
         strap.services[0].characteristics[2].flags = [.writeWithoutResponse, .write]
-        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]))
+        let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)
         let client = BusClient(simulator)
         client.startScanning()
         simulator.advance(by: 1)

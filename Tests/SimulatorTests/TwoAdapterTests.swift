@@ -10,7 +10,8 @@ final class TwoAdapterTests: XCTestCase {
     private let central = "dev_00_AA_01_01_00_00"
 
     private func scene() -> (Simulator, ServingProgram, BusClient) {
-        let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let simulator = Simulator.inProcess(
+            room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
         let program = ServingProgram(simulator, ServingProgram.heart + [ServingProgram.connectable])
         XCTAssertNil(program.register(on: "/org/bluez/hci1"))
         XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))
@@ -164,7 +165,8 @@ final class TwoAdapterTests: XCTestCase {
     }
 
     func testWhatBroadcastsHasAnAddressOfItsOwn() {
-        let simulator = Simulator.inProcess(room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)])
+        let simulator = Simulator.inProcess(
+            room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
         let data = PropertyValue.manufacturerData([.init(company: 0x4C, bytes: [2, 0x15])])
         let program = ServingProgram(
             simulator, [ServingProgram.advertisement([("Type", .string("broadcast")), ("ManufacturerData", data)])])
@@ -182,7 +184,7 @@ final class TwoAdapterTests: XCTestCase {
     }
 
     func testNobodyHearsItself() {
-        let simulator = Simulator.inProcess(room: .empty)
+        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, [ServingProgram.connectable])
         XCTAssertNil(program.advertise())
         program.client.startScanning()

@@ -1,8 +1,8 @@
 /// The XML that `Introspect` answers.
 enum Introspection {
     /// Of an object with these interfaces and these children, the last elements of their paths.
-    static func xml(interfaces: [String], children: [String]) -> String {
-        let described = interfaces.compactMap { InterfaceTable.all[$0] }.map(\.xml).joined()
+    static func xml(interfaces: [InterfaceTable], children: [String]) -> String {
+        let described = interfaces.map(\.xml).joined()
         let nodes = children.map { "    <node name=\"\($0)\"/>\n" }.joined()
         return doctype + "<node>\n" + described + nodes + "</node>\n"
     }

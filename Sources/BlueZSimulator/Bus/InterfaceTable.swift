@@ -31,15 +31,15 @@ struct InterfaceTable: Sendable {
 }
 
 extension InterfaceTable {
-    /// Those of BlueZ's interfaces that the simulator has, and the standard ones beside them, as 5.66 describes them.
-    static let all: [String: InterfaceTable] = {
+    /// Those of BlueZ's interfaces that the simulator has, and the standard ones beside them, as a version describes them.
+    static func all(_ traits: DaemonTraits) -> [String: InterfaceTable] {
         let tables = [
-            agentManager, profileManager, adapter, device, battery, service, characteristic, descriptor, gattManager,
-            advertisingManager, properties, introspectable,
-            objectManager,
+            agentManager, profileManager, adapter(traits), device(traits), bearer, battery, batteryProviders,
+            service(traits), characteristic(traits), descriptor(traits), gattManager, advertisingManager(traits),
+            properties, introspectable, objectManager,
         ]
         return Dictionary(uniqueKeysWithValues: tables.map { ($0.name, $0) })
-    }()
+    }
 
     private static let agentManager = InterfaceTable(
         name: Daemon.agentManagerInterface,
@@ -56,31 +56,47 @@ extension InterfaceTable {
             Method(name: "UnregisterProfile", takes: [("profile", "o")]),
         ])
 
-    private static let adapter = InterfaceTable(
-        name: Daemon.adapterInterface,
-        methods: [
-            Method(name: "StartDiscovery"),
-            Method(name: "SetDiscoveryFilter", takes: [("properties", "a{sv}")]),
-            Method(name: "StopDiscovery"),
-            Method(name: "RemoveDevice", takes: [("device", "o")]),
-            Method(name: "GetDiscoveryFilters", gives: [("filters", "as")]),
-        ],
-        properties: AdapterProperty.allCases.map { property in
-            let value = Adapter(VirtualAdapter()).value(of: property)
-            return Property(name: property.rawValue, signature: value.signature, isWritable: property.isWritable)
-        })
+    private static func adapter(_ traits: DaemonTraits) -> InterfaceTable {
+        InterfaceTable(
+            name: Daemon.adapterInterface,
+            methods: [
+                Method(name: "StartDiscovery"),
+                Method(name: "SetDiscoveryFilter", takes: [("properties", "a{sv}")]),
+                Method(name: "StopDiscovery"),
+                Method(name: "RemoveDevice", takes: [("device", "o")]),
+                Method(name: "GetDiscoveryFilters", gives: [("filters", "as")]),
+            ],
+            properties: AdapterProperty.allCases.filter(traits.adapterProperties.contains).map { property in
+                let value = Adapter(VirtualAdapter(), version: .default).value(of: property)
+                return Property(name: property.rawValue, signature: value.signature, isWritable: property.isWritable)
+            })
+    }
 
-    private static let device = InterfaceTable(
-        name: Daemon.deviceInterface,
+    private static func device(_ traits: DaemonTraits) -> InterfaceTable {
+        InterfaceTable(
+            name: Daemon.deviceInterface,
+            methods: [
+                Method(name: "Disconnect"), Method(name: "Connect"),
+                Method(name: "ConnectProfile", takes: [("UUID", "s")]),
+                Method(name: "DisconnectProfile", takes: [("UUID", "s")]),
+                Method(name: "Pair"), Method(name: "CancelPairing"),
+            ],
+            properties: DeviceProperty.allCases.filter(traits.deviceProperties.contains).map { property in
+                Property(name: property.rawValue, signature: property.signature, isWritable: property.isWritable)
+            },
+            signals: traits.signalsDisconnections ? [disconnected] : [])
+    }
+
+    private static let bearer = InterfaceTable(name: Daemon.bearerInterface, signals: [disconnected])
+
+    private static let disconnected = Signal(name: "Disconnected", carries: [("name", "s"), ("message", "s")])
+
+    private static let batteryProviders = InterfaceTable(
+        name: Daemon.batteryProvidersInterface,
         methods: [
-            Method(name: "Disconnect"), Method(name: "Connect"),
-            Method(name: "ConnectProfile", takes: [("UUID", "s")]),
-            Method(name: "DisconnectProfile", takes: [("UUID", "s")]),
-            Method(name: "Pair"), Method(name: "CancelPairing"),
-        ],
-        properties: DeviceProperty.allCases.map { property in
-            Property(name: property.rawValue, signature: property.signature, isWritable: property.isWritable)
-        })
+            Method(name: "RegisterBatteryProvider", takes: [("provider", "o")]),
+            Method(name: "UnregisterBatteryProvider", takes: [("provider", "o")]),
+        ])
 
     private static let gattManager = InterfaceTable(
         name: Daemon.gattManagerInterface,
@@ -89,17 +105,17 @@ extension InterfaceTable {
             Method(name: "UnregisterApplication", takes: [("application", "o")]),
         ])
 
-    private static let advertisingManager = InterfaceTable(
-        name: Daemon.advertisingManagerInterface,
-        methods: [
-            Method(name: "RegisterAdvertisement", takes: [("advertisement", "o"), ("options", "a{sv}")]),
-            Method(name: "UnregisterAdvertisement", takes: [("service", "o")]),
-        ],
-        properties: [
-            Property(name: "ActiveInstances", signature: "y"), Property(name: "SupportedInstances", signature: "y"),
-            Property(name: "SupportedIncludes", signature: "as"),
-            Property(name: "SupportedSecondaryChannels", signature: "as"),
-        ])
+    private static func advertisingManager(_ traits: DaemonTraits) -> InterfaceTable {
+        InterfaceTable(
+            name: Daemon.advertisingManagerInterface,
+            methods: [
+                Method(name: "RegisterAdvertisement", takes: [("advertisement", "o"), ("options", "a{sv}")]),
+                Method(name: "UnregisterAdvertisement", takes: [("service", "o")]),
+            ],
+            properties: AdvertisingProperty.allCases.filter(traits.advertisingProperties.contains).map {
+                Property(name: $0.rawValue, signature: $0.signature)
+            })
+    }
 
     private static let properties = InterfaceTable(
         name: "org.freedesktop.DBus.Properties",
@@ -135,12 +151,14 @@ extension DeviceProperty {
         switch self {
         case .address, .addressType, .name, .alias, .icon: "s"
         case .appearance: "q"
-        case .paired, .bonded, .trusted, .blocked, .legacyPairing, .connected, .servicesResolved: "b"
+        case .paired, .bonded, .trusted, .blocked, .legacyPairing, .cablePairing, .connected, .servicesResolved: "b"
         case .rssi, .txPower: "n"
         case .uuids: "as"
         case .adapter: "o"
         case .manufacturerData: "a{qv}"
         case .serviceData: "a{sv}"
+        case .advertisingFlags: "ay"
+        case .advertisingData: "a{yv}"
         }
     }
 }

@@ -22,6 +22,12 @@ extension Message {
                 writer.properties(changed)
                 writer.strings(invalidated)
             }
+        case .disconnected(let path, let interface, let reason):
+            .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: "Disconnected") {
+                writer in
+                writer.string(reason.name)
+                writer.string(reason.message)
+            }
         }
     }
 
@@ -38,6 +44,7 @@ extension Emission {
         case .interfacesAdded: "InterfacesAdded"
         case .interfacesRemoved: "InterfacesRemoved"
         case .propertiesChanged: "PropertiesChanged"
+        case .disconnected: "Disconnected"
         }
     }
 }

@@ -23,6 +23,16 @@ extension MessageWriter {
                     }
                 }
             }
+        case .options(let list): properties(list)
+        case .advertisingData(let list):
+            dictionary(key: "y", value: "v") { dictionary in
+                for data in list {
+                    dictionary.entry { entry in
+                        entry.byte(data.type)
+                        entry.variant("ay") { $0.bytes(data.bytes) }
+                    }
+                }
+            }
         case .serviceData(let list):
             dictionary(key: "s", value: "v") { dictionary in
                 for data in list {

@@ -13,13 +13,13 @@ extension Call {
     /// - Throws: `UnknownMethod` or `UnknownObject`, in the words libdbus has for what nobody handles, also for arguments
     ///   that are not of the method's types.
     static func read(
-        _ message: Message, at path: String, object: ObjectKey?, interfaces: [String]
+        _ message: Message, at path: String, object: ObjectKey?, interfaces: [String], tables: [String: InterfaceTable]
     ) throws(DBusError) -> Call {
         let member = message.member ?? ""
-        let interface = message.interface ?? owner(of: member, among: interfaces) ?? ""
+        let interface = message.interface ?? owner(of: member, among: interfaces, tables) ?? ""
         if interface == Message.peer, member == "Ping" { return .ping }
         guard !interfaces.isEmpty else { throw unhandled(message, name: DBusError.Name.unknownObject) }
-        guard interfaces.contains(interface), let method = InterfaceTable.all[interface]?.method(member),
+        guard interfaces.contains(interface), let method = tables[interface]?.method(member),
             message.signature == method.signature
         else { throw unhandled(message, name: DBusError.Name.unknownMethod) }
 
@@ -62,8 +62,10 @@ extension Call {
     }
 
     /// A call may leave the interface out: then it is the first that has such a method.
-    private static func owner(of member: String, among interfaces: [String]) -> String? {
-        interfaces.first { InterfaceTable.all[$0]?.method(member) != nil }
+    private static func owner(
+        of member: String, among interfaces: [String], _ tables: [String: InterfaceTable]
+    ) -> String? {
+        interfaces.first { tables[$0]?.method(member) != nil }
     }
 
     private static func unhandled(_ message: Message, name: String) -> DBusError {

@@ -9,27 +9,45 @@ public struct VirtualAdapter: Hashable, Sendable {
     public var name: String
     /// Whether it is on from the start.
     public var isPowered: Bool
+    /// Whether it has no classic Bluetooth.
+    public var isLowEnergyOnly: Bool
 
     public init(
-        index: Int = 0, address: VirtualAddress? = nil, name: String = "simulated", isPowered: Bool = true
+        index: Int = 0, address: VirtualAddress? = nil, name: String = "simulated", isPowered: Bool = true,
+        isLowEnergyOnly: Bool = false
     ) {
         self.index = index
         self.address = address ?? VirtualAddress(value: 0x00AA_0101_0000 + UInt64(index))
         self.name = name
         self.isPowered = isPowered
+        self.isLowEnergyOnly = isLowEnergyOnly
     }
 
     /// The object's path on the bus.
     public var path: String { "/org/bluez/hci\(index)" }
+
+    var transports: DiscoveryFilter.Transport { isLowEnergyOnly ? .lowEnergy : .both }
 }
 
 /// An adapter as `bluetoothd` keeps it: the state behind one `org.bluez.Adapter1`.
 struct Adapter: Sendable {
+    /// The values of `PowerState`.
+    enum PowerState: String, Sendable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
+        case off, on
+        case disabling = "on-disabling"
+        case enabling = "off-enabling"
+        case blocked = "off-blocked"
+    }
+
     let hardware: VirtualAdapter
+    let version: BlueZVersion
     let path: String
     var alias: String?
     var isPowered: Bool
+    var powerState: PowerState
     var isBlocked = false
+    var isConnectable = false
     var isDiscoverable = false
     /// Discoverable only because a discovery filter asks for it.
     var isDiscoverableForDiscovery = false
@@ -54,14 +72,16 @@ struct Adapter: Sendable {
     /// The services of programs that it serves.
     var servedUUIDs: [String] = []
 
-    init(_ hardware: VirtualAdapter) {
+    init(_ hardware: VirtualAdapter, version: BlueZVersion) {
         self.hardware = hardware
+        self.version = version
         path = hardware.path
         isPowered = hardware.isPowered
+        powerState = hardware.isPowered ? .on : .off
     }
 
     /// A laptop's, while on; BlueZ forces 0 while off.
-    private var deviceClass: UInt32 { isPowered ? 0x6C_010C : 0 }
+    private var deviceClass: UInt32 { isPowered && !hardware.isLowEnergyOnly ? 0x6C_010C : 0 }
 
     /// The value of a property; every one of these always exists.
     func value(of property: AdapterProperty) -> PropertyValue {
@@ -78,23 +98,30 @@ struct Adapter: Sendable {
         case .pairableTimeout: .uint32(pairableTimeout)
         case .discovering: .bool(isDiscovering)
         case .uuids: .strings(Self.services + servedUUIDs.filter { !Self.services.contains($0) })
-        case .modalias: .string("usb:v1D6Bp0246d0542")
+        case .modalias: .string(version.modalias)
         case .roles: .strings(["central", "peripheral"])
+        case .connectable: .bool(isConnectable)
+        case .powerState: .string(powerState.rawValue)
+        // The Linux Foundation, and a controller of Bluetooth 5.3.
+        case .manufacturer: .uint16(0x05F1)
+        case .version: .byte(0x0C)
         }
     }
 
-    /// What a plain 5.66 offers by itself: GATT, GAP, PnP, remote control, device information.
+    /// What a plain daemon offers by itself: GATT, GAP, PnP, remote control, device information.
     private static let services = ["1801", "1800", "1200", "110c", "110e", "180a"].compactMap(ServiceUUID.long)
 }
 
-/// The properties of `org.bluez.Adapter1` at 5.66 without `--experimental`, in the order BlueZ lists them.
+/// The properties of `org.bluez.Adapter1` without `--experimental`, in the order BlueZ lists them.
 enum AdapterProperty: String, CaseIterable, Sendable {
     case address = "Address"
     case addressType = "AddressType"
     case name = "Name"
     case alias = "Alias"
     case deviceClass = "Class"
+    case connectable = "Connectable"
     case powered = "Powered"
+    case powerState = "PowerState"
     case discoverable = "Discoverable"
     case discoverableTimeout = "DiscoverableTimeout"
     case pairable = "Pairable"
@@ -103,11 +130,13 @@ enum AdapterProperty: String, CaseIterable, Sendable {
     case uuids = "UUIDs"
     case modalias = "Modalias"
     case roles = "Roles"
+    case manufacturer = "Manufacturer"
+    case version = "Version"
 
     /// What a client may set.
     var isWritable: Bool {
         switch self {
-        case .alias, .powered, .discoverable, .discoverableTimeout, .pairable, .pairableTimeout: true
+        case .alias, .connectable, .powered, .discoverable, .discoverableTimeout, .pairable, .pairableTimeout: true
         default: false
         }
     }

@@ -1,7 +1,7 @@
 /// A version of BlueZ that a simulator behaves like.
 ///
-/// Any version from 5.55 on can be asked for; those with a name here are what distributions have, and what this package's
-/// tests run on.
+/// Versions from 5.55 on differ where BlueZ's do; an older one behaves like 5.55. Those with a name here are what distributions
+/// have, and what this package's tests run on.
 public struct BlueZVersion: Hashable, Comparable, Sendable {
     public let major: Int
     public let minor: Int
@@ -20,6 +20,12 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     /// Rolling distributions.
     public static let v5_87 = BlueZVersion(5, 87)
 
+    /// The development version after 5.87, as it was in August 2026: "head" in text. Its `Modalias` is that of 5.87.
+    public static let head = BlueZVersion(5, 88)
+
+    /// The versions whose differences the simulator knows.
+    public static let known = BlueZVersion(5, 55)...head
+
     /// What a simulator behaves like unless another version is asked for.
     public static let `default` = v5_66
 
@@ -28,9 +34,23 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     }
 }
 
+extension BlueZVersion {
+    /// What each adapter's `Modalias` says of it.
+    var modalias: String {
+        "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased()
+    }
+
+    /// The minor number that it reports: the development head has that of the release before it.
+    var release: Int { min(minor, Self.v5_87.minor) }
+}
+
 extension BlueZVersion: LosslessStringConvertible {
-    /// - Parameter description: Major and minor number, as in `5.82`.
+    /// - Parameter description: Major and minor number, as in `5.82`, or `head`.
     public init?(_ description: String) {
+        if description == "head" {
+            self = .head
+            return
+        }
         let parts = description.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let major = Int(parts[0]), let minor = Int(parts[1]), major >= 0, minor >= 0 else {
             return nil
@@ -38,5 +58,5 @@ extension BlueZVersion: LosslessStringConvertible {
         self.init(major, minor)
     }
 
-    public var description: String { "\(major).\(minor)" }
+    public var description: String { self == .head ? "head" : "\(major).\(minor)" }
 }

@@ -17,7 +17,8 @@ extension Daemon {
         advertisementNumber += 1
         let key = AdvertisementKey(adapter: index, number: advertisementNumber)
         advertisements[index, default: []].append(
-            AdvertisementRecord(key, owner: client, path: path, instance: instance, stage: .asksObjects(call)))
+            AdvertisementRecord(
+                key, owner: client, path: path, instance: instance, stage: .asksObjects(call), traits: traits))
         // It may be an object manager itself, and most are not.
         callClient(
             client, path, Self.objectManagerInterface, "GetManagedObjects", form: .objects,
@@ -74,7 +75,10 @@ extension Daemon {
         // The kernel says how strongly it will send, and BlueZ passes it on; most programs have no such property.
         callClient(
             record.owner, record.path, Self.propertiesInterface, "Set",
-            [.string(Self.advertisementInterface), .string("TxPower"), .variant(.int16(Int16(Self.txPower)))],
+            [
+                .string(Self.advertisementInterface), .string("TxPower"),
+                .variant(.int16(record.txPower ?? Int16(Self.txPower))),
+            ],
             form: .ignored, for: nil)
         let isRefused = !advertisementFailures.isEmpty
         let error = isRefused ? advertisementFailures.removeFirst() : .failed("Failed to register advertisement")
@@ -87,6 +91,12 @@ extension Daemon {
             alarms.set(.endAdvertisedDiscoverable(key), to: now + TimeInterval(record.discoverableTimeout))
         }
         sayInstances(of: key.adapter)
+        if traits.setsAdvertisementInstance, properties["Instance"] != nil {
+            callClient(
+                record.owner, record.path, Self.propertiesInterface, "Set",
+                [.string(Self.advertisementInterface), .string("Instance"), .variant(.byte(UInt8(record.instance)))],
+                form: .ignored, for: nil)
+        }
         reply(call)
     }
 
@@ -192,8 +202,11 @@ extension Daemon {
         guard let adapter = adapters[record.key.adapter] else { return nil }
         return record.onAir(
             adapterName: adapter.alias ?? adapter.hardware.name, adapterIsDiscoverable: adapter.isDiscoverable,
-            txPower: Self.txPower)
+            txPower: record.txPower.map { Int8(clamping: $0) } ?? Self.txPower)
     }
+
+    /// What an extended advertisement carries at most, in bytes.
+    static let longestAdvertisement = 251
 
     /// What a controller that is not told otherwise sends with, in dBm.
     static let txPower: Int8 = 0
@@ -223,7 +236,7 @@ extension Daemon {
                             addressType: sent.record.ownAddress == nil ? .public : .random,
                             report: AdvertisingReport(
                                 onAir: sent.data, scanResponse: sent.scanResponse,
-                                isConnectable: sent.record.isConnectable))
+                                isConnectable: sent.record.isConnectable), interval: sent.record.interval)
                     })
             }
             guard announced[index] != announcement else { continue }
@@ -254,18 +267,35 @@ extension Daemon {
         case .supportedInstances: .byte(UInt8(Self.mostAdvertisements - count))
         case .supportedIncludes: .strings(["tx-power", "appearance", "local-name"])
         case .supportedSecondaryChannels: .strings(["1M", "2M", "Coded"])
+        case .supportedCapabilities:
+            .options([
+                NamedValue(name: "MinTxPower", value: .int16(-34)), NamedValue(name: "MaxTxPower", value: .int16(7)),
+                NamedValue(name: "MaxAdvLen", value: .byte(UInt8(Self.longestAdvertisement))),
+                NamedValue(name: "MaxScnRspLen", value: .byte(UInt8(Self.longestAdvertisement))),
+            ])
+        case .supportedFeatures: .strings(["CanSetTxPower", "HardwareOffload"])
         }
     }
 
     static let advertisementInterface = "org.bluez.LEAdvertisement1"
 }
 
-/// The properties of `org.bluez.LEAdvertisingManager1` at 5.66 without `--experimental`, in BlueZ's order.
+/// The properties of `org.bluez.LEAdvertisingManager1` without `--experimental`, in BlueZ's order.
 enum AdvertisingProperty: String, CaseIterable, Sendable {
     case activeInstances = "ActiveInstances"
     case supportedInstances = "SupportedInstances"
     case supportedIncludes = "SupportedIncludes"
     case supportedSecondaryChannels = "SupportedSecondaryChannels"
+    case supportedCapabilities = "SupportedCapabilities"
+    case supportedFeatures = "SupportedFeatures"
+
+    var signature: String {
+        switch self {
+        case .activeInstances, .supportedInstances: "y"
+        case .supportedIncludes, .supportedSecondaryChannels, .supportedFeatures: "as"
+        case .supportedCapabilities: "a{sv}"
+        }
+    }
 }
 
 /// What an adapter sends, told to the air.
@@ -282,4 +312,6 @@ struct HostReport: Hashable, Sendable {
     var address: VirtualAddress
     var addressType: AddressType
     var report: AdvertisingReport
+    /// In seconds.
+    var interval: TimeInterval
 }

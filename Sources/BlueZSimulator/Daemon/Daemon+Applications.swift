@@ -36,7 +36,7 @@ extension Daemon {
         else { return }
         var objects: [RemoteObject] = []
         if case .objects(let listed) = answer { objects = listed }
-        var builder = ApplicationBuilder(application, in: database)
+        var builder = ApplicationBuilder(application, in: database, traits: traits)
         do throws(ApplicationBuilder.Failure) {
             try builder.build(objects)
             databases[application.adapter] = builder.database
@@ -109,6 +109,9 @@ extension Daemon {
     /// The adapter's UUIDs are told, and centrals that want to know are told the handles.
     private mutating func servicesChanged(_ services: [LocalDatabase.Service], on index: Int) {
         guard let database = databases[index] else { return }
+        let serviceChanged =
+            database.services.first { $0.uuid == AttributeTable.genericAttribute }?
+            .characteristics.first?.valueHandle ?? 0
         let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
         if adapters[index]?.servedUUIDs != uuids {
             adapters[index]?.servedUUIDs = uuids
@@ -119,15 +122,13 @@ extension Daemon {
             let last = UInt16(service.range.upperBound)
             send(
                 [UInt8(first & 0xFF), UInt8(first >> 8), UInt8(last & 0xFF), UInt8(last >> 8)],
-                fromHandle: Self.serviceChangedHandle, on: index, confirmation: .none)
+                fromHandle: serviceChanged, on: index, confirmation: .none)
         }
         for (_, link) in serverLinks.sorted(by: { $0.key < $1.key }).filter({ $0.key.adapter == index }) {
             if case .adapter(let client) = link.end { order(.tellServicesChanged(client)) }
         }
     }
 
-    /// The handle of the value of "service changed", in the table that each adapter begins with.
-    static let serviceChangedHandle: UInt16 = 10
     static let objectManagerInterface = "org.freedesktop.DBus.ObjectManager"
     static let propertiesInterface = "org.freedesktop.DBus.Properties"
 

@@ -7,7 +7,7 @@ extension Daemon {
             guard let service = table.service(key.handle), let path = path(of: key) else { return nil }
             return Self.object(
                 path, Self.serviceInterface,
-                ServiceProperty.allCases.map { property in
+                ServiceProperty.allCases.filter(traits.serviceProperties.contains).map { property in
                     NamedValue(name: property.rawValue, value: service.value(of: property, devicePath: device.path))
                 })
         case .characteristic:
@@ -15,14 +15,15 @@ extension Daemon {
             let mtu = links[key.device]?.mtu
             return Self.object(
                 characteristic.path, Self.characteristicInterface,
-                CharacteristicProperty.allCases.compactMap { property in
+                CharacteristicProperty.allCases.filter(traits.characteristicProperties.contains).compactMap {
+                    property in
                     characteristic.value(of: property, mtu: mtu).map { NamedValue(name: property.rawValue, value: $0) }
                 })
         case .descriptor:
             guard let descriptor = table.descriptors[key.handle] else { return nil }
             return Self.object(
                 descriptor.path, Self.descriptorInterface,
-                DescriptorProperty.allCases.map { property in
+                DescriptorProperty.allCases.filter(traits.descriptorProperties.contains).map { property in
                     NamedValue(name: property.rawValue, value: descriptor.value(of: property))
                 })
         case nil:
@@ -40,6 +41,7 @@ extension Daemon {
 extension AttributeTable.Service {
     func value(of property: ServiceProperty, devicePath: String) -> PropertyValue {
         switch property {
+        case .handle: .uint16(handle)
         case .uuid: .string(uuid)
         case .device: .objectPath(devicePath)
         case .primary: .bool(isPrimary)
@@ -52,6 +54,7 @@ extension RemoteCharacteristic {
     /// The value of a property; nil when it is absent.
     func value(of property: CharacteristicProperty, mtu: Int?) -> PropertyValue? {
         switch property {
+        case .handle: .uint16(laid.handle)
         case .uuid: .string(laid.uuid)
         case .service: .objectPath(servicePath)
         case .value: .bytes(value)
@@ -67,6 +70,7 @@ extension RemoteCharacteristic {
 extension RemoteDescriptor {
     func value(of property: DescriptorProperty) -> PropertyValue {
         switch property {
+        case .handle: .uint16(laid.handle)
         case .uuid: .string(laid.uuid)
         case .characteristic: .objectPath(characteristicPath)
         case .value: .bytes(value)

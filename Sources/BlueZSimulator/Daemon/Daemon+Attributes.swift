@@ -84,6 +84,7 @@ extension Daemon {
     mutating func writeValue(
         _ key: AttributeKey, _ bytes: [UInt8], offset: Int, type: String?, call: CallID
     ) throws(DaemonError) {
+        guard !isClaimed(key) else { throw .notAuthorized }
         guard let link = links[key.device] else { throw .notConnected }
         if tables[key.device]?.descriptors[key.handle] != nil {
             return try writeDescriptor(key, bytes, offset: offset, call: call)

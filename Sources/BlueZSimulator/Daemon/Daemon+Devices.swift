@@ -23,7 +23,7 @@ extension Daemon {
         guard let device = devices[key] else { return }
         endConnection(of: key)
         hideServices(of: key)
-        sayRemoved(.device(key), path: device.path, interfaces: Self.interfacesOfDevice)
+        sayRemoved(.device(key), path: device.path, interfaces: interfacesOfDevice)
         devices[key] = nil
         alarms.remove(.forget(key))
     }
@@ -77,7 +77,9 @@ extension Daemon {
     mutating func setDeviceProperty(
         _ name: String, to value: PropertyValue?, of key: DeviceKey, call: CallID
     ) throws(DaemonError) {
-        guard let property = DeviceProperty(rawValue: name), let device = devices[key] else {
+        guard let property = DeviceProperty(rawValue: name), traits.deviceProperties.contains(property),
+            let device = devices[key]
+        else {
             throw .noSuchProperty(name)
         }
         guard property.isWritable else { throw .notWritable(name) }

@@ -36,7 +36,7 @@ extension Daemon {
         _ entries: [(key: String, value: FilterValue)], on index: Int, by client: String, call: CallID
     ) throws(DaemonError) {
         guard var adapter = adapters[index], adapter.isPowered else { throw .notReady }
-        let filter = try DiscoveryFilter.parsed(entries)
+        let filter = try DiscoveryFilter.parsed(entries, keys: traits.discoveryFilterKeys)
 
         if let place = adapter.scanning.firstIndex(where: { $0.owner == client }) {
             adapter.scanning[place].filter = filter
@@ -105,7 +105,8 @@ extension Daemon {
     /// Works out what the kernel is to pass on, and begins to scan again where that has changed.
     private mutating func updateKernelFilter(of index: Int) {
         guard var adapter = adapters[index] else { return }
-        let merged = KernelFilter.merged(adapter.scanning)
+        let merged = KernelFilter.merged(
+            adapter.scanning, rule: traits.filterRule, adapter: adapter.hardware.transports)
         let unchanged = merged == adapter.kernelFilter && adapter.isDiscovering
         adapter.kernelFilter = merged
         if !unchanged {

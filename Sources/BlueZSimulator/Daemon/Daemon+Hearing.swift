@@ -28,9 +28,15 @@ extension Daemon {
         devices.values[place].isConnectable = sighting.report.isConnectable
         if devices.values[place].isTemporary { alarms.set(.forget(key), to: now + Self.temporaryTimeout) }
 
-        guard isDiscoverable, !adapter.scansWithFilter || wanted(sighting, by: adapter.scanning) else { return }
+        guard isDiscoverable else { return }
+        if adapter.scansWithFilter {
+            let compares =
+                !sighting.report.uuids.isEmpty && adapter.scanning.contains { $0.filter?.uuids.isEmpty == false }
+            if traits.diesOfUUIDFilters, compares { return effects.append(.die) }
+            guard wanted(sighting, by: adapter.scanning) else { return }
+        }
         let changed = devices.values[place].hear(
-            sighting, smallestChange: adapter.scansWithFilter ? 0 : 8,
+            sighting, smallestChange: reportsEveryStrength(adapter) ? 0 : 8,
             repeatingData: adapter.scanning.contains { $0.filter?.reportsDuplicateData == true })
         for property in changed { outbox.changed(.device(property), of: .device(key)) }
 
@@ -38,6 +44,16 @@ extension Daemon {
         devices.values[place].wasFound = true
         found[index, default: []].append(key)
         trimFound(of: index)
+    }
+
+    /// Whether `RSSI` is signalled even if it is what it was.
+    private func reportsEveryStrength(_ adapter: Adapter) -> Bool {
+        guard adapter.scansWithFilter else { return false }
+        return switch traits.strengthRule {
+        case .filtered: true
+        case .filteredByProximity:
+            adapter.scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
+        }
     }
 
     /// The device's place in the table, made if this is the first that is heard of it.

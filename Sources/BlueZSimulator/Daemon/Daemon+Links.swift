@@ -8,7 +8,7 @@ extension Daemon {
         // Also within the two seconds in which a Disconnect waits: the link then falls all the same.
         if device.isConnected { return reply(call) }
         makePermanent(key)
-        guard connects[key] == nil else { throw .failed("Operation already in progress") }
+        guard connects[key] == nil else { throw traits.secondConnect }
         connects[key] = call
         order(.connect(key))
     }
@@ -24,7 +24,7 @@ extension Daemon {
     private mutating func cancelConnect(_ key: DeviceKey) {
         guard let connect = connects.removeValue(forKey: key) else { return }
         order(.cancelConnection(key))
-        fail(connect, .failed("br-connection-canceled"))
+        fail(connect, .failed(traits.connectionCancelled))
     }
 
     /// Services first, the link two seconds later (`DISCONNECT_TIMER`).
@@ -44,11 +44,11 @@ extension Daemon {
         switch event {
         case .linkUp(let key, let link): linkWentUp(key, link)
         case .linkFailed(let key): linkFailed(key)
-        case .linkDown(let key, let byUs): linkWentDown(key, byUs: byUs)
+        case .linkDown(let key, let reason): linkWentDown(key, reason)
         case .discovered(let key, let services, let identity): discovered(services, identity, of: key)
         case .servicesChanged(let key): servicesChanged(of: key)
         case .centralCame(let key, let identity): centralCame(key, identity)
-        case .centralLeft(let key): centralLeft(key)
+        case .centralLeft(let key, let reason): centralLeft(key, reason)
         case .centralNotReached(let number): tell(number, .notReached)
         case .asked(let key, let request): serve(request, over: key)
         case .hostDiscovered(let key, let host):
@@ -75,10 +75,10 @@ extension Daemon {
         order(.discover(key))
     }
 
-    /// 5.66 has one word for every failure of its own.
+    /// One word for every failure of its own.
     private mutating func linkFailed(_ key: DeviceKey) {
         var failures = connectFailures[key.address] ?? []
-        let error = failures.isEmpty ? DaemonError.failed("le-connection-abort-by-local") : failures.removeFirst()
+        let error = failures.isEmpty ? DaemonError.failed(traits.connectionFailure) : failures.removeFirst()
         connectFailures[key.address] = failures.isEmpty ? nil : failures
         if let call = connects.removeValue(forKey: key) { fail(call, error) }
         forgetLater(key)
@@ -87,7 +87,7 @@ extension Daemon {
     /// The order of the radio lab: the services are not resolved, those who wait for the end of the link are answered, the
     /// device is not connected, and what was asked over the link fails. A link that we end is told in two signals, with
     /// the reply between them; one that the peer ends in one.
-    mutating func linkWentDown(_ key: DeviceKey, byUs: Bool) {
+    mutating func linkWentDown(_ key: DeviceKey, _ reason: DisconnectReason) {
         guard let link = links.removeValue(forKey: key) else { return }
         for alarm in [Alarm.dropLink(key), .requestTimeout(key), .export(key)] { alarms.remove(alarm) }
         for service in tables[key]?.services ?? [] {
@@ -100,8 +100,9 @@ extension Daemon {
             devices[key]?.areServicesResolved = false
             outbox.changed(.device(.servicesResolved), of: .device(key))
         }
-        if byUs { flush() }
-        if let call = connects.removeValue(forKey: key) { fail(call, .failed("br-connection-canceled")) }
+        if reason == .local { flush() }
+        sayDisconnected(key, reason)
+        if let call = connects.removeValue(forKey: key) { fail(call, .failed(traits.connectionCancelled)) }
         for call in disconnects.removeValue(forKey: key) ?? [] { reply(call) }
         devices[key]?.isConnected = false
         // What was advertised before the link is forgotten with it.
@@ -112,8 +113,17 @@ extension Daemon {
         exported(key)
         forgetLater(key)
         guard let calls = removals.removeValue(forKey: key) else { return }
+        if traits.diesOfRemovingConnected { return effects.append(.die) }
         for call in calls { reply(call) }
         remove(key)
+    }
+
+    /// Says why a link has ended, between `ServicesResolved` and `Connected`.
+    mutating func sayDisconnected(_ key: DeviceKey, _ reason: DisconnectReason) {
+        guard traits.signalsDisconnections, let device = devices[key] else { return }
+        flush()
+        if traits.hasBearers { emit(.disconnected(path: device.path, interface: Self.bearerInterface, reason)) }
+        emit(.disconnected(path: device.path, interface: Self.deviceInterface, reason))
     }
 
     /// A temporary device has its half minute again.
@@ -126,13 +136,13 @@ extension Daemon {
     mutating func endLinks(of index: Int) {
         for key in connects.keys.filter({ $0.adapter == index }).sorted() {
             order(.cancelConnection(key))
-            if let call = connects.removeValue(forKey: key) { fail(call, .failed("le-connection-abort-by-local")) }
+            if let call = connects.removeValue(forKey: key) { fail(call, .failed(traits.connectionFailure)) }
         }
         for key in links.keys.filter({ $0.adapter == index }).sorted() {
             order(.disconnect(key))
-            linkWentDown(key, byUs: false)
+            linkWentDown(key, .unknown)
         }
-        for key in serverLinks.keys.filter({ $0.adapter == index }).sorted() { endServerLink(key) }
+        for key in serverLinks.keys.filter({ $0.adapter == index }).sorted() { endServerLink(key, .unknown) }
     }
 
     // MARK: Battery

@@ -5,7 +5,12 @@ extension Daemon {
         case .managedObjects:
             return .objects(objects)
         case .introspection(let path):
-            return .values([.string(Introspection.xml(interfaces: interfaces(at: path), children: children(of: path)))])
+            return .values([
+                .string(
+                    Introspection.xml(
+                        interfaces: interfaces(at: path).compactMap { interfaceTables[$0] },
+                        children: children(of: path)))
+            ])
         case .properties(let path, let interface):
             guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
                 throw .invalidArgs("No such interface '\(interface)'")
@@ -35,7 +40,7 @@ extension Daemon {
     private func interfaces(of key: ObjectKey) -> [String]? {
         switch key {
         case .adapter, .advertising: nil
-        case .device(let key): devices[key]?.batteryLevel == nil && devices[key] != nil ? Self.namesForDevice : nil
+        case .device(let key): devices[key]?.batteryLevel == nil && devices[key] != nil ? namesForDevice : nil
         case .attribute(let key):
             switch tables[key.device]?.kind(of: key.handle) {
             case .service: Self.namesForService
@@ -50,7 +55,9 @@ extension Daemon {
         [introspectable.name, interface, properties.name]
     }
 
-    private static let namesForDevice = names(deviceInterface)
+    private var namesForDevice: [String] { traits.hasBearers ? Self.namesWithBearer : Self.namesWithoutBearer }
+    private static let namesWithoutBearer = names(deviceInterface)
+    private static let namesWithBearer = names(deviceInterface) + [bearerInterface]
     private static let namesForService = names(serviceInterface)
     private static let namesForCharacteristic = names(characteristicInterface)
     private static let namesForDescriptor = names(descriptorInterface)

@@ -73,15 +73,20 @@ extension Daemon {
         case .adapter(let index):
             guard let adapter = adapters[index] else { return nil }
             (path, interface) = (adapter.path, Self.adapterInterface)
-            for case .adapter(let property) in entry.properties { take(property.rawValue, adapter.value(of: property)) }
+            for case .adapter(let property) in entry.properties where traits.adapterProperties.contains(property) {
+                take(property.rawValue, adapter.value(of: property))
+            }
         case .device(let key):
             guard let device = devices[key] else { return nil }
             (path, interface) = (device.path, Self.deviceInterface)
-            for case .device(let property) in entry.properties { take(property.rawValue, device.value(of: property)) }
+            for case .device(let property) in entry.properties where traits.deviceProperties.contains(property) {
+                take(property.rawValue, device.value(of: property))
+            }
         case .attribute(let key):
             guard let characteristic = tables[key.device]?.characteristics[key.handle] else { return nil }
             (path, interface) = (characteristic.path, Self.characteristicInterface)
-            for case .characteristic(let property) in entry.properties {
+            for case .characteristic(let property) in entry.properties
+            where traits.characteristicProperties.contains(property) {
                 take(property.rawValue, characteristic.value(of: property, mtu: links[key.device]?.mtu))
             }
         case .advertising(let index):
@@ -96,9 +101,10 @@ extension Daemon {
     }
 
     private func state(of adapter: Adapter) -> ObjectState {
-        let properties = AdapterProperty.allCases.map {
+        let properties = AdapterProperty.allCases.filter(traits.adapterProperties.contains).map {
             NamedValue(name: $0.rawValue, value: adapter.value(of: $0))
         }
+        let advertising = AdvertisingProperty.allCases.filter(traits.advertisingProperties.contains)
         return ObjectState(
             path: adapter.path,
             interfaces: [
@@ -108,23 +114,24 @@ extension Daemon {
                 InterfaceState(name: Self.gattManagerInterface),
                 InterfaceState(
                     name: Self.advertisingManagerInterface,
-                    properties: AdvertisingProperty.allCases.map { property in
+                    properties: advertising.map { property in
                         NamedValue(
                             name: property.rawValue, value: value(of: property, on: adapter.hardware.index))
                     }),
-            ])
+            ] + (traits.hasBatteryProviders ? [InterfaceState(name: Self.batteryProvidersInterface)] : []))
     }
 
     private func state(of device: Device) -> ObjectState {
         var properties: [NamedValue] = []
         properties.reserveCapacity(DeviceProperty.allCases.count)
-        for property in DeviceProperty.allCases {
+        for property in DeviceProperty.allCases where traits.deviceProperties.contains(property) {
             guard let value = device.value(of: property) else { continue }
             properties.append(NamedValue(name: property.rawValue, value: value))
         }
         var interfaces = [
             Self.introspectable, InterfaceState(name: Self.deviceInterface, properties: properties), Self.properties,
         ]
+        if traits.hasBearers { interfaces.append(InterfaceState(name: Self.bearerInterface)) }
         if let level = device.batteryLevel {
             let percentage = NamedValue(name: "Percentage", value: .byte(level))
             interfaces.append(InterfaceState(name: Self.batteryInterface, properties: [percentage]))
@@ -142,17 +149,23 @@ extension Daemon {
     static let profileManagerInterface = "org.bluez.ProfileManager1"
     static let adapterInterface = "org.bluez.Adapter1"
     static let deviceInterface = "org.bluez.Device1"
+    static let bearerInterface = "org.bluez.Bearer.LE1"
+    static let batteryProvidersInterface = "org.bluez.BatteryProviderManager1"
     static let gattManagerInterface = "org.bluez.GattManager1"
     static let advertisingManagerInterface = "org.bluez.LEAdvertisingManager1"
 
     /// The interfaces that an object loses when it goes, the latest first.
-    static let interfacesOfDevice = [
-        "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", deviceInterface,
-    ]
-    static let interfacesOfAdapter = [
-        "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", adapterInterface,
-        advertisingManagerInterface, gattManagerInterface,
-    ]
+    var interfacesOfDevice: [String] {
+        let names = ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", Self.deviceInterface]
+        return traits.hasBearers ? names + [Self.bearerInterface] : names
+    }
+    var interfacesOfAdapter: [String] {
+        let names = [
+            "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", Self.adapterInterface,
+            Self.advertisingManagerInterface, Self.gattManagerInterface,
+        ]
+        return traits.hasBatteryProviders ? names + [Self.batteryProvidersInterface] : names
+    }
 
     static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
     static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")

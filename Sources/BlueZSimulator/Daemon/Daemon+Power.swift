@@ -5,7 +5,9 @@ extension Daemon {
     mutating func setAdapterProperty(
         _ name: String, to value: PropertyValue?, of index: Int, call: CallID, now: TimeInterval
     ) throws(DaemonError) {
-        guard let property = AdapterProperty(rawValue: name) else { throw .noSuchProperty(name) }
+        guard let property = AdapterProperty(rawValue: name), traits.adapterProperties.contains(property) else {
+            throw .noSuchProperty(name)
+        }
         guard property.isWritable else { throw .notWritable(name) }
         guard let adapter = adapters[index], let value, value.signature == adapter.value(of: property).signature else {
             throw .invalidSignature(name)
@@ -32,6 +34,11 @@ extension Daemon {
             reply(call)
             guard adapter.isPairable != wanted else { return }
             adapters[index]?.isPairable = wanted
+            outbox.changed(.adapter(property), of: .adapter(index))
+        case (.connectable, .bool(let wanted)):
+            reply(call)
+            guard adapter.isConnectable != wanted else { return }
+            adapters[index]?.isConnectable = wanted
             outbox.changed(.adapter(property), of: .adapter(index))
         case (.pairableTimeout, .uint32(let seconds)):
             adapters[index]?.pairableTimeout = seconds
@@ -66,12 +73,20 @@ extension Daemon {
         guard let adapter = adapters[index] else { throw .doesNotExist }
         guard adapter.isPowered != isOn else { return reply(call) }
         if isOn, adapter.isBlocked { throw .blocked }
+        setPowerState(isOn ? .enabling : .disabling, of: index)
         if !isOn {
             removeTemporaryDevices(of: index)
             endLinks(of: index)
         }
         reply(call)
         powerChanged(to: isOn, on: index)
+    }
+
+    private mutating func setPowerState(_ state: Adapter.PowerState, of index: Int) {
+        guard let before = adapters[index]?.powerState, before != state else { return }
+        adapters[index]?.powerState = state
+        guard traits.adapterProperties.contains(.powerState) else { return }
+        outbox.changed(.adapter(.powerState), of: .adapter(index))
     }
 
     /// Another client, which is not on this bus to be seen, switches the adapter.
@@ -87,6 +102,7 @@ extension Daemon {
         if !isOn { endLinks(of: index) }
         adapters[index]?.isPowered = isOn
         outbox.changed(.adapter(.powered), of: .adapter(index))
+        setPowerState(isOn ? .on : adapter.isBlocked ? .blocked : .off, of: index)
         if !isOn { stop(index) }
         outbox.changed(.adapter(.deviceClass), of: .adapter(index))
         refreshWatches()
@@ -95,6 +111,10 @@ extension Daemon {
     /// rfkill holds the adapter off; when it lets go, BlueZ switches on again by itself (`AutoEnable`).
     mutating func setBlocked(_ isBlocked: Bool, on index: Int) {
         adapters[index]?.isBlocked = isBlocked
+        if !isBlocked, adapters[index]?.isPowered == false {
+            setPowerState(.enabling, of: index)
+            flush()
+        }
         powerChanged(to: !isBlocked, on: index)
     }
 
@@ -117,8 +137,8 @@ extension Daemon {
 
     /// An adapter is plugged in, with the devices that BlueZ remembers of it.
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
-        adapters[hardware.index] = Adapter(hardware)
-        databases[hardware.index] = LocalDatabase(name: hardware.name)
+        adapters[hardware.index] = Adapter(hardware, version: version)
+        databases[hardware.index] = LocalDatabase(name: hardware.name, traits: traits, version: version)
         outbox.added(.adapter(hardware.index))
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
@@ -137,7 +157,7 @@ extension Daemon {
             remove(device.key)
         }
         found[index] = nil
-        sayRemoved(.adapter(index), path: adapter.path, interfaces: Self.interfacesOfAdapter)
+        sayRemoved(.adapter(index), path: adapter.path, interfaces: interfacesOfAdapter)
         adapters[index] = nil
         alarms.remove(.endDiscoverable(index))
         refreshWatches()
@@ -160,12 +180,15 @@ extension Daemon {
             if blocked[adapter.index] == true {
                 adapters[adapter.index]?.isBlocked = true
                 adapters[adapter.index]?.isPowered = false
+                adapters[adapter.index]?.powerState = .blocked
             }
         }
         for var device in stored where adapters[device.key.adapter] != nil {
             _ = device.forgetStrength()
             device.manufacturerData = []
             device.serviceData = []
+            device.otherData = []
+            device.advertisingFlags = nil
             device.isConnected = false
             device.areServicesResolved = false
             device.batteryLevel = nil

@@ -11,7 +11,7 @@ extension Daemon {
             let longest = min(ServerExchange.longestValue, link.mtu - 1)
             packetAnswered(packet, .bytes(Array(bytes.prefix(longest))))
         case .error(let name, let message):
-            packetAnswered(packet, .error(Self.code(name, message, notPermitted: ATTError.readNotPermitted)))
+            packetAnswered(packet, .error(code(name, message, notPermitted: ATTError.readNotPermitted)))
         case .objects, .properties, .done, .socket, .malformed:
             packetAnswered(packet, .error(ATTError.requestNotSupported))
         }
@@ -64,7 +64,7 @@ extension Daemon {
         guard let pending = packets[packet] else { return }
         switch answer {
         case .error(let name, let message):
-            packetAnswered(packet, .error(Self.code(name, message, notPermitted: ATTError.writeNotPermitted)))
+            packetAnswered(packet, .error(code(name, message, notPermitted: ATTError.writeNotPermitted)))
         case .done:
             if pending.prepared != nil { setAuthorized(pending.object, true) }
             packetAnswered(packet, .bytes([]))
@@ -112,7 +112,7 @@ extension Daemon {
                 packetAnswered(write.packet, .bytes([]))
             }
         case .error(let name, let message):
-            let code = Self.code(name, message, notPermitted: ATTError.writeNotPermitted)
+            let code = self.code(name, message, notPermitted: ATTError.writeNotPermitted)
             // Those that came behind it wait on: 5.66 does not look at them again.
             guard code == ATTError.unlikely else { return packetAnswered(packet, .error(code)) }
             writeWithoutSocket(object, waiting)
@@ -170,10 +170,10 @@ extension Daemon {
     }
 
     /// What a program's error becomes for the central (`dbus_error_to_att_ecode`).
-    static func code(_ name: String, _ message: String, notPermitted: UInt8) -> UInt8 {
+    func code(_ name: String, _ message: String, notPermitted: UInt8) -> UInt8 {
         switch name {
         case "org.bluez.Error.Failed":
-            guard let number = number(message) else { return 0x80 }
+            guard traits.passesApplicationErrors, let number = Self.number(message) else { return 0x80 }
             return (0x80...0x9F).contains(number) ? UInt8(number) : ATTError.unlikely
         case "org.bluez.Error.NotSupported": return ATTError.requestNotSupported
         case "org.bluez.Error.NotAuthorized": return ATTError.insufficientAuthorization
@@ -181,6 +181,8 @@ extension Daemon {
         case "org.bluez.Error.InvalidOffset": return ATTError.invalidOffset
         case "org.bluez.Error.InProgress": return 0xFE
         case "org.bluez.Error.NotPermitted": return notPermitted
+        case "org.bluez.Error.ImproperlyConfigured" where traits.passesImproperlyConfigured:
+            return Self.improperlyConfigured
         default: return ATTError.unlikely
         }
     }

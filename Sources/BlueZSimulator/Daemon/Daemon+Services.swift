@@ -46,7 +46,8 @@ extension Daemon {
         if tables[key] == nil { tables[key] = RemoteTable() }
         tables[key]?.services = services
         var isAddition = false
-        for service in services where !Self.hiddenServices.contains(service.uuid) {
+        let hidden: Set<String> = traits.claimedServices == .hidden ? Self.claimedServices : []
+        for service in services where !hidden.contains(service.uuid) {
             adopt(service, of: key)
             let handles = unshown(of: service, key)
             guard !handles.isEmpty else { continue }
@@ -70,9 +71,17 @@ extension Daemon {
     }
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it makes the kernel's.
-    static let hiddenServices: Set<String> = [
+    static let claimedServices: Set<String> = [
         AttributeTable.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
     ]
+
+    /// Whether an attribute belongs to such a service.
+    func isClaimed(_ key: AttributeKey) -> Bool {
+        guard let table = tables[key.device] else { return false }
+        let service =
+            table.characteristics[key.handle]?.serviceHandle ?? table.descriptors[key.handle]?.serviceHandle
+        return service.flatMap(table.service).map { Self.claimedServices.contains($0.uuid) } ?? false
+    }
 
     /// Makes the entries of a service's objects, where they are not there.
     private mutating func adopt(_ service: AttributeTable.Service, of key: DeviceKey) {

@@ -47,7 +47,7 @@ extension Daemon {
     static let resolvingTime: TimeInterval = 0.1
 
     /// A central's link has ended: nobody subscribes for it any more, and what it asked is not answered.
-    mutating func centralLeft(_ key: DeviceKey) {
+    mutating func centralLeft(_ key: DeviceKey, _ reason: DisconnectReason) {
         guard let link = serverLinks.removeValue(forKey: key) else { return }
         for alarm in [
             Alarm.dropLink(key), .confirmation(key), .confirmationTimeout(key), .resolveCentral(key),
@@ -64,21 +64,23 @@ extension Daemon {
             devices[key]?.areServicesResolved = false
             outbox.changed(.device(.servicesResolved), of: .device(key))
         }
+        sayDisconnected(key, reason)
         for call in disconnects.removeValue(forKey: key) ?? [] { reply(call) }
         devices[key]?.isConnected = false
         outbox.changed(.device(.connected), of: .device(key))
         if devices[key]?.isTemporary == true { alarms.set(.forget(key), to: now + Self.temporaryTimeout) }
         if case .virtual(let number) = link.end { tell(number, .disconnected) }
         guard let calls = removals.removeValue(forKey: key) else { return }
+        if traits.diesOfRemovingConnected { return effects.append(.die) }
         for call in calls { reply(call) }
         remove(key)
     }
 
     /// The server ends a link; the central sees it go.
-    mutating func endServerLink(_ key: DeviceKey) {
+    mutating func endServerLink(_ key: DeviceKey, _ reason: DisconnectReason = .local) {
         guard let link = serverLinks[key] else { return }
         order(.hangUp(link.end, key))
-        centralLeft(key)
+        centralLeft(key, reason)
     }
 
     /// What an adapter serves, as another one finds it.
@@ -180,8 +182,7 @@ extension Daemon {
         guard let attribute = databases[key.adapter]?.attributes[handle] else {
             return .error(ATTError.invalidHandle)
         }
-        // 5.66 counts the handle too.
-        guard bytes.count + 2 <= ServerExchange.longestValue else { return .error(ATTError.invalidLength) }
+        guard bytes.count <= traits.longestWrite else { return .error(ATTError.invalidLength) }
         if let code = attribute.permissions.refusal(ofWriting: true) { return .error(code) }
         switch attribute.content {
         case .value: return .bytes([])

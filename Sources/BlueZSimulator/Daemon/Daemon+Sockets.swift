@@ -9,21 +9,25 @@ extension Daemon {
         guard links[key.device] != nil else { throw .notConnected }
         guard characteristic.notifySocket == nil else { throw .notPermitted("Notify acquired") }
         guard characteristic.clients.isEmpty else { throw .underWay }
-        // 5.66 does not give indications away.
-        guard characteristic.laid.flags.contains(.notify) else { throw .notSupported }
+        let flags = characteristic.laid.flags
+        guard flags.contains(.notify) || traits.acquiresIndications && flags.contains(.indicate) else {
+            throw .notSupported
+        }
         change(key) { characteristic in
             characteristic.clients.append(NotifyClient(owner: client, isArmed: false))
             characteristic.notifySocket = .pending
             characteristic.isConfigured = true
         }
         countSubscriber(client, 1)
-        configure(key, bits: 1, .acquire(handle: key.handle, owner: client, call: call))
+        configure(key, bits: flags.contains(.notify) ? 1 : 2, .acquire(handle: key.handle, owner: client, call: call))
     }
 
     /// The subscription is in effect, or was refused. What came before this moment is lost, as with BlueZ.
     mutating func acquired(_ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult) {
         guard case .pending? = characteristic(key)?.notifySocket else { return fail(call, .failed("Operation failed")) }
         guard case .bytes = result else {
+            // The characteristic stays acquired until the link ends (`register_notify_io_cb`).
+            guard traits.answersRefusedAcquisitions || links[key.device] == nil else { return }
             countSubscriber(owner, -1)
             change(key) { characteristic in
                 characteristic.clients.removeAll { $0.owner == owner }
@@ -61,6 +65,7 @@ extension Daemon {
 
     mutating func acquireWrite(_ key: AttributeKey, call: CallID) throws(DaemonError) {
         guard let characteristic = characteristic(key) else { throw .doesNotExist }
+        guard !isClaimed(key) else { throw .notAuthorized }
         guard links[key.device] != nil else { throw .notConnected }
         guard characteristic.writeSocket == nil else { throw .notPermitted("Write acquired") }
         guard characteristic.laid.flags.contains(.writeWithoutResponse) else { throw .notSupported }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `bluetoothd` 5.66 as a pure value: calls, sightings and faults go in, effects come out. It knows no bus, no thread
+/// `bluetoothd` as a pure value: calls, sightings and faults go in, effects come out. It knows no bus, no thread
 /// and no clock; times are given to it.
 ///
 /// The order of effects is that of gdbus: a reply comes after the signals of what happened before it, signals of what
@@ -8,6 +8,8 @@ import Foundation
 struct Daemon: Sendable {
     let version: BlueZVersion
     let traits: DaemonTraits
+    /// The interfaces as this version describes them.
+    let interfaceTables: [String: InterfaceTable]
     var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
     var devices: [DeviceKey: Device] = [:]
     /// By adapter, what was heard in this discovery; may hold devices that are gone.
@@ -127,6 +129,7 @@ struct Daemon: Sendable {
     init(version: BlueZVersion = .default) {
         self.version = version
         traits = DaemonTraits(version)
+        interfaceTables = InterfaceTable.all(traits)
     }
 
     // MARK: Calls
@@ -187,7 +190,7 @@ struct Daemon: Sendable {
         case .stopDiscovery(let index): try stopDiscovery(on: index, by: client, call: call)
         case .setDiscoveryFilter(let index, let entries):
             try setDiscoveryFilter(entries, on: index, by: client, call: call)
-        case .getDiscoveryFilters: reply(call, .values([.strings(DiscoveryFilter.keys)]))
+        case .getDiscoveryFilters: reply(call, .values([.strings(traits.discoveryFilterKeys)]))
         case .removeDevice(let index, let path): try removeDevice(at: path, of: index, call: call)
         case .setAdapterProperty(let index, let name, let value):
             try setAdapterProperty(name, to: value, of: index, call: call, now: now)

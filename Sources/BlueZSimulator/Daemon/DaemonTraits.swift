@@ -22,7 +22,113 @@ struct DaemonTraits: Hashable, Sendable {
         case packet
     }
 
+    /// When a discovery counts as filtered, so that all devices are reported and not only those that say that they are
+    /// discoverable.
+    enum FilterRule: Hashable, Sendable {
+        /// A client has set any filter.
+        case anyFilter
+        /// A client's filter narrows something: it has one of the keys but `Discoverable`, or a transport that is not all
+        /// that the adapter has.
+        case narrowingFilter
+    }
+
+    /// In which discoveries `RSSI` is signalled at each report. In others it is in steps of 8 dB.
+    enum StrengthRule: Hashable, Sendable {
+        case filtered
+        /// In those that are filtered, if some client's filter has `RSSI` or `Pathloss`.
+        case filteredByProximity
+    }
+
+    /// What clients see of services that BlueZ uses itself: generic access, and those of input devices.
+    enum ClaimedServices: Hashable, Sendable {
+        /// They have no objects.
+        case hidden
+        /// They can be read and subscribed to, and not be written.
+        case readOnly
+    }
+
+    /// How much an advertisement may carry.
+    enum AdvertisingLength: Hashable, Sendable {
+        /// What every controller sends.
+        case legacy
+        /// What the controller sends, if a secondary channel is asked for.
+        case withSecondaryChannel
+        /// What the controller sends.
+        case controller
+    }
+
+    /// What a `Discoverable` that is false puts into an advertisement.
+    enum UndiscoverableFlags: Hashable, Sendable {
+        /// Nothing.
+        case none
+        /// Flags of 0, also into a broadcast, which is refused for them.
+        case zero
+        /// Flags that say that there is no classic Bluetooth, also into a broadcast, which is refused for them.
+        case withoutClassic
+        /// The same, but nothing into a broadcast.
+        case withoutClassicInPeripherals
+    }
+
+    // MARK: Objects
+    var adapterProperties = Set(AdapterProperty.allCases).subtracting([
+        .manufacturer, .version, .powerState, .connectable,
+    ])
+    var deviceProperties = Set(DeviceProperty.allCases).subtracting([
+        .bonded, .advertisingFlags, .advertisingData, .cablePairing,
+    ])
+    var serviceProperties = Set(ServiceProperty.allCases).subtracting([.handle])
+    var characteristicProperties = Set(CharacteristicProperty.allCases).subtracting([.handle, .mtu])
+    var descriptorProperties = Set(DescriptorProperty.allCases).subtracting([.handle])
+    var advertisingProperties = Set(AdvertisingProperty.allCases).subtracting([
+        .supportedCapabilities, .supportedFeatures,
+    ])
+    /// `BatteryProviderManager1`, which here refuses every call.
+    var hasBatteryProviders = false
+    /// `Bearer.LE1` of a device, which without `--experimental` has a signal and nothing else.
+    var hasBearers = false
+    /// Whether the end of a link is signalled with its reason.
+    var signalsDisconnections = false
+
+    // MARK: Discovery
+    var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
+    var filterRule = FilterRule.anyFilter
+    var strengthRule = StrengthRule.filtered
+    /// Whether the daemon dies when an advertisement with services is compared with a filter's UUIDs.
+    var diesOfUUIDFilters = false
+
+    // MARK: Links
+    var connectionFailure = "Software caused connection abort"
+    var connectionCancelled = "Cancelled"
+    /// What a second `Connect` fails with while the first runs.
+    var secondConnect = DaemonError.failed("Operation already in progress")
+    /// Whether the daemon dies of `RemoveDevice` when the device's link has ended.
+    var diesOfRemovingConnected = false
+
+    // MARK: Attributes
+    var claimedServices = ClaimedServices.hidden
+    /// Whether `AcquireNotify` takes characteristics that only indicate.
+    var acquiresIndications = false
+    /// Whether `AcquireNotify` is answered when the peer refuses the subscription.
+    var answersRefusedAcquisitions = false
+
     // MARK: Serving
+    /// The longest write that a central's packet may carry, in bytes.
+    var longestWrite = ServerExchange.longestValue
+    /// Whether a program's errors `0x80` to `0x9F` reach the central.
+    var passesApplicationErrors = false
+    var passesImproperlyConfigured = false
+    /// Whether the flags `encrypt-notify` and its like are known.
+    var hasSecuredSubscriptions = false
+    /// Whether characteristics without an explicit handle are refused.
+    var needsHandles = false
+    /// Whether generic access has Central Address Resolution.
+    var hasAddressResolution = false
+    var advertisingLength = AdvertisingLength.legacy
+    var undiscoverableFlags = UndiscoverableFlags.none
+    /// The properties of an advertisement that are read beside those that all versions read.
+    var advertisementProperties: Set<String> = []
+    /// Whether an advertisement that has the property `Instance` is told its number.
+    var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
     var socketConfirmation = SocketConfirmation.call
     /// Whether a socket for writes belongs to one central.
@@ -49,6 +155,34 @@ struct DaemonTraits: Hashable, Sendable {
         Change(56, "subscribers get notifications of a characteristic that indicates, too") {
             $0.losesNotificationsBesideIndications = false
         },
+        Change(61, "generic access that is served has Central Address Resolution") { $0.hasAddressResolution = true },
+        Change(62, "errors of `Connect` are `le-connection-…` and `br-connection-canceled`") {
+            $0.connectionFailure = "le-connection-abort-by-local"
+            $0.connectionCancelled = "br-connection-canceled"
+        },
+        Change(62, "`GattCharacteristic1.MTU`") { $0.characteristicProperties.insert(.mtu) },
+        Change(62, "the flags `encrypt-notify`, `encrypt-indicate` and their like, which before refuse the application")
+        {
+            $0.hasSecuredSubscriptions = true
+        },
+        Change(63, "a write of more than 510 bytes is refused") { $0.longestWrite = 510 },
+        Change(65, "`Device1.Bonded`") { $0.deviceProperties.insert(.bonded) },
+        Change(66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`") {
+            $0.passesApplicationErrors = true
+        },
+        Change(67, "a filter of nothing but all transports of the adapter counts as none") {
+            $0.filterRule = .narrowingFilter
+        },
+        Change(69, "`Handle` of services, characteristics and descriptors") {
+            $0.serviceProperties.insert(.handle)
+            $0.characteristicProperties.insert(.handle)
+            $0.descriptorProperties.insert(.handle)
+        },
+        Change(69, "advertisements of more than 31 bytes, with a `SecondaryChannel`") {
+            $0.advertisingLength = .withSecondaryChannel
+        },
+        Change(69, "`Discoverable: false` in an advertisement sends flags of 0") { $0.undiscoverableFlags = .zero },
+        Change(69, "writes of 512 bytes are taken") { $0.longestWrite = 512 },
         Change(
             69,
             "a notification socket per central, each broadcasting; an unbonded central that leaves closes the oldest"
@@ -56,12 +190,80 @@ struct DaemonTraits: Hashable, Sendable {
             $0.notificationSockets = .broadcast
         },
         Change(69, "a write socket per central") { $0.hasWriteSocketPerCentral = true },
+        Change(71, "`Adapter1.Manufacturer` and `Version`") {
+            $0.adapterProperties.formUnion([.manufacturer, .version])
+        },
+        Change(71, "`BatteryProviderManager1`") { $0.hasBatteryProviders = true },
+        Change(73, "`Adapter1.PowerState`") { $0.adapterProperties.insert(.powerState) },
+        Change(74, "characteristics without an explicit `Handle` refuse their application") { $0.needsHandles = true },
+        Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
+            $0.advertisingLength = .controller
+        },
+        Change(76, "handles are given again where a program leaves them to BlueZ") { $0.needsHandles = false },
+        Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E") {
+            $0.passesImproperlyConfigured = true
+        },
         Change(76, "packets of a notification socket go to its central only; their confirmations are not reported") {
             $0.notificationSockets = .routed
             $0.socketConfirmation = .none
         },
+        Change(77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`") {
+            $0.advertisingProperties.formUnion([.supportedCapabilities, .supportedFeatures])
+        },
+        Change(77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used") {
+            $0.advertisementProperties.formUnion(["MinInterval", "MaxInterval", "TxPower"])
+        },
+        Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = .withoutClassic },
+        Change(78, "`Device1.AdvertisingFlags` and `AdvertisingData`") {
+            $0.deviceProperties.formUnion([.advertisingFlags, .advertisingData])
+        },
+        Change(79, "`Adapter1.Connectable`") { $0.adapterProperties.insert(.connectable) },
+        Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
+            $0.undiscoverableFlags = .withoutClassicInPeripherals
+        },
+        Change(80, "`ScanResponseServiceUUIDs`, `…SolicitUUIDs`, `…ManufacturerData`, `…ServiceData`, `…Data`") {
+            $0.advertisementProperties.formUnion([
+                "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
+                "ScanResponseServiceData", "ScanResponseData",
+            ])
+        },
+        Change(80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written") {
+            $0.claimedServices = .readOnly
+        },
+        Change(80, "`AcquireNotify` takes characteristics that only indicate") { $0.acquiresIndications = true },
         Change(80, "a confirmation comes back on the notification socket, as one byte 1") {
             $0.socketConfirmation = .packet
+        },
+        Change(81, "a second `Connect` is `InProgress`, before `Failed` \"Operation already in progress\"") {
+            $0.secondConnect = .inProgress
+        },
+        Change(81, "generic access that is served has no Central Address Resolution") {
+            $0.hasAddressResolution = false
+        },
+        Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
+        Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`") {
+            $0.deviceProperties.insert(.cablePairing)
+            $0.discoveryFilterKeys.append("AutoConnect")
+        },
+        Change(84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`") {
+            $0.hasBearers = true
+        },
+        Change(84, "`AcquireNotify` is answered when the peer refuses, before never") {
+            $0.answersRefusedAcquisitions = true
+        },
+        Change(87, "an advertisement that has the property `Instance` is told its number") {
+            $0.setsAdvertisementInstance = true
+        },
+        Change(87, "dies of a filter with `UUIDs` when an advertisement has services") { $0.diesOfUUIDFilters = true },
+        Change(87, "dies of `RemoveDevice` on a connected device when the link has ended") {
+            $0.diesOfRemovingConnected = true
+        },
+        Change(88, "does not die of either; the version stands for BlueZ's development head") {
+            $0.diesOfUUIDFilters = false
+            $0.diesOfRemovingConnected = false
+        },
+        Change(88, "`RSSI` at each report only if a filter has `RSSI` or `Pathloss`, else in steps of 8 dB") {
+            $0.strengthRule = .filteredByProximity
         },
     ]
 

@@ -31,6 +31,11 @@ extension Device {
             changed.append(.manufacturerData)
         }
         if add(serviceData: report.serviceData, repeating: repeatingData) { changed.append(.serviceData) }
+        if add(otherData: report.otherData, repeating: repeatingData) { changed.append(.advertisingData) }
+        if advertisingFlags != report.flags {
+            advertisingFlags = report.flags
+            changed.append(.advertisingFlags)
+        }
         return changed
     }
 
@@ -85,6 +90,18 @@ extension Device {
             changed = true
         }
         return changed
+    }
+
+    private mutating func add(otherData heard: [AdvertisingReport.OtherData], repeating: Bool) -> Bool {
+        guard !heard.isEmpty else { return false }
+        let before = otherData
+        if repeating { otherData = [] }
+        for data in heard {
+            otherData.removeAll { $0.type == data.type }
+            otherData.append(data)
+        }
+        otherData.sort { $0.type < $1.type }
+        return repeating || otherData != before
     }
 
     private mutating func add(serviceData heard: [AdvertisingReport.ServiceData], repeating: Bool) -> Bool {

@@ -21,6 +21,9 @@ struct Device: Sendable {
     var batteryLevel: UInt8?
     var manufacturerData: [AdvertisingReport.ManufacturerData] = []
     var serviceData: [AdvertisingReport.ServiceData] = []
+    var otherData: [AdvertisingReport.OtherData] = []
+    /// Nil until it was heard; 0 where it sends none.
+    var advertisingFlags: UInt8?
     var isPaired = false
     var isBonded = false
     var isTrusted = false
@@ -67,7 +70,7 @@ struct Device: Sendable {
         case .bonded: .bool(isBonded)
         case .trusted: .bool(isTrusted)
         case .blocked: .bool(isBlocked)
-        case .legacyPairing: .bool(false)
+        case .legacyPairing, .cablePairing: .bool(false)
         case .rssi: rssi == 0 ? nil : .int16(rssi)
         case .connected: .bool(isConnected)
         case .uuids: .strings(shownUUIDs)
@@ -75,6 +78,8 @@ struct Device: Sendable {
         case .manufacturerData: manufacturerData.isEmpty ? nil : .manufacturerData(manufacturerData)
         case .serviceData: serviceData.isEmpty ? nil : .serviceData(serviceData)
         case .txPower: txPower == 127 ? nil : .int16(txPower)
+        case .advertisingFlags: advertisingFlags.map { .bytes([$0]) }
+        case .advertisingData: otherData.isEmpty ? nil : .advertisingData(otherData)
         case .servicesResolved: .bool(areServicesResolved)
         }
     }
@@ -107,7 +112,7 @@ struct Device: Sendable {
     }
 }
 
-/// The properties of `org.bluez.Device1` at 5.66 without `--experimental`, in the order BlueZ lists them. Class,
+/// The properties of `org.bluez.Device1` without `--experimental`, in the order BlueZ lists them. Class,
 /// Modalias and WakeAllowed never exist for a device that was only heard over LE.
 enum DeviceProperty: String, CaseIterable, Sendable {
     case address = "Address"
@@ -121,6 +126,7 @@ enum DeviceProperty: String, CaseIterable, Sendable {
     case trusted = "Trusted"
     case blocked = "Blocked"
     case legacyPairing = "LegacyPairing"
+    case cablePairing = "CablePairing"
     case rssi = "RSSI"
     case connected = "Connected"
     case uuids = "UUIDs"
@@ -129,6 +135,8 @@ enum DeviceProperty: String, CaseIterable, Sendable {
     case serviceData = "ServiceData"
     case txPower = "TxPower"
     case servicesResolved = "ServicesResolved"
+    case advertisingFlags = "AdvertisingFlags"
+    case advertisingData = "AdvertisingData"
 
     /// What a client may set.
     var isWritable: Bool {

@@ -34,16 +34,20 @@ struct DiscoveryFilter: Hashable, Sendable {
     ///
     /// - Throws: `InvalidArguments` for an unknown key, a wrong type, a number out of range, and for RSSI together
     ///   with Pathloss.
-    static func parsed(_ entries: [(key: String, value: FilterValue)]) throws(DaemonError) -> DiscoveryFilter? {
+    ///
+    /// - Parameter keys: The keys that are known.
+    static func parsed(
+        _ entries: [(key: String, value: FilterValue)], keys: [String]
+    ) throws(DaemonError) -> DiscoveryFilter? {
         guard !entries.isEmpty else { return nil }
         var filter = DiscoveryFilter()
-        for (key, value) in entries { try filter.take(key, value) }
+        for (key, value) in entries { try filter.take(key, value, keys) }
         guard filter.rssi == nil || filter.pathloss == nil else { throw .invalidArguments }
         filter.sent = Dictionary(entries.map { ($0.key, $0.value) }) { _, last in last }
         return filter
     }
 
-    private mutating func take(_ key: String, _ value: FilterValue) throws(DaemonError) {
+    private mutating func take(_ key: String, _ value: FilterValue, _ keys: [String]) throws(DaemonError) {
         switch (key, value) {
         case ("UUIDs", .strings(let list)):
             for text in list {
@@ -68,13 +72,22 @@ struct DiscoveryFilter: Hashable, Sendable {
             makesDiscoverable = wanted
         case ("Pattern", .string(let pattern)):
             self.pattern = pattern
+        case ("AutoConnect", .bool) where keys.contains(key):
+            break
         default:
             throw .invalidArguments
         }
     }
 
-    /// The keys that `GetDiscoveryFilters` lists, in its order.
-    static let keys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
+    /// Whether the filter makes a discovery a filtered one.
+    func counts(_ rule: DaemonTraits.FilterRule, adapter transports: Transport) -> Bool {
+        switch rule {
+        case .anyFilter: true
+        case .narrowingFilter:
+            !uuids.isEmpty || rssi != nil || pathloss != nil || reportsDuplicateData || pattern != nil
+                || transport != transports
+        }
+    }
 }
 
 /// What the clients' filters together make of the kernel's: one for the adapter, whoever asked for what.
@@ -85,16 +98,20 @@ struct KernelFilter: Hashable, Sendable {
     /// Sorted; empty passes all.
     var uuids: [String]
 
-    /// The merged filter of all sessions (`merge_discovery_filters`); nil when none of them has a filter, which is the
-    /// other kind of scan.
+    /// The merged filter of all sessions (`merge_discovery_filters`); nil when none of them has a filter that counts,
+    /// which is the other kind of scan.
     ///
     /// A client with no UUIDs opens the adapter for all UUIDs, one without RSSI (or with Pathloss, which the kernel
     /// cannot judge) for all strengths, and one with no filter at all for everything. That is why every client must
     /// look again at what it is given.
-    static func merged(_ sessions: [DiscoverySession]) -> KernelFilter? {
-        let filters = sessions.compactMap(\.filter)
+    static func merged(
+        _ sessions: [DiscoverySession], rule: DaemonTraits.FilterRule, adapter transports: DiscoveryFilter.Transport
+    ) -> KernelFilter? {
+        let filters = sessions.compactMap(\.filter).filter { $0.counts(rule, adapter: transports) }
         guard let first = filters.first else { return nil }
-        guard filters.count == sessions.count else { return KernelFilter(rssi: nil, transport: .both, uuids: []) }
+        guard filters.count == sessions.count else {
+            return KernelFilter(rssi: nil, transport: transports, uuids: [])
+        }
 
         let transport = filters.dropFirst().reduce(first.transport) { $0.union($1.transport) }
         let strengths = filters.compactMap(\.rssi)

@@ -14,6 +14,10 @@ enum PropertyValue: Hashable, Sendable {
     case manufacturerData([AdvertisingReport.ManufacturerData])
     /// `a{sv}` with `ay` inside.
     case serviceData([AdvertisingReport.ServiceData])
+    /// `a{yv}` with `ay` inside.
+    case advertisingData([AdvertisingReport.OtherData])
+    /// `a{sv}`.
+    case options([NamedValue])
 
     /// The D-Bus signature.
     var signature: String {
@@ -29,7 +33,8 @@ enum PropertyValue: Hashable, Sendable {
         case .objectPaths: "ao"
         case .bytes: "ay"
         case .manufacturerData: "a{qv}"
-        case .serviceData: "a{sv}"
+        case .serviceData, .options: "a{sv}"
+        case .advertisingData: "a{yv}"
         }
     }
 
@@ -40,7 +45,7 @@ enum PropertyValue: Hashable, Sendable {
         case .bool, .byte, .int16, .uint16, .uint32: .string("not what you expect")
         case .strings, .objectPaths: .string("0000180d-0000-1000-8000-00805f9b34fb")
         case .bytes: .string("0102")
-        case .manufacturerData, .serviceData: .strings(["not", "bytes"])
+        case .manufacturerData, .serviceData, .advertisingData, .options: .strings(["not", "bytes"])
         }
     }
 }

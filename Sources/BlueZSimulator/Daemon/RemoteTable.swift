@@ -125,6 +125,7 @@ enum HostRequest: Hashable, Sendable {
 }
 
 enum ServiceProperty: String, CaseIterable, Sendable {
+    case handle = "Handle"
     case uuid = "UUID"
     case device = "Device"
     case primary = "Primary"
@@ -132,6 +133,7 @@ enum ServiceProperty: String, CaseIterable, Sendable {
 
     var signature: String {
         switch self {
+        case .handle: "q"
         case .uuid: "s"
         case .device: "o"
         case .primary: "b"
@@ -141,6 +143,7 @@ enum ServiceProperty: String, CaseIterable, Sendable {
 }
 
 enum CharacteristicProperty: String, CaseIterable, Sendable {
+    case handle = "Handle"
     case uuid = "UUID"
     case service = "Service"
     case value = "Value"
@@ -152,6 +155,7 @@ enum CharacteristicProperty: String, CaseIterable, Sendable {
 
     var signature: String {
         switch self {
+        case .handle: "q"
         case .uuid: "s"
         case .service: "o"
         case .value: "ay"
@@ -163,12 +167,14 @@ enum CharacteristicProperty: String, CaseIterable, Sendable {
 }
 
 enum DescriptorProperty: String, CaseIterable, Sendable {
+    case handle = "Handle"
     case uuid = "UUID"
     case characteristic = "Characteristic"
     case value = "Value"
 
     var signature: String {
         switch self {
+        case .handle: "q"
         case .uuid: "s"
         case .characteristic: "o"
         case .value: "ay"

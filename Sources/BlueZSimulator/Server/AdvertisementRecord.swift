@@ -1,4 +1,4 @@
-/// An advertisement that a client has registered, as `src/advertising.c` of 5.66 keeps it.
+/// An advertisement that a client has registered, as `src/advertising.c` keeps it.
 struct AdvertisementRecord: Hashable, Sendable {
     /// Where a registration stands.
     enum Stage: Hashable, Sendable {
@@ -21,6 +21,7 @@ struct AdvertisementRecord: Hashable, Sendable {
     let path: String
     /// The controller's number for it, from 1.
     let instance: Int
+    private let traits: DaemonTraits
     var stage: Stage
 
     /// BlueZ's first value: what says nothing of its type is broadcast.
@@ -30,14 +31,28 @@ struct AdvertisementRecord: Hashable, Sendable {
     /// Nil where it was never said.
     var appearance: UInt16?
     var data = AdvertisingData()
+    /// Beside the name.
+    var scanData = AdvertisingData()
     var timeout: UInt16 = 0
     var duration: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
     /// The timer of the second runs.
     var isDiscoverableTimed = false
     var secondaryChannel: String?
+    /// In units of 0.625 ms; 0 is the kernel's choice.
+    var minInterval = 0
+    var maxInterval = 0
+    /// Nil is the controller's choice.
+    var txPower: Int16?
 
-    init(_ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage) {
+    init(
+        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage, traits: DaemonTraits
+    ) {
+        self.traits = traits
+        if traits.advertisingLength != .legacy {
+            data.limit = Daemon.longestAdvertisement
+            scanData.limit = Daemon.longestAdvertisement
+        }
         self.key = key
         self.owner = owner
         self.path = path
@@ -56,16 +71,32 @@ struct AdvertisementRecord: Hashable, Sendable {
 
 /// How its properties are read: one after another in BlueZ's own order, whatever the order in which they came.
 extension AdvertisementRecord {
-    /// The properties that 5.66 looks at without `--experimental`. The intervals and the transmission power it passes over.
+    /// The properties that some version looks at without `--experimental`.
     static let properties = [
-        "Type", "ServiceUUIDs", "SolicitUUIDs", "ManufacturerData", "ServiceData", "Includes", "LocalName",
-        "Appearance",
-        "Duration", "Timeout", "Data", "Discoverable", "DiscoverableTimeout", "SecondaryChannel",
+        "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
+        "ManufacturerData",
+        "ScanResponseManufacturerData", "ServiceData", "ScanResponseServiceData", "Includes", "LocalName", "Appearance",
+        "Duration", "Timeout", "Data", "ScanResponseData", "Discoverable", "DiscoverableTimeout", "SecondaryChannel",
+        "MinInterval", "MaxInterval", "TxPower",
     ]
+
+    /// Those that not all versions look at.
+    private static let laterProperties: Set = [
+        "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
+        "ScanResponseServiceData",
+        "ScanResponseData", "MinInterval", "MaxInterval", "TxPower",
+    ]
+
+    private func isKnown(_ name: String) -> Bool {
+        !Self.laterProperties.contains(name) || traits.advertisementProperties.contains(name)
+    }
+
+    /// How often it is sent, in seconds.
+    var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
     /// Takes all of them; false where one cannot be taken, or two do not go together.
     mutating func take(_ properties: [String: RemoteValue], adapterIsDiscoverable: Bool) -> Bool {
-        for name in Self.properties {
+        for name in Self.properties where isKnown(name) {
             guard let value = properties[name] else { continue }
             guard take(name, value, adapterIsDiscoverable: adapterIsDiscoverable) else { return false }
         }
@@ -77,11 +108,12 @@ extension AdvertisementRecord {
             isDiscoverableTimed = false
             discoverableTimeout = 0
         }
-        return timeout == 0 || timeout >= discoverableTimeout
+        return (timeout == 0 || timeout >= discoverableTimeout) && minInterval <= maxInterval
     }
 
     /// Takes one property, or its disappearance; false for what cannot be taken.
     mutating func take(_ name: String, _ value: RemoteValue?, adapterIsDiscoverable: Bool) -> Bool {
+        guard isKnown(name) else { return true }
         switch name {
         case "Type":
             guard let value else { return true }
@@ -91,26 +123,22 @@ extension AdvertisementRecord {
             default: return false
             }
             return true
-        case "ServiceUUIDs": return takeUUIDs(value, into: \.serviceUUIDs)
-        case "SolicitUUIDs": return takeUUIDs(value, into: \.solicitedUUIDs)
-        case "ManufacturerData":
-            data.clearManufacturerData()
-            return takeData(value, clear: { $0.clearManufacturerData() }) { data, key, bytes in
-                guard let company = key.number else { return false }
-                return data.add(company: company, bytes)
-            }
-        case "ServiceData":
-            data.clearServiceData()
-            return takeData(value, clear: { $0.clearServiceData() }) { data, key, bytes in
-                guard let uuid = key.text.flatMap(AdvertisingData.UUIDField.init) else { return false }
-                return data.add(service: uuid, bytes)
-            }
-        case "Data":
-            data.clearFields()
-            return takeData(value, clear: { $0.clearFields() }) { data, key, bytes in
-                guard case .byte(let type) = key else { return false }
-                return data.add(type: type, bytes)
-            }
+        case "ServiceUUIDs": return takeUUIDs(value, into: \.data.serviceUUIDs)
+        case "ScanResponseServiceUUIDs": return takeUUIDs(value, into: \.scanData.serviceUUIDs)
+        case "SolicitUUIDs": return takeUUIDs(value, into: \.data.solicitedUUIDs)
+        case "ScanResponseSolicitUUIDs": return takeUUIDs(value, into: \.scanData.solicitedUUIDs)
+        case "ManufacturerData": return takeManufacturerData(value, into: \.data)
+        case "ScanResponseManufacturerData": return takeManufacturerData(value, into: \.scanData)
+        case "ServiceData": return takeServiceData(value, into: \.data)
+        case "ScanResponseServiceData": return takeServiceData(value, into: \.scanData)
+        case "Data": return takeFields(value, into: \.data)
+        case "ScanResponseData": return takeFields(value, into: \.scanData)
+        case "MinInterval": return takeInterval(value, into: \.minInterval)
+        case "MaxInterval": return takeInterval(value, into: \.maxInterval)
+        case "TxPower":
+            guard case .int16(let power)? = value, (-127...20).contains(power) else { return false }
+            txPower = power
+            return true
         case "Includes": return takeIncludes(value)
         case "LocalName":
             guard let value else { self.name = nil; return true }
@@ -127,7 +155,7 @@ extension AdvertisementRecord {
         case "Discoverable":
             guard let value else { data.clearFlags(); return true }
             guard let isDiscoverable = value.flag else { return false }
-            return setFlags(isDiscoverable ? 0x02 : 0, adapterIsDiscoverable)
+            return isDiscoverable ? setFlags(0x02, adapterIsDiscoverable) : setUndiscoverable(adapterIsDiscoverable)
         case "DiscoverableTimeout":
             return takeNumber(value) { record, seconds in
                 record.discoverableTimeout = seconds
@@ -150,31 +178,68 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func takeUUIDs(
-        _ value: RemoteValue?, into place: WritableKeyPath<AdvertisingData, [AdvertisingData.UUIDField]>
+    private mutating func takeInterval(_ value: RemoteValue?, into place: WritableKeyPath<Self, Int>) -> Bool {
+        self[keyPath: place] = 0
+        guard case .uint32(let milliseconds)? = value else { return false }
+        let units = Int(Double(milliseconds) / 0.625)
+        guard (0x20...0xFF_FFFF).contains(units) else { return false }
+        self[keyPath: place] = units
+        return true
+    }
+
+    private mutating func takeManufacturerData(
+        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
     ) -> Bool {
-        data[keyPath: place] = []
+        takeData(value, into: place, clear: { $0.clearManufacturerData() }) { data, key, bytes in
+            guard let company = key.number else { return false }
+            return data.add(company: company, bytes)
+        }
+    }
+
+    private mutating func takeServiceData(
+        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
+    ) -> Bool {
+        takeData(value, into: place, clear: { $0.clearServiceData() }) { data, key, bytes in
+            guard let uuid = key.text.flatMap(AdvertisingData.UUIDField.init) else { return false }
+            return data.add(service: uuid, bytes)
+        }
+    }
+
+    private mutating func takeFields(
+        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
+    ) -> Bool {
+        takeData(value, into: place, clear: { $0.clearFields() }) { data, key, bytes in
+            guard case .byte(let type) = key else { return false }
+            return data.add(type: type, bytes)
+        }
+    }
+
+    private mutating func takeUUIDs(
+        _ value: RemoteValue?, into place: WritableKeyPath<Self, [AdvertisingData.UUIDField]>
+    ) -> Bool {
+        self[keyPath: place] = []
         guard let value else { return true }
         guard value.isArray else { return false }
         for text in value.strings ?? [] {
             guard let uuid = AdvertisingData.UUIDField(text) else {
-                data[keyPath: place] = []
+                self[keyPath: place] = []
                 return false
             }
-            data[keyPath: place].append(uuid)
+            self[keyPath: place].append(uuid)
         }
         return true
     }
 
     private mutating func takeData(
-        _ value: RemoteValue?, clear: (inout AdvertisingData) -> Void,
-        _ add: (inout AdvertisingData, RemoteValue, [UInt8]) -> Bool
+        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>,
+        clear: (inout AdvertisingData) -> Void, _ add: (inout AdvertisingData, RemoteValue, [UInt8]) -> Bool
     ) -> Bool {
+        clear(&self[keyPath: place])
         guard let value else { return true }
         guard case .dictionary(let entries) = value else { return value.isArray }
         for entry in entries {
-            guard case .bytes(let bytes) = entry.value, add(&data, entry.key, bytes) else {
-                clear(&data)
+            guard case .bytes(let bytes) = entry.value, add(&self[keyPath: place], entry.key, bytes) else {
+                clear(&self[keyPath: place])
                 return false
             }
         }
@@ -194,6 +259,18 @@ extension AdvertisementRecord {
             }
         }
         return true
+    }
+
+    private mutating func setUndiscoverable(_ adapterIsDiscoverable: Bool) -> Bool {
+        let flags: UInt8? =
+            switch traits.undiscoverableFlags {
+            case .none: nil
+            case .zero: 0
+            case .withoutClassicInPeripherals where !isPeripheral: nil
+            case .withoutClassic, .withoutClassicInPeripherals: adapterIsDiscoverable ? 0 : 0x04
+            }
+        data.clearFlags()
+        return flags.map { data.setFlags($0) } ?? true
     }
 
     /// Who is discoverable while its adapter is not says that it has no classic Bluetooth.
@@ -223,13 +300,15 @@ extension AdvertisementRecord {
         var data = data
         data.appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // With a second channel an advertisement that takes connections has no scan response.
-        let hasScanResponse = !(isPeripheral && secondaryChannel != nil)
+        let isExtended =
+            secondaryChannel != nil || traits.advertisingLength == .controller && data.length > AdvertisingData.longest
+        let hasScanResponse = !(isPeripheral && isExtended)
         if !hasScanResponse { data.name = name }
         // The kernel refuses from BlueZ what it was asked to send itself (`tlv_data_is_valid`).
         guard let own = data.generated(), !includes.contains(.appearance) else { return nil }
 
         let kernelFlags = isPeripheral && adapterIsDiscoverable && data.flags == nil
-        var room = AdvertisingData.longest
+        var room = isExtended ? data.limit : AdvertisingData.longest
         if kernelFlags { room -= 3 }
         if includes.contains(.txPower) { room -= 3 }
         guard own.count <= room else { return nil }
@@ -238,9 +317,11 @@ extension AdvertisementRecord {
         if includes.contains(.txPower) { bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: txPower)]) }
 
         guard hasScanResponse else { return (bytes, []) }
-        var response = AdvertisingData()
+        var response = scanData
         response.name = name
-        guard var scanned = response.generated() else { return nil }
+        guard var scanned = response.generated(), isExtended || scanned.count <= AdvertisingData.longest else {
+            return nil
+        }
         if name == nil, includes.contains(.localName) {
             response.name = adapterName
             scanned = response.generated() ?? []

@@ -1,4 +1,4 @@
-/// The data types of an advertisement, laid out as BlueZ 5.66 does (`src/shared/ad.c`): in its order, within its limits.
+/// The data types of an advertisement, laid out as BlueZ does (`src/shared/ad.c`): in its order, within its limits.
 struct AdvertisingData: Hashable, Sendable {
     /// A UUID in its long form. Those made of the Bluetooth base UUID and 16 bits are sent in two bytes, all others in
     /// sixteen; `bt_string_to_uuid` gives four bytes only to what is written with eight digits.
@@ -38,6 +38,9 @@ struct AdvertisingData: Hashable, Sendable {
     /// No advertisement of the kind that every controller can send is longer.
     static let longest = 31
 
+    /// How many bytes it may have.
+    var limit = longest
+
     var isEmpty: Bool {
         name == nil && appearance == nil && serviceUUIDs.isEmpty && solicitedUUIDs.isEmpty
             && manufacturerData.isEmpty && serviceData.isEmpty && fields.isEmpty
@@ -47,7 +50,7 @@ struct AdvertisingData: Hashable, Sendable {
 
     /// False where it is too long, or said twice with the same bytes.
     mutating func add(company: UInt16, _ bytes: [UInt8]) -> Bool {
-        guard bytes.count <= Self.longest - 4 else { return false }
+        guard bytes.count <= limit - 4 else { return false }
         guard let place = manufacturerData.firstIndex(where: { $0.company == company }) else {
             manufacturerData.append((company, bytes))
             return true
@@ -58,7 +61,7 @@ struct AdvertisingData: Hashable, Sendable {
     }
 
     mutating func add(service uuid: UUIDField, _ bytes: [UInt8]) -> Bool {
-        guard bytes.count <= Self.longest - 2 - uuid.bytes.count else { return false }
+        guard bytes.count <= limit - 2 - uuid.bytes.count else { return false }
         guard let place = serviceData.firstIndex(where: { $0.uuid == uuid }) else {
             serviceData.append((uuid, bytes))
             return true
@@ -70,7 +73,7 @@ struct AdvertisingData: Hashable, Sendable {
 
     /// False for the types that have a property of their own, and for those that only a controller knows.
     mutating func add(type: UInt8, _ bytes: [UInt8]) -> Bool {
-        guard bytes.count <= Self.longest - 2, !Self.rejected.contains(type) else { return false }
+        guard bytes.count <= limit - 2, !Self.rejected.contains(type) else { return false }
         return replace(type, bytes)
     }
 
@@ -97,6 +100,15 @@ struct AdvertisingData: Hashable, Sendable {
 
     // MARK: Laying out
 
+    /// How many bytes it takes without its name and its appearance, however many it may have.
+    var length: Int {
+        var data = self
+        data.limit = .max
+        data.name = nil
+        data.appearance = nil
+        return data.generated()?.count ?? 0
+    }
+
     /// The bytes; nil where they are too many. A name that does not fit is cut.
     func generated() -> [UInt8]? {
         var bytes = list(serviceUUIDs, types: [2: 0x03, 4: 0x05, 16: 0x07])
@@ -109,7 +121,7 @@ struct AdvertisingData: Hashable, Sendable {
             bytes += Self.field(type, uuid.bytes + data)
         }
         if let name {
-            let room = Self.longest - bytes.count
+            let room = limit - bytes.count
             guard room >= 2 else { return nil }
             let text = Array(name.utf8)
             bytes +=
@@ -118,7 +130,7 @@ struct AdvertisingData: Hashable, Sendable {
         }
         if let appearance { bytes += Self.field(0x19, [UInt8(appearance & 0xFF), UInt8(appearance >> 8)]) }
         for field in fields { bytes += Self.field(field.type, field.bytes) }
-        return bytes.count <= Self.longest ? bytes : nil
+        return bytes.count <= limit ? bytes : nil
     }
 
     private func list(_ uuids: [UUIDField], types: [Int: UInt8]) -> [UInt8] {

@@ -32,7 +32,8 @@ extension AdvertisingReport {
         case 0xFF where bytes.count >= 2:
             manufacturerData.append(
                 ManufacturerData(company: UInt16(bytes[0]) | UInt16(bytes[1]) << 8, bytes: Array(bytes.dropFirst(2))))
-        default: break
+        case 0x00, 0x14, 0x15, 0x19, 0xFF: break
+        default: otherData.append(OtherData(type: type, bytes: bytes))
         }
     }
 

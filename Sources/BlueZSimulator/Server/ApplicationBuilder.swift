@@ -40,12 +40,14 @@ struct ApplicationBuilder {
 
     var database: LocalDatabase
     var application: LocalApplication
+    private let traits: DaemonTraits
     private(set) var handles: [GivenHandle] = []
     private(set) var added: [LocalDatabase.Service] = []
 
-    init(_ application: LocalApplication, in database: LocalDatabase) {
+    init(_ application: LocalApplication, in database: LocalDatabase, traits: DaemonTraits) {
         self.application = application
         self.database = database
+        self.traits = traits
     }
 
     /// Takes the objects, in the order sent; the order of handles is that of the services, and in each that of its
@@ -62,7 +64,8 @@ struct ApplicationBuilder {
         }
         let isComplete =
             items.allSatisfy { entry in
-                entry.interface != Daemon.characteristicInterface || Self.take(characteristic: entry.item, &services)
+                entry.interface != Daemon.characteristicInterface
+                    || Self.take(characteristic: entry.item, &services, traits: traits)
             }
             && items.allSatisfy { entry in
                 entry.interface != Daemon.descriptorInterface || Self.take(descriptor: entry.item, &services)
@@ -82,9 +85,13 @@ struct ApplicationBuilder {
 
     // MARK: First pass: what is there, and how many handles it takes
 
-    private static func take(characteristic item: Item, _ services: inout [ServiceItem]) -> Bool {
+    private static func take(
+        characteristic item: Item, _ services: inout [ServiceItem], traits: DaemonTraits
+    ) -> Bool {
         guard let path = item.properties["Service"]?.path, let place = services.firstIndex(where: { $0.path == path }),
-            let flags = item.properties["Flags"].flatMap(CharacteristicFlags.ofCharacteristic)
+            let flags = item.properties["Flags"].flatMap({
+                CharacteristicFlags.ofCharacteristic($0, hasSecuredSubscriptions: traits.hasSecuredSubscriptions)
+            })
         else { return false }
         services[place].count += 2
         if !flags.properties.isDisjoint(with: [.notify, .indicate]) { services[place].count += 1 }
@@ -134,7 +141,8 @@ struct ApplicationBuilder {
         _ item: CharacteristicItem, of parent: inout ServiceItem, to service: inout LocalDatabase.Service
     ) -> Bool {
         let object = ObjectID(application: application.id, path: item.path)
-        guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties),
+        guard let handle = Self.handle(item.properties), handle != 0 || !traits.needsHandles,
+            let uuid = Self.uuid(item.properties),
             let value = database.insertCharacteristic(
                 uuid, at: handle, properties: item.flags.properties, permissions: item.flags.permissions,
                 content: .object(object), in: &service)

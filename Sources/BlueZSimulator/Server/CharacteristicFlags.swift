@@ -9,10 +9,12 @@ struct CharacteristicFlags: Hashable, Sendable {
     var wantsAuthorization = false
 
     /// Nil for what is no list of flags, and where one of them is unknown; an empty list too, as with BlueZ.
-    static func ofCharacteristic(_ value: RemoteValue) -> CharacteristicFlags? {
+    static func ofCharacteristic(_ value: RemoteValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
         guard let texts = value.strings, !texts.isEmpty else { return nil }
         var flags = CharacteristicFlags()
         for text in texts { guard flags.add(text) else { return nil } }
+        let isSecured = !flags.subscribing.isDisjoint(with: [.writeEncrypted, .writeAuthenticated, .writeSecure])
+        guard hasSecuredSubscriptions || !isSecured else { return nil }
         if flags.extended != 0 { flags.properties.insert(.extended) }
         return flags
     }

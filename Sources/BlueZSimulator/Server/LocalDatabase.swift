@@ -1,5 +1,5 @@
 /// The attributes that an adapter serves: BlueZ's own and those of the programs that registered some
-/// (`src/shared/gatt-db.c` of 5.66).
+/// (`src/shared/gatt-db.c`).
 struct LocalDatabase: Hashable, Sendable {
     /// What a service is; its attributes are kept by their handles.
     struct Service: Hashable, Sendable {
@@ -52,13 +52,14 @@ struct LocalDatabase: Hashable, Sendable {
     private var next = 1
 
     /// The services that BlueZ has on each adapter, in its order: generic access, generic attribute, device information.
-    init(name: String, appearance: UInt16 = 0) {
+    init(name: String, appearance: UInt16 = 0, traits: DaemonTraits, version: BlueZVersion) {
         func value(_ bytes: [UInt8]) -> Attribute.Content { .value(bytes) }
-        var access = Service(handle: 0, count: 7, uuid: AttributeTable.genericAccess, isPrimary: true)
+        let count = traits.hasAddressResolution ? 7 : 5
+        var access = Service(handle: 0, count: count, uuid: AttributeTable.genericAccess, isPrimary: true)
         _ = insert(&access, at: 0)
         add("2a00", .read, value(Array(name.utf8)), to: &access)
         add("2a01", .read, value([UInt8(appearance & 0xFF), UInt8(appearance >> 8)]), to: &access)
-        add("2aa6", .read, value([1]), to: &access)
+        if traits.hasAddressResolution { add("2aa6", .read, value([1]), to: &access) }
         store(access)
 
         var attribute = Service(handle: 0, count: 10, uuid: AttributeTable.genericAttribute, isPrimary: true)
@@ -74,7 +75,9 @@ struct LocalDatabase: Hashable, Sendable {
             handle: 0, count: 3, uuid: "0000180a-0000-1000-8000-00805f9b34fb", isPrimary: true)
         _ = insert(&information, at: 0)
         // Source, vendor, product, version, as the adapter's `Modalias` has them.
-        add("2a50", .read, value([2, 0x6B, 0x1D, 0x46, 0x02, 0x42, 0x05]), to: &information)
+        add(
+            "2a50", .read, value([2, 0x6B, 0x1D, 0x46, 0x02, UInt8(version.release), UInt8(version.major)]),
+            to: &information)
         store(information)
     }
 

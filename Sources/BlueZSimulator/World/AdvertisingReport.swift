@@ -10,11 +10,18 @@ struct AdvertisingReport: Sendable, Hashable {
         var bytes: [UInt8]
     }
 
+    /// A field of a type that BlueZ has no property for.
+    struct OtherData: Hashable, Sendable {
+        var type: UInt8
+        var bytes: [UInt8]
+    }
+
     var name: String?
     /// Long form, in the order sent.
     var uuids: [String]
     var manufacturerData: [ManufacturerData]
     var serviceData: [ServiceData]
+    var otherData: [OtherData] = []
     var txPower: Int?
     var flags: UInt8
     var appearance: UInt16?

@@ -51,7 +51,7 @@ extension Air {
             connectHost(key)
         case .cancelConnection(let key), .disconnect(let key):
             guard hostLinks[key] != nil else { return false }
-            dropHost(key, byUs: true)
+            dropHost(key, .local, server: .remote)
         case .discover(let key):
             guard hostLinks[key]?.isUp == true else { return hostLinks[key] != nil }
             schedule(.hostDiscovery(key), after: Self.hostLink.resolveLatency)
@@ -69,7 +69,7 @@ extension Air {
             events.append(.value(key, characteristic: characteristic, bytes))
         case .tellServicesChanged(let key):
             if hostLinks[key]?.isUp == true { events.append(.servicesChanged(key)) }
-        case .hangUp(.adapter(let key), _): dropHost(key, byUs: false)
+        case .hangUp(.adapter(let key), _): dropHost(key, .remote, server: .local)
         case .hangUp(.virtual, let key): dismiss(key)
         }
         return true
@@ -120,12 +120,12 @@ extension Air {
         }
     }
 
-    mutating func dropHost(_ key: DeviceKey, byUs: Bool) {
+    mutating func dropHost(_ key: DeviceKey, _ reason: DisconnectReason, server: DisconnectReason) {
         guard let link = hostLinks[key] else { return }
         forgetHostLink(key)
         guard link.isUp else { return }
-        events.append(.linkDown(key, byUs: byUs))
-        events.append(.centralLeft(link.server))
+        events.append(.linkDown(key, reason))
+        events.append(.centralLeft(link.server, server))
     }
 
     mutating func hostDiscoveryDue(_ key: DeviceKey) {
@@ -207,10 +207,10 @@ extension Air {
         if visitors[key]?.number == number { leave(key) }
     }
 
-    mutating func leave(_ key: DeviceKey) {
+    mutating func leave(_ key: DeviceKey, _ reason: DisconnectReason = .remote) {
         guard let visitor = visitors[key] else { return }
         dismiss(key)
-        events.append(visitor.isUp ? .centralLeft(key) : .centralNotReached(visitor.number))
+        events.append(visitor.isUp ? .centralLeft(key, reason) : .centralNotReached(visitor.number))
     }
 
     /// The central is out of range; the server notices after a while.
@@ -224,7 +224,7 @@ extension Air {
 
     mutating func departureDue(_ key: DeviceKey) {
         guard visitors[key]?.hasVanished == true else { return }
-        leave(key)
+        leave(key, .timeout)
     }
 
     private mutating func dismiss(_ key: DeviceKey) {

@@ -59,13 +59,13 @@ extension Air {
     mutating func cancel(_ key: DeviceKey) {
         if strangers[key.address] == key { strangers[key.address] = nil }
         if case .wanted(let by, _)? = peers[key.address]?.state, by == key { peers[key.address]?.state = .free }
-        guard link(of: key) == nil else { return drop(key.address, byUs: true) }
+        guard link(of: key) == nil else { return drop(key.address, .local) }
         deadlines.remove(.timeout(key.address))
         deadlines.remove(.connection(key.address))
     }
 
     /// The link ends.
-    mutating func drop(_ address: VirtualAddress, byUs: Bool) {
+    mutating func drop(_ address: VirtualAddress, _ reason: DisconnectReason) {
         guard let peer = peers[address], case .linked(let link) = peer.state else { return }
         peers[address]?.state = .free
         for due in [Due.drop(address), .discovery(address), .response(address)] { deadlines.remove(due) }
@@ -75,21 +75,21 @@ extension Air {
                 _ = ask(.subscription(attribute, isOn: false), peer)
             }
         }
-        events.append(.linkDown(link.key, byUs: byUs))
+        events.append(.linkDown(link.key, reason))
         _ = ask(.linkChanged(isUp: false), peer)
         guard let key = strangers.removeValue(forKey: address) else { return }
         peers[address]?.state = .wanted(by: key, since: now)
         meet(address)
     }
 
-    mutating func drop(_ address: VirtualAddress, now: TimeInterval) {
+    mutating func drop(_ address: VirtualAddress, _ reason: DisconnectReason, now: TimeInterval) {
         self.now = now
-        drop(address, byUs: false)
+        drop(address, reason)
         for key in hostLinks.keys.sorted() where key.address == address || hostLinks[key]?.server.address == address {
-            dropHost(key, byUs: false)
+            dropHost(key, reason, server: reason)
         }
         for key in visitors.keys.sorted() where key.address == address && visitors[key]?.isUp == true {
-            leave(key)
+            leave(key, reason)
         }
     }
 
@@ -99,7 +99,7 @@ extension Air {
         for address in strangers.keys.sorted() { giveUp(address) }
         for address in peers.keys.sorted() {
             switch peers[address]?.state {
-            case .linked: drop(address, byUs: true)
+            case .linked: drop(address, .local)
             case .wanted: giveUp(address)
             case .free, nil: break
             }

@@ -94,7 +94,7 @@ extension Air {
         case .error(let code):
             events.append(.response(link.key, id: request.id, .error(code)))
         case .linkLoss:
-            return drop(address, byUs: false)
+            return drop(address, .timeout)
         case .never:
             return
         }

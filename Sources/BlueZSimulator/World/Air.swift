@@ -55,7 +55,7 @@ struct Air: Sendable {
     mutating func remove(_ address: VirtualAddress, now: TimeInterval) {
         self.now = now
         guard peers[address] != nil else { return }
-        drop(address, byUs: false)
+        drop(address, .timeout)
         // Whoever tries goes on trying: it may come back.
         if case .wanted(let key, _)? = peers[address]?.state { strangers[address] = key }
         deadlines.remove(.connection(address))
@@ -68,7 +68,7 @@ struct Air: Sendable {
         guard let peer = peers[address], peer.isAway != isAway else { return }
         peers[address]?.isAway = isAway
         guard isAway else { return meet(address) }
-        drop(address, byUs: false)
+        drop(address, .timeout)
         deadlines.remove(.connection(address))
     }
 
@@ -114,7 +114,7 @@ struct Air: Sendable {
         case .connect(let key): connect(key)
         case .cancelConnection(let key): cancel(key)
         case .disconnect(let key):
-            if link(of: key) != nil { drop(key.address, byUs: true) }
+            if link(of: key) != nil { drop(key.address, .local) }
         case .discover(let key):
             guard let peer = peers[key.address], link(of: key) != nil else { return }
             schedule(.discovery(key.address), after: peer.peripheral.link.resolveLatency)
@@ -147,7 +147,7 @@ struct Air: Sendable {
         switch due {
         case .connection(let address): connectionDue(address)
         case .timeout(let address): giveUp(address)
-        case .drop(let address): drop(address, byUs: false)
+        case .drop(let address): drop(address, .timeout)
         case .discovery(let address): discoveryDue(address)
         case .response(let address): responseDue(address)
         case .notification(let address, let characteristic): notificationDue(address, characteristic)

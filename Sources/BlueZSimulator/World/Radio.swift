@@ -125,10 +125,10 @@ struct Radio: Sendable {
             let address = report.address
             hostAddresses[announcement.address, default: []].insert(address)
             // Its first place in the grid is now, whatever its address makes of it; and not a bit before.
-            let delay = SeededGenerator.fraction(of: address.value) * Self.hostInterval
+            let delay = SeededGenerator.fraction(of: address.value) * report.interval
             let speaker = VirtualPeripheral(
                 address, addressType: report.addressType, rssi: .constant(Self.hostStrength),
-                interval: Self.hostInterval, appearsAfter: now - delay + 1e-6)
+                interval: report.interval, appearsAfter: now - delay + 1e-6)
             hosts[address, default: []].append(
                 Resident(peripheral: speaker, report: report.report, adapter: announcement.adapter))
         }

@@ -10,6 +10,9 @@ struct RadioOptions: ParsableArguments {
     @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
     var peripherals: Room?
 
+    @Option(help: SimulatedRoom.versionHelp, transform: SimulatedRoom.version)
+    var bluez: BlueZVersion?
+
     @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
     var adapter: String?
 
@@ -17,11 +20,14 @@ struct RadioOptions: ParsableArguments {
         if peripherals != nil, !simulated {
             throw ValidationError("--peripherals describes a simulated room: add --simulated.")
         }
+        if bluez != nil, !simulated {
+            throw ValidationError("--bluez chooses what is simulated: add --simulated.")
+        }
         if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
     }
 
     /// The room, where one was asked for. Whoever asks for it ends it.
-    func room() throws -> SimulatedRoom? { simulated ? try SimulatedRoom(peripherals) : nil }
+    func room() throws -> SimulatedRoom? { simulated ? try SimulatedRoom(peripherals, bluez: bluez) : nil }
 
     /// Does the work in a task that the first signal cancels, and that a second does not wait for.
     ///

@@ -24,6 +24,7 @@ struct SimulateCommand: AsyncParsableCommand {
               bluecap simulate -- python3 my_bleak_scanner.py
               bluecap simulate --central -- python3 my_gatt_server.py
               bluecap simulate --peripherals crowd:1000
+              bluecap simulate --bluez 5.72 -- bash     as on Ubuntu 24.04
               bluecap simulate -- pytest tests          in which `bluecap simulate fault lose-link …` is run
               bluecap simulate --control /tmp/room      and in another terminal:
                 bluecap simulate fault --control /tmp/room power-off
@@ -42,6 +43,9 @@ struct SimulateCommand: AsyncParsableCommand {
             valueName: "number"), transform: NumberArgument.whole(1...16, "adapters"))
     var adapters = 1
 
+    @Option(help: SimulatedRoom.versionHelp, transform: SimulatedRoom.version)
+    var bluez: BlueZVersion?
+
     @Flag(help: "Have a virtual central come by: it connects, reads, subscribes and writes.")
     var central = false
 
@@ -55,7 +59,7 @@ struct SimulateCommand: AsyncParsableCommand {
     func run() async throws {
         Output.ignoreBrokenPipes()
         do {
-            let room = try SimulatedRoom(peripherals, adapters: adapters)
+            let room = try SimulatedRoom(peripherals, adapters: adapters, bluez: bluez)
             defer { room.end() }
             let socket = place.control != nil || !command.isEmpty ? try room.openControl(at: place.control) : nil
             defer { socket?.end() }
@@ -87,7 +91,7 @@ struct SimulateCommand: AsyncParsableCommand {
         if Output.standard.isTerminal, Output.error.isTerminal {
             Output.error.write(
                 """
-                A simulated BlueZ is on that bus until Ctrl-C. In another terminal:
+                A simulated BlueZ \(bluez ?? .default) is on that bus until Ctrl-C. In another terminal:
                   export \(Self.busVariable)='\(room.address)'\(
                     socket.map { "\n  export \(ControlSocket.variable)='\($0.path)'" } ?? "")
 

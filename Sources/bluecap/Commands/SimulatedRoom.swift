@@ -10,8 +10,9 @@ struct SimulatedRoom: Sendable {
     /// - Parameters:
     ///   - room: who is in it; `nil` for the furnished room.
     ///   - adapters: how many adapters there are.
+    ///   - bluez: the version of BlueZ that it behaves like.
     /// - Throws: ``ToolFailure`` where no bus can be started.
-    init(_ room: Room?, adapters: Int = 1) throws {
+    init(_ room: Room?, adapters: Int = 1, bluez: BlueZVersion? = nil) throws {
         adapterCount = adapters
         // A crowd of a million takes seconds.
         let notice = DispatchWorkItem { Output.error.write("bluecap: Preparing the simulated room …\n") }
@@ -21,7 +22,8 @@ struct SimulatedRoom: Sendable {
         defer { notice.cancel() }
         do {
             simulator = try Simulator.onPrivateBus(
-                room: room ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
+                room: room ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) },
+                bluez: bluez ?? .default)
         } catch {
             throw ToolFailure(error.description)
         }
@@ -53,6 +55,25 @@ struct SimulatedRoom: Sendable {
 
     static let help = ArgumentHelp(
         "The simulated room: room, empty, crowd:N or a JSON file.", valueName: "file|name")
+
+    static let versionHelp = ArgumentHelp(
+        "The version of BlueZ that is simulated: 5.55 to 5.87, or head. (default: \(BlueZVersion.default))",
+        valueName: "version")
+
+    /// The version of BlueZ that the command line names.
+    @Sendable static func version(_ text: String) throws -> BlueZVersion {
+        guard let version = BlueZVersion(text) else {
+            throw ValidationError("It is not a version of BlueZ, such as 5.72.")
+        }
+        let known = BlueZVersion.known
+        guard version >= known.lowerBound else {
+            throw ValidationError("The simulator knows BlueZ \(known.lowerBound) and newer.")
+        }
+        guard version <= known.upperBound else {
+            throw ValidationError("The simulator knows BlueZ up to 5.87, and its development version as \"head\".")
+        }
+        return version
+    }
 
     /// The room that the command line names.
     @Sendable static func room(_ name: String) throws -> Room {

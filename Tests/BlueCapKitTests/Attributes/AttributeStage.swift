@@ -7,14 +7,15 @@ import XCTest
 final class AttributeStage {
     static let address: VirtualAddress = "C0:00:00:00:00:01"
 
-    let simulator = Simulator.inProcess(room: .empty)
+    let simulator: Simulator
     private(set) var manager: CentralManager?
     let peripheral: Peripheral
 
     init(
         _ services: [VirtualService], link: VirtualLink = VirtualLink(), behavior: (any PeripheralBehavior)? = nil,
-        profiles: ProfileManager? = nil
+        profiles: ProfileManager? = nil, bluez: BlueZVersion = .default
     ) throws {
+        simulator = .inProcess(room: .empty, bluez: bluez)
         let virtual = VirtualPeripheral(
             Self.address, addressType: .random, advertisement: Advertisement(localName: "Strap"), interval: 0.1,
             services: services, link: link)

@@ -94,8 +94,17 @@ final class NotificationSocketTests: XCTestCase {
         XCTAssertEqual(journal.entries, [.gap, .number(2)])
     }
 
-    func testBlueZHasNoSocketForIndications() throws {
-        let stage = try AttributeStage.explored()
+    func testIndicationsComeThroughASocketWhereBlueZAllowsIt() throws {
+        let stage = try AttributeStage.explored(bluez: .v5_82)
+        let characteristic = try stage.characteristic("2A39")
+        journal.watch(characteristic.receiveNotificationUpdates())
+        try stage.start(characteristic, over: .socket)
+        stage.notify(1, 2, from: "2A39")
+        XCTAssertEqual(journal.entries, [.number(1), .number(2)])
+    }
+
+    func testBlueZ566HasNoSocketForIndications() throws {
+        let stage = try AttributeStage.explored(bluez: .v5_66)
         let characteristic = try stage.characteristic("2A39")
         let started: Future<Void> = characteristic.startNotifying(over: .socket)
         XCTAssertEqual(stage.failure(of: started) as? CharacteristicError, .notifyNotSupported)

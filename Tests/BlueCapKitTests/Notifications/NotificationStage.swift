@@ -16,8 +16,10 @@ extension AttributeStage {
         ])
 
     /// A peripheral that is connected, and whose characteristics are known.
-    static func explored(link: VirtualLink = VirtualLink()) throws -> AttributeStage {
-        let stage = try AttributeStage([heart], link: link)
+    static func explored(
+        link: VirtualLink = VirtualLink(), bluez: BlueZVersion = .default
+    ) throws -> AttributeStage {
+        let stage = try AttributeStage([heart], link: link, bluez: bluez)
         try stage.explore()
         return stage
     }

@@ -95,8 +95,8 @@ final class IdentifierOperationTests: XCTestCase {
                 available: [CBUUID(string: "2A37"), CBUUID(string: "2A38")]))
     }
 
-    func testAServiceThatBlueZKeepsToItselfIsToldAsSuch() throws {
-        let stage = try stage()
+    func testAServiceThatBlueZ566KeepsToItselfIsToldAsSuch() throws {
+        let stage = try AttributeStage([VirtualService("180D")], bluez: .v5_66)
         stage.connect()
         let access = ServiceIdentifier(uuid: "1800")
         let text = stage.failure(of: stage.peripheral.service(access))?.localizedDescription ?? ""

@@ -155,7 +155,16 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         XCTAssertThrowsError(try running.change(to: data))
     }
 
-    func testWhatBlueZIgnoresIsSaid() throws {
+    func testIntervalAndPowerAreUsedWhereBlueZAllowsIt() throws {
+        let manager = manager()
+        var data = AdvertisingData(localName: "Strap")
+        data.interval = 0.1...0.2
+        data.txPower = 4
+        XCTAssertEqual(try value(of: manager.startAdvertising(data)).notes, [])
+    }
+
+    func testWhatBlueZ566IgnoresIsSaid() throws {
+        simulator = .inProcess(room: .empty, bluez: .v5_66)
         let manager = manager()
         var data = AdvertisingData(localName: "Strap")
         data.interval = 0.1...0.2

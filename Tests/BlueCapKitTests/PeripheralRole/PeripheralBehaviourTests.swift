@@ -1,10 +1,9 @@
 import TestSupport
-import XCTest
 
 /// Ring 2: our peripheral and our central in one process, on two adapters of the simulator.
-final class PeripheralBehaviourTests: XCTestCase {
+final class PeripheralBehaviourTests: EachVersionTestCase {
     private func bodies() -> PeripheralBodies {
-        let stage = SimulatedStage.inProcess(adapters: 2)
+        let stage = SimulatedStage.inProcess(adapters: 2, bluez: bluez)
         return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
     }
 

@@ -1,0 +1,266 @@
+import DBus
+import Foundation
+import XCTest
+
+@testable import BlueZSimulator
+
+/// What differs between versions of BlueZ for a client that discovers and connects.
+final class DaemonVersionTests: XCTestCase {
+    private func version(_ minor: Int) -> BlueZVersion { BlueZVersion(5, minor) }
+
+    /// - Parameter minors: Versions just before and at a change.
+    private func values<Value>(_ minors: [Int], _ body: (BlueZVersion) throws -> Value) rethrows -> [Value] {
+        try minors.map { try body(version($0)) }
+    }
+
+    // MARK: The table
+
+    func testTheChangesAreInTheOrderOfVersionsAndEachChangesSomething() {
+        XCTAssertEqual(DaemonTraits.changes.map(\.version), DaemonTraits.changes.map(\.version).sorted())
+        for change in DaemonTraits.changes {
+            var traits = DaemonTraits(BlueZVersion(change.version.major, change.version.minor - 1))
+            let before = traits
+            change.apply(&traits)
+            XCTAssertNotEqual(traits, before, change.summary)
+        }
+    }
+
+    func testTheDocumentationListsEachChange() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        let text = try String(
+            contentsOf: folder.appendingPathComponent("Documentation/Simulator.md").standardizedFileURL, encoding: .utf8
+        )
+        for change in DaemonTraits.changes {
+            XCTAssertTrue(
+                text.contains("| \(change.version) | \(change.summary) |"),
+                "Simulator.md lacks the row: | \(change.version) | \(change.summary) |")
+        }
+    }
+
+    // MARK: Objects
+
+    private func properties(_ bluez: BlueZVersion) -> Set<String> {
+        let bench = DaemonBench(bluez)
+        let adapter = bench.daemon.object(at: "/org/bluez/hci0")
+        return Set(adapter?.interfaces.flatMap(\.properties).map(\.name) ?? [])
+    }
+
+    func testAdapterPropertiesAreThoseOfTheVersion() {
+        for (name, minor) in [
+            ("Manufacturer", 71), ("Version", 71), ("PowerState", 73), ("SupportedCapabilities", 77),
+            ("SupportedFeatures", 77), ("Connectable", 79),
+        ] {
+            XCTAssertEqual(values([minor - 1, minor]) { properties($0).contains(name) }, [false, true], name)
+        }
+    }
+
+    func testTheModaliasNamesTheVersion() {
+        XCTAssertEqual(
+            values([55, 66, 72, 82, 87, 88]) {
+                DaemonBench($0).daemon.adapters[0]?.value(of: .modalias)
+            },
+            ["37", "42", "48", "52", "57", "57"].map { .string("usb:v1D6Bp0246d05" + $0) })
+    }
+
+    private func introspection(_ bluez: BlueZVersion, at path: String) -> String {
+        let bench = DaemonBench(bluez, remembering: [GattCast.known])
+        guard case .values(let values)? = try? bench.daemon.answer(to: .introspection(path: path)),
+            case .string(let text)? = values.first
+        else { return "" }
+        return text
+    }
+
+    func testIntrospectionDescribesTheVersion() {
+        let device = GattCast.path.rawValue
+        let table: [(text: String, path: String, minor: Int)] = [
+            ("BatteryProviderManager1", "/org/bluez/hci0", 71), ("\"PowerState\"", "/org/bluez/hci0", 73),
+            ("signal name=\"Disconnected\"", device, 83), ("\"CablePairing\"", device, 83),
+            ("interface name=\"org.bluez.Bearer.LE1\"", device, 84), ("\"AdvertisingData\"", device, 78),
+        ]
+        for (text, path, minor) in table {
+            XCTAssertEqual(
+                values([minor - 1, minor]) { introspection($0, at: path).contains(text) }, [false, true], text)
+        }
+    }
+
+    func testTheFilterKeysOf583HaveAutoConnect() {
+        XCTAssertEqual(
+            values([82, 83]) { bluez -> Bool in
+                var bench = DaemonBench(bluez)
+                return bench.error(of: .filter(("AutoConnect", .bool(true)), ("Pattern", .string("x")))) == nil
+            }, [false, true])
+    }
+
+    func testAttributesHaveHandlesFrom569On() {
+        for bluez in [version(68), version(69)] {
+            let (simulator, client) = connected(bluez)
+            for path in [GattCast.rate, GattCast.controlText] {
+                let interface = path == GattCast.rate ? "org.bluez.GattCharacteristic1" : "org.bluez.GattDescriptor1"
+                let handle = client.property("Handle", of: interface, at: path)
+                XCTAssertEqual(handle, bluez < version(69) ? nil : path == GattCast.rate ? "11" : "18", "\(bluez)")
+            }
+            simulator.run()
+        }
+    }
+
+    // MARK: Power
+
+    func testThePowerStateIsSignalledWithTheStepsInBetween() {
+        var bench = DaemonBench(.v5_82)
+        func states(_ effects: [Effect]) -> [PropertyValue] {
+            effects.compactMap { effect in
+                if case .emit(let emission) = effect { emission.value(of: "PowerState") } else { nil }
+            }
+        }
+        XCTAssertEqual(states(bench.ask(.power(false))), [.string("on-disabling"), .string("off")])
+        XCTAssertEqual(states(bench.ask(.power(true))), [.string("off-enabling"), .string("on")])
+        XCTAssertEqual(
+            bench.signals { $0.setBlocked(true, on: 0) }.compactMap { $0.value(of: "PowerState") },
+            [.string("off-blocked")])
+        XCTAssertEqual(
+            bench.signals { $0.setBlocked(false, on: 0) }.compactMap { $0.value(of: "PowerState") },
+            [.string("off-enabling"), .string("on")])
+    }
+
+    // MARK: Discovery
+
+    /// Whether the second report of the same strength is signalled, and whether a device without flags is found.
+    private func discovery(
+        _ bluez: BlueZVersion, _ filter: [(String, FilterValue)], isLowEnergyOnly: Bool = false
+    ) -> [Bool] {
+        var bench = DaemonBench(bluez, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)])
+        _ = bench.ask(.setDiscoveryFilter(adapter: 0, entries: filter.map { (key: $0.0, value: $0.1) }))
+        _ = bench.ask(.start)
+        _ = bench.hear(Cast.tag)
+        return [
+            bench.hear(Cast.tag).contains { $0.value(of: "RSSI") != nil }, !bench.hear(Cast.hidden).isEmpty,
+        ]
+    }
+
+    func testWhichFiltersCountDependsOnTheVersionAndTheAdapter() {
+        let transport: [(String, FilterValue)] = [("Transport", .string("le"))]
+        let pathloss = transport + [("Pathloss", .uint16(137))]
+        let duplicates = transport + [("DuplicateData", .bool(true))]
+        XCTAssertEqual(values([66, 67, 82, 87, 88]) { discovery($0, []) }, Array(repeating: [false, false], count: 5))
+        XCTAssertEqual(
+            values([66, 67, 82, 87, 88]) { discovery($0, transport) },
+            [[true, true], [true, true], [true, true], [true, true], [false, true]])
+        XCTAssertEqual(
+            values([66, 67, 82, 87, 88]) { discovery($0, transport, isLowEnergyOnly: true) },
+            [[true, true], [false, false], [false, false], [false, false], [false, false]])
+        XCTAssertEqual(
+            values([66, 67, 87, 88]) { discovery($0, duplicates, isLowEnergyOnly: true) },
+            [[true, true], [true, true], [true, true], [false, true]])
+        for isLowEnergyOnly in [false, true] {
+            XCTAssertEqual(
+                values([66, 67, 82, 87, 88]) { discovery($0, pathloss, isLowEnergyOnly: isLowEnergyOnly) },
+                Array(repeating: [true, true], count: 5))
+        }
+    }
+
+    func test587DiesOfAFilterOfUUIDsWhenServicesAreAdvertised() {
+        for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
+            let simulator = Simulator.inProcess(room: Room(peripherals: [GattCast.strap]), bluez: bluez)
+            let client = BusClient(simulator)
+            XCTAssertNil(
+                client.error(of: "SetDiscoveryFilter") { writer in
+                    writer.dictionary(key: "s", value: "v") {
+                        $0.entry("UUIDs", variant: "as") { $0.strings([ServiceUUID.long("180d")!]) }
+                    }
+                })
+            XCTAssertNil(client.error(of: "StartDiscovery"))
+            simulator.advance(by: 2)
+            XCTAssertEqual(client.takeLog().contains("gone"), dies, "\(bluez)")
+        }
+    }
+
+    // MARK: Links
+
+    private func connected(_ bluez: BlueZVersion) -> (Simulator, BusClient) {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [GattCast.strap]), bluez: bluez)
+        let client = BusClient(simulator)
+        client.startScanning()
+        simulator.advance(by: 1)
+        XCTAssertNil(client.error(of: "StopDiscovery"))
+        XCTAssertNil(client.error(of: "Connect", on: "org.bluez.Device1", at: GattCast.path))
+        simulator.advance(by: 1)
+        _ = client.takeLog()
+        return (simulator, client)
+    }
+
+    func testFrom583OnTheEndOfALinkIsSignalledWithItsReasonBetweenItsTwoProperties() {
+        let key = DaemonBench.strap
+        for (reason, isByUs) in [(DisconnectReason.timeout, false), (.remote, false), (.local, true)] {
+            var bench = DaemonBench.connected(version(83))
+            if isByUs { _ = bench.ask(.disconnect(key)) }
+            bench.daemon.take(.linkDown(key, reason), now: 1)
+            XCTAssertEqual(
+                bench.settle().outline,
+                ["00_01 ServicesResolved", "00_01 Disconnected \(reason.rawValue)"] + (isByUs ? ["reply"] : [])
+                    + ["00_01 Connected"])
+        }
+        var later = DaemonBench.connected(version(84))
+        later.daemon.take(.linkDown(key, .remote), now: 1)
+        XCTAssertEqual(later.settle().outline.filter { $0.hasSuffix("Remote") }.count, 2, "Bearer.LE1 sends it too")
+        var bench = DaemonBench.connected(version(82))
+        bench.daemon.take(.linkDown(key, .remote), now: 1)
+        XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected"])
+    }
+
+    func testASecondConnectFailsInTheWordsOfTheVersion() {
+        XCTAssertEqual(
+            values([80, 81]) { bluez -> DaemonError? in
+                var bench = DaemonBench(bluez, remembering: [GattCast.known])
+                _ = bench.ask(.connect(DaemonBench.strap))
+                return bench.error(of: .connect(DaemonBench.strap))
+            }, [.failed("Operation already in progress"), .inProgress])
+    }
+
+    func testGenericAccessHasObjectsFrom580OnThatCannotBeWritten() {
+        let name: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_01/service0001/char0002"
+        for bluez in [version(79), version(80)] {
+            let (simulator, client) = connected(bluez)
+            let isShown = bluez >= version(80)
+            XCTAssertEqual(client.objects().contains(name.rawValue), isShown, "\(bluez)")
+            guard isShown else { continue }
+            XCTAssertEqual(client.write([1], to: name, type: "request")?.name, "org.bluez.Error.NotAuthorized")
+            XCTAssertNotNil(client.read(name))
+            simulator.run()
+        }
+    }
+
+    func testAcquireNotifyTakesIndicationsFrom580On() {
+        XCTAssertEqual(
+            values([79, 80]) { bluez -> String? in
+                let (simulator, client) = connected(bluez)
+                let error = client.error(
+                    of: "AcquireNotify", on: "org.bluez.GattCharacteristic1", at: GattCast.alarm
+                ) { $0.options() }
+                simulator.run()
+                return error?.name
+            }, ["org.bluez.Error.NotSupported", nil])
+    }
+
+    func testARefusedAcquireNotifyIsAnsweredFrom584On() {
+        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0b)
+        for (bluez, answer) in [(version(83), []), (version(84), ["org.bluez.Error.NotPermitted"])] {
+            var bench = DaemonBench.connected(bluez)
+            _ = bench.ask(.acquireNotify(key))
+            let id = bench.daemon.links[DaemonBench.strap]?.requests.keys.max() ?? 0
+            bench.daemon.take(.response(DaemonBench.strap, id: id, .error(ATTError.writeNotPermitted)), now: 1)
+            XCTAssertEqual(bench.settle().outline, answer, "\(bluez)")
+        }
+    }
+
+    func test587DiesOfRemovingAConnectedDevice() {
+        for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
+            let (simulator, client) = connected(bluez)
+            let removal = client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
+                $0.objectPath(GattCast.path)
+            }
+            simulator.advance(by: 5)
+            XCTAssertEqual(client.takeLog().contains("gone"), dies, "\(bluez)")
+            XCTAssertEqual(removal.succeeded == true, !dies, "\(bluez)")
+        }
+    }
+}
