@@ -168,7 +168,9 @@ final class ScanBehaviourTests: XCTestCase {
         let manager = manager()
         journal.watch(manager.startScanning())
         simulator.advance(by: 1)
-        XCTAssertEqual(simulator.statistics.discoveryFilters.last.map { Set($0.keys) }, ["Transport"])
+        // Pathloss makes each report bring a strength, on every version; BlueZ takes it or RSSI, not both.
+        XCTAssertEqual(simulator.statistics.discoveryFilters.last.map { Set($0.keys) }, ["Transport", "Pathloss"])
+        XCTAssertEqual(simulator.statistics.discoveryFilters.last?["Pathloss"], .uint16(137))
         manager.stopScanning()
         simulator.advance(by: 1)
         journal.watch(

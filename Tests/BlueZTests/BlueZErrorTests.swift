@@ -46,7 +46,12 @@ final class BlueZErrorTests: XCTestCase {
         let causes: [(String, String, ConnectCause)] = [
             ("org.bluez.Error.NotReady", "Resource Not Ready", .adapterOff),
             ("org.bluez.Error.InProgress", "In Progress", .busy),
+            // A second Connect while one runs: up to 5.80, and from 5.81 on.
             ("org.bluez.Error.Failed", "Operation already in progress", .busy),
+            ("org.bluez.Error.InProgress", "Operation already in progress", .busy),
+            // A bond that one side has lost, from 5.83 on.
+            ("org.bluez.Error.Failed", "br-connection-key-missing", .authentication),
+            ("org.bluez.Error.Failed", "le-connection-key-missing", .authentication),
             ("org.bluez.Error.Failed", "Software caused connection abort", .transient),
             ("org.freedesktop.DBus.Error.UnknownObject", "", .notFound),
             ("org.bluez.Error.DoesNotExist", "", .notFound),

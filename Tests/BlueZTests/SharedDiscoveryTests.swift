@@ -77,7 +77,9 @@ final class SharedDiscoveryTests: XCTestCase {
     func testTheFilterHasExactlyTheKeysThatWereAskedFor() {
         let (client, observation) = readyClient()
         let plain = scan(client, "plain")
-        XCTAssertEqual(daemon.filter, ["Transport": "s"])
+        // Without Pathloss BlueZ after 5.87 reports the strength of a device that stands still no more, and from 5.67 on an adapter
+        // for LE alone takes the filter for none.
+        XCTAssertEqual(daemon.filter, ["Transport": "s", "Pathloss": "q"])
         stop(client, plain)
 
         let everything = DiscoveryFilter(
@@ -86,6 +88,100 @@ final class SharedDiscoveryTests: XCTestCase {
         XCTAssertEqual(
             daemon.filter, ["Transport": "s", "UUIDs": "as", "RSSI": "n", "Pattern": "s", "DuplicateData": "b"])
         withExtendedLifetime(observation) {}
+    }
+
+    func testServicesAreAskedForWhereTheDaemonSurvivesIt() {
+        let versions: [(minor: Int, modalias: String?, takesServices: Bool)] = [
+            (66, nil, true), (72, nil, true), (82, nil, true), (86, nil, true), (87, nil, false), (88, nil, true),
+            // Of these the version is hidden.
+            (72, "usb:v0000p0000d0001", true), (82, "usb:v0000p0000d0001", false), (87, "usb:v0000p0000d0001", false),
+        ]
+        for version in versions {
+            daemon = FakeDaemon()
+            daemon.objects = [
+                (BlueZMessages.adapterPath, BlueZMessages.adapter(version.minor, modalias: version.modalias))
+            ]
+            let (client, observation) = readyClient()
+            _ = scan(client, "a", DiscoveryFilter(uuids: [CBUUID(string: "180D")]))
+            XCTAssertEqual(daemon.filter["UUIDs"] != nil, version.takesServices, "\(version)")
+            XCTAssertEqual(daemon.filter["Pathloss"], "q")
+            XCTAssertEqual(daemon.count("StartDiscovery"), 1)
+            withExtendedLifetime((client, observation)) {}
+        }
+    }
+
+    func testADaemonThatHidesItsVersionIsAskedForItsFilters() {
+        for (minor, keys) in [(82, ["UUIDs", "Pathloss"]), (87, ["UUIDs", "Pathloss", "AutoConnect"])] {
+            daemon = FakeDaemon()
+            daemon.objects = [
+                (BlueZMessages.adapterPath, BlueZMessages.adapter(minor, modalias: "usb:v0000p0000d0001"))
+            ]
+            daemon.bodies["GetDiscoveryFilters"] = { $0.strings(keys) }
+            daemon.appear()
+            let client = BlueZClient.shared(at: daemon.bus.address)
+            let observation = client.observe(observer)
+            daemon.loop.run()
+            XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 1)
+            _ = scan(client, "a", DiscoveryFilter(uuids: [CBUUID(string: "180D")]))
+            XCTAssertEqual(daemon.filter["UUIDs"] != nil, minor == 82)
+            // Another daemon is asked again.
+            daemon.vanish()
+            daemon.appear()
+            XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 2)
+            withExtendedLifetime((client, observation)) {}
+        }
+    }
+
+    func testADaemonThatSaysItsVersionIsNotAskedForItsFilters() {
+        for minor in [66, 72, 82, 87] {
+            daemon = FakeDaemon()
+            daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(minor))]
+            daemon.appear()
+            let observation = BlueZClient.shared(at: daemon.bus.address).observe(observer)
+            daemon.loop.run()
+            XCTAssertEqual(daemon.calls, ["GetManagedObjects"])
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    func testAFilterThatIsRefusedIsTriedWithoutPathloss() {
+        let (client, observation) = readyClient()
+        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+        daemon.errors["SetDiscoveryFilter"] = [refusal]
+        let first = scan(client, "a")
+        XCTAssertEqual(events.withLock { $0 }, ["a started"])
+        XCTAssertEqual(daemon.filter, ["Transport": "s"])
+        XCTAssertEqual(daemon.count("SetDiscoveryFilter"), 2)
+
+        // It is remembered until the adapter or the daemon is another one.
+        stop(client, first)
+        _ = scan(client, "b")
+        XCTAssertEqual(daemon.filter, ["Transport": "s"])
+        daemon.vanish()
+        daemon.appear()
+        XCTAssertEqual(daemon.filter, ["Transport": "s", "Pathloss": "q"])
+        withExtendedLifetime((client, observation)) {}
+    }
+
+    func testAFilterThatIsRefusedWhileScanningIsTriedWithoutPathloss() {
+        let (client, observation) = readyClient()
+        _ = scan(client, "a")
+        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+        daemon.errors["SetDiscoveryFilter"] = [refusal]
+        _ = scan(client, "b", DiscoveryFilter(reportsDuplicateData: true))
+        XCTAssertEqual(events.withLock { $0 }, ["a started", "b started"])
+        XCTAssertEqual(daemon.filter, ["Transport": "s", "DuplicateData": "b"])
+        XCTAssertEqual(daemon.count("StopDiscovery"), 0)
+        withExtendedLifetime((client, observation)) {}
+    }
+
+    func testAFilterThatIsRefusedForAnotherReasonFailsTheScan() {
+        let (client, observation) = readyClient()
+        let refusal = DBusError(name: "org.bluez.Error.InvalidArguments", message: "Invalid arguments in method call")
+        daemon.errors["SetDiscoveryFilter"] = [refusal, refusal]
+        _ = scan(client, "a")
+        XCTAssertEqual(events.withLock { $0 }, ["a failed org.bluez.Error.InvalidArguments"])
+        withExtendedLifetime((client, observation)) {}
     }
 
     func testABusyAdapterIsTriedAgainAndSucceeds() {

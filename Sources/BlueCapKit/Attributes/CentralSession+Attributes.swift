@@ -170,9 +170,7 @@ extension CentralSession {
             guard let device = readDealing(with: key, { $0.facts.device }) else {
                 return endRefresh(of: peripheral)
             }
-            client.disconnect(device) { [self] _ in
-                client.removeDevice(device) { [self] _ in endRefresh(of: peripheral) }
-            }
+            client.removeDevice(device) { [self] _ in endRefresh(of: peripheral) }
         }
         return future
     }

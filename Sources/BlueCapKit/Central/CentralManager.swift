@@ -75,6 +75,15 @@ public final class CentralManager: Sendable {
     /// It never fails, and it ends with the manager and with ``invalidate()``.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
+    /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
+    public var capabilities: BluetoothCapabilities { session.core.withLock { $0.standing.capabilities } }
+
+    /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
+    ///
+    /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager
+    /// and with ``invalidate()``.
+    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.streams.capabilities.stream }
+
     // MARK: Peripherals
 
     /// The discovered peripherals that are still about, in the order of their discovery.

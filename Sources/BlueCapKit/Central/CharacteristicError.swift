@@ -97,7 +97,10 @@ extension BusFailure {
         case .insufficientAuthentication?, .insufficientEncryption?, .insufficientEncryptionKeySize?:
             return " Pair with the peripheral first."
         case .insufficientAuthorization?:
-            return " The peripheral does not allow this program to do it."
+            return
+                " The peripheral does not allow it, or the service is one that bluetoothd uses itself (Generic Access, "
+                + "Human Interface Device, LE Audio): from BlueZ 5.80 on programs can read those and not write them, "
+                + "unless main.conf has ExportClaimedServices = read-write."
         default:
             break
         }

@@ -7,6 +7,8 @@ public enum NotificationTransport: Hashable, Sendable, CaseIterable {
     ///
     /// BlueZ sets limits to it. At 5.66 it serves `notify` only, not `indicate` (from 5.80 on both); one program alone
     /// can have it, and nobody else may be subscribed to the characteristic meanwhile; and values that come before
-    /// `bluetoothd` has answered are lost.
+    /// `bluetoothd` has answered are lost. Up to 5.83 it does not answer where the peripheral refuses the subscription:
+    /// `startNotifying` then fails with its time-out, and `bluetoothd` keeps the characteristic occupied until the link ends
+    /// (``BluetoothCapabilities/refusedSocketsAnswered``). Use ``signals`` for a peripheral that may refuse.
     case socket
 }

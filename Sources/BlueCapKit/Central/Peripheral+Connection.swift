@@ -118,6 +118,14 @@ extension Peripheral {
         }
     }
 
+    /// What BlueZ said of the last link's end; `nil` while there is a link, before there was one, and if BlueZ did not say it, as
+    /// none does before 5.83 and none can that has ended itself.
+    ///
+    /// It may come a moment after ``disconnectReason``: if the application ends the link, when the link is down.
+    public var disconnectDetail: DisconnectDetail? {
+        session.readDealing(with: key) { $0.linkEnd.map(DisconnectDetail.init) }
+    }
+
     /// What `bluetoothd` answered to the attempts of the present or last try that failed, oldest first, 16 at most.
     public var failedAttempts: [BusFailure] {
         session.readDealing(with: key) { $0.connection.failures.map(\.failure) } ?? []

@@ -71,7 +71,12 @@ extension CentralSession: BlueZObserver {
     // MARK: BlueZObserver
 
     func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
-        if availability == .ready { adaptersChanged() } else { core.withLock { $0.link.choice.allWent() } }
+        if availability == .ready {
+            adaptersChanged()
+        } else {
+            core.withLock { $0.link.choice.allWent() }
+            capabilitiesChanged(to: nil)
+        }
         decide { core in
             core.standing.reach = Explanation.of(availability)
             return core.state.event(.reached(.init(availability)))
@@ -81,7 +86,8 @@ extension CentralSession: BlueZObserver {
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .deviceChanged(let handle, let fields, let isHeard):
-            tree.read(handle) { deviceChanged($0, fields: fields, isHeard: isHeard) }
+            let linkEnd = fields.contains(.isConnected) ? tree.linkEnd(of: handle) : nil
+            tree.read(handle) { deviceChanged($0, fields: fields, isHeard: isHeard, linkEnd: linkEnd) }
             if fields.contains(.battery) { batteryChanged(handle, in: tree) }
         case .deviceAdded(let handle, let isHeard):
             tree.read(handle) { deviceChanged($0, fields: $0.fields, isHeard: isHeard) }
@@ -100,7 +106,9 @@ extension CentralSession: BlueZObserver {
         case .adapterAdded(let key):
             adapterChanged(key, in: tree)
         case .adapterChanged(let key, let fields):
-            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adapterChanged(key, in: tree) }
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address, .capabilities]) {
+                adapterChanged(key, in: tree)
+            }
         case .attributeAdded, .attributeChanged, .attributeRemoved:
             attributeChanged(change, in: tree)
         }
@@ -118,13 +126,16 @@ extension CentralSession: BlueZObserver {
     }
 
     private func deviceChanged(
-        _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool, only: ScanNumber? = nil
+        _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool, linkEnd: LinkEnd? = nil,
+        only: ScanNumber? = nil
     ) {
         let key = PeripheralKey(device)
         core.withLock { core in
             guard device.adapter == core.link.adapter else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
-                core.effects.pending += core.state.factsChanged(PeripheralState.Facts(device), of: key)
+                var facts = PeripheralState.Facts(device)
+                facts.linkEnd = linkEnd
+                core.effects.pending += core.state.factsChanged(facts, of: key)
             }
             if isToBeKnown(device, key, fields: fields, isHeard: isHeard, in: &core) {
                 core.state.deviceKnown(key, device)
@@ -172,14 +183,22 @@ extension CentralSession: BlueZObserver {
         // Who is connected is known before anybody begins to connect.
         if hasMoved { adapterReplaced(in: tree, by: choice.flatMap { keys[$0] }) }
         if isReload || hasMoved { linksReplaced(in: tree, on: choice.flatMap { keys[$0] }) }
+        let values = choice.flatMap { keys[$0] }.flatMap { tree[adapter: $0] }
+        // Before the state: whoever is told of that finds them.
+        capabilitiesChanged(to: values?.capabilities)
         decide { core in
-            let adapter = choice.flatMap { keys[$0] }
-            let isPowered = adapter.flatMap { tree[adapter: $0]?.isPowered }
+            let isPowered = values?.isPowered
             core.standing.adapter = Explanation.of(
-                choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
+                choice, isPowered: isPowered, values?.powerState, wanted: options.adapter,
+                present: keys.keys.map(\.name).sorted())
             return core.state.event(.adapterPower(isPowered))
         }
         syncDiscovery()
+    }
+
+    private func capabilitiesChanged(to new: DaemonCapabilities?) {
+        let (news, promise) = core.withLock { ($0.standing.capabilitiesChanged(to: new), $0.streams.capabilities) }
+        if let news { complete { promise.success(news) } }
     }
 
     /// Nothing of ours stays behind on the adapter of before, if that is still there: who is linked to it cannot be reached

@@ -316,10 +316,12 @@ struct ManagerStreams {
     let states = StreamPromise<ManagerState>(capacity: 1)
     let expiries = StreamPromise<Peripheral>(capacity: 0)
     let restarts = StreamPromise<ScanRestart>(capacity: 0)
+    let capabilities = StreamPromise<BluetoothCapabilities>(capacity: 1)
 
     func finish() {
         states.finish()
         expiries.finish()
         restarts.finish()
+        capabilities.finish()
     }
 }

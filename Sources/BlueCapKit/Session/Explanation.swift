@@ -7,8 +7,19 @@ struct Standing {
     var reach: String? = "The system bus has not answered yet."
     /// Of the adapter in use, or that there is none.
     var adapter = ""
+    /// Of the adapter in use; the careful values without one.
+    private(set) var capabilities = BluetoothCapabilities()
 
     var explanation: String { reach ?? adapter }
+
+    /// - Parameter new: `nil`: there is no adapter.
+    /// - Returns: The public value, if it is another one.
+    mutating func capabilitiesChanged(to new: DaemonCapabilities?) -> BluetoothCapabilities? {
+        let new = new.map { BluetoothCapabilities($0) } ?? BluetoothCapabilities()
+        guard new != capabilities else { return nil }
+        capabilities = new
+        return new
+    }
 }
 
 /// How things stand, in one sentence that says what to do about it.
@@ -43,11 +54,17 @@ enum Explanation {
     }
 
     static func of(
-        _ adapter: AdapterChoice.Candidate?, isPowered: Bool?, wanted: String?, present: [String]
+        _ adapter: AdapterChoice.Candidate?, isPowered: Bool?, _ powerState: Adapter1.PowerState? = nil,
+        wanted: String?, present: [String]
     ) -> String {
         switch (adapter, isPowered) {
         case (let adapter?, true?):
             "The adapter \(adapter.name) (\(adapter.address)) is on."
+        case (let adapter?, _) where powerState == .blocked:
+            "The adapter \(adapter.name) (\(adapter.address)) is blocked: unblock it with `rfkill unblock bluetooth`, "
+                + "or with the computer's switch for radios."
+        case (let adapter?, _) where powerState == .turningOn:
+            "The adapter \(adapter.name) (\(adapter.address)) is being switched on."
         case (let adapter?, _):
             "The adapter \(adapter.name) (\(adapter.address)) is off: switch it on with `bluetoothctl power on`; "
                 + "if it is blocked, `rfkill unblock bluetooth` first."

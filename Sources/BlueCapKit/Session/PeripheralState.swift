@@ -51,6 +51,8 @@ struct PeripheralState {
         var device: ObjectKey?
         var isConnected = false
         var areServicesResolved = false
+        /// Why its last link ended, if BlueZ has said so.
+        var linkEnd: LinkEnd?
     }
 
     enum Effect: Equatable, Sendable {
@@ -82,6 +84,8 @@ struct PeripheralState {
     var isRefreshing = false
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
+    /// What BlueZ says of that, from 5.83 on.
+    private(set) var linkEnd: LinkEnd?
 
     init(backOff: BackOff) {
         connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
@@ -90,6 +94,7 @@ struct PeripheralState {
     /// BlueZ's device has come, changed or gone, or its daemon with it.
     mutating func factsChanged(_ new: Facts) -> [Effect] {
         facts = new
+        if let end = new.linkEnd { linkEnd = end }
         guard new.device != nil else { return connect(.deviceDisappeared) }
         let effects = connect(.deviceAppeared(isConnected: new.isConnected))
         guard connection.state == .connected else { return effects }
@@ -98,6 +103,7 @@ struct PeripheralState {
 
     /// The link can be used from here on.
     mutating func linkWentUp() -> [Effect] {
+        linkEnd = nil
         guard let device = facts.device else { return [] }
         return attributes.linkUp(device, isResolved: facts.areServicesResolved)
     }

@@ -32,18 +32,33 @@ extension BlueZClient {
         }
     }
 
-    /// Makes `bluetoothd` forget a device, with its bond. Any thread; `completion` runs on the loop.
+    /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Any thread; `completion` runs on the
+    /// loop.
+    ///
+    /// The link is ended first, and always: 5.87 dies of `RemoveDevice` on a connected device (its commit 5d836f1c6), and that a
+    /// device is connected is not always signalled. If it cannot be ended, the device is not removed.
     package func removeDevice(
         _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
         loop.perform { [self] in
-            guard let handle = objects.handle(of: device), let path = path(of: device) else {
-                return loop.post { completion(.failure(.noSuchObject)) }
+            disconnect(device) { [self] result in
+                if case .failure(let error) = result, error.cause != .notConnected {
+                    return completion(.failure(error))
+                }
+                removeDisconnected(device, completion: completion)
             }
-            call(
-                objects[handle].adapter, interface: BlueZName.adapter, member: "RemoveDevice",
-                body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
         }
+    }
+
+    private func removeDisconnected(
+        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        guard let handle = objects.handle(of: device), let path = path(of: device) else {
+            return completion(.failure(.noSuchObject))
+        }
+        call(
+            objects[handle].adapter, interface: BlueZName.adapter, member: "RemoveDevice",
+            body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
     }
 
     /// Calls a method of one of the daemon's objects. On the loop only, as `completion` is, which comes exactly once.
@@ -71,18 +86,26 @@ extension BlueZError {
 }
 
 extension DiscoveryFilter {
-    /// The dictionary for `SetDiscoveryFilter`: what was asked for, and nothing else.
+    /// The dictionary for `SetDiscoveryFilter`: what was asked for, with `Transport` and ``hasPathloss`` for the sake of the
+    /// reports.
     ///
     /// `Transport` is always given, since a filter with nothing in it counts as none, and then the daemon reports only
     /// devices that are discoverable. `DuplicateData` is left out when false and `Discoverable` always: up to 5.70 the
     /// daemon stores each of them, four bytes, into a field of one (its commit ad089d299).
-    func write(to writer: inout MessageWriter) {
+    ///
+    /// - Parameter withServices: Whether the daemon takes `UUIDs` (``DaemonCapabilities/acceptsServiceFilter``). Without them
+    ///   it reports devices that no scan asked for, which each scan passes over.
+    func write(to writer: inout MessageWriter, withServices: Bool) {
         writer.dictionary(key: "s", value: "v") { dictionary in
             dictionary.entry("Transport", variant: "s") { $0.string("le") }
-            if !uuids.isEmpty {
+            if withServices, !uuids.isEmpty {
                 dictionary.entry("UUIDs", variant: "as") { $0.strings(uuids.map { $0.fullUUIDString.lowercased() }) }
             }
-            if let rssi { dictionary.entry("RSSI", variant: "n") { $0.int16(rssi) } }
+            if let rssi {
+                dictionary.entry("RSSI", variant: "n") { $0.int16(rssi) }
+            } else if hasPathloss {
+                dictionary.entry("Pathloss", variant: "q") { $0.uint16(137) }
+            }
             if let pattern { dictionary.entry("Pattern", variant: "s") { $0.string(pattern) } }
             if reportsDuplicateData { dictionary.entry("DuplicateData", variant: "b") { $0.bool(true) } }
         }

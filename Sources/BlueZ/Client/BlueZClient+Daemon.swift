@@ -71,9 +71,13 @@ extension BlueZClient {
         let properties = MatchRule(
             sender: BlueZName.service, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
         let objects = MatchRule(sender: BlueZName.service, interface: "org.freedesktop.DBus.ObjectManager")
+        // From 5.83 on; earlier ones send no signal of this interface.
+        let disconnections = MatchRule(
+            sender: BlueZName.service, interface: BlueZName.device, member: "Disconnected")
         link?.subscriptions = [
             connection.subscribe(properties) { self.received($0) },
             connection.subscribe(objects) { self.received($0) },
+            connection.subscribe(disconnections) { self.received($0) },
             connection.watchName(BlueZName.service) { [weak self] owner in
                 guard let self, self.link?.number == number else { return }
                 perform(daemon.ownerChanged(owner))

@@ -170,8 +170,9 @@ extension BlueZClient {
     private func perform(_ effect: DiscoveryMachine.Effect, on adapter: ObjectKey) {
         switch effect {
         case .setFilter(let request, let filter):
+            let acceptsServices = objects[adapter: adapter]?.capabilities.acceptsServiceFilter ?? false
             call(
-                adapter, "SetDiscoveryFilter", body: { filter.write(to: &$0) },
+                adapter, "SetDiscoveryFilter", body: { filter.write(to: &$0, withServices: acceptsServices) },
                 replied: { $0.setFilterReplied(request, error: $1) })
         case .clearFilter(let request):
             call(adapter, "SetDiscoveryFilter", body: { $0.dictionary(key: "s", value: "v") { _ in } }) {

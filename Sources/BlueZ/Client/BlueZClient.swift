@@ -35,6 +35,8 @@ package final class BlueZClient: @unchecked Sendable {
     var notifySockets: [AttributeKey: SharedSocket] = [:]
     /// Adapters that heard something in the present batch.
     var heardAdapters: Set<ObjectKey> = []
+    /// Whether this daemon was asked for the keys of its discovery filters.
+    private var hasAskedForFilters = false
     private var observers: [ObserverEntry] = []
     /// Observers whose observation ended before they were added.
     private(set) var departed: Set<UInt64> = []
@@ -211,7 +213,31 @@ extension BlueZClient {
     func clearTree() {
         var changes = ChangeBuffer()
         objects.clear(into: &changes)
+        hasAskedForFilters = false
         deliver(changes)
+    }
+
+    /// What an adapter's properties leave open of the daemon's version is asked for once. Nothing waits for the answer.
+    private func learnFilters(_ change: Change) {
+        switch change {
+        case .adapterAdded(let adapter), .adapterChanged(let adapter, _):
+            guard !hasAskedForFilters, objects[adapter: adapter]?.isUnclear(objects.hints) == true else { return }
+            hasAskedForFilters = true
+            let number = link?.number
+            call(adapter, interface: BlueZName.adapter, member: "GetDiscoveryFilters") { [weak self] result in
+                guard let self, link?.number == number, hasAskedForFilters, case .success(let reply) = result else {
+                    return
+                }
+                var reader = reply.reader
+                guard let keys = reader.strings() else { return }
+                var changes = ChangeBuffer()
+                objects.learn(into: &changes) { $0.discoveryFilters = Set(keys) }
+                deliver(changes)
+            }
+        case .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged,
+            .attributeRemoved:
+            return
+        }
     }
 
     private func deliver(_ changes: ChangeBuffer) {
@@ -222,6 +248,7 @@ extension BlueZClient {
         changes.forEach { change in
             if case .attributeChanged = change {
             } else {
+                learnFilters(change)
                 followDiscovery(change)
                 followLinks(change)
             }

@@ -193,11 +193,16 @@ extension DaemonVersionRange {
         if let keys = hints.discoveryFilters, !keys.contains("AutoConnect") { limit(below: .v5(83)) }
     }
 
-    /// Whether `GetDiscoveryFilters` would say more of the version.
-    var isUnclearWithoutFilters: Bool { contains(.v5(82)) && contains(.v5(83)) }
+    /// Whether `GetDiscoveryFilters` would say more of the version: it lists `AutoConnect` from 5.83 on.
+    fileprivate var isUnclearWithoutFilters: Bool { contains(.v5(82)) && contains(.v5(83)) }
 }
 
 extension Adapter1 {
+    /// Whether `GetDiscoveryFilters` of this adapter would say more of the daemon.
+    func isUnclear(_ hints: DaemonHints) -> Bool {
+        hints.discoveryFilters == nil && DaemonVersionRange(of: self, hints).isUnclearWithoutFilters
+    }
+
     /// The bus's only word for `--experimental`, from 5.56 on.
     fileprivate var isDaemonExperimental: Bool { interfaces.contains(.advertisementMonitorManager) }
 }

@@ -13,6 +13,13 @@ package struct DiscoveryFilter: Hashable, Sendable {
     package private(set) var pattern: String?
     /// Whether manufacturer and service data are signalled at each sighting, even unchanged.
     package private(set) var reportsDuplicateData: Bool
+    /// Whether a filter without a threshold has `Pathloss` in its place.
+    ///
+    /// Without one of the two BlueZ after 5.87 signals a strength only when it has changed by 8 dB, so that a device that stands
+    /// still is not heard; and from 5.67 on an adapter for LE alone takes a filter of only `Transport` for none
+    /// (`merge_discovery_filters` in its adapter.c). A `Pathloss` of 137, the maximum, sets no threshold in the kernel and
+    /// hides no device. `RSSI` of -127 would hide devices of unknown strength.
+    package var hasPathloss = true
 
     /// The range that `bluetoothd` accepts; outside it the whole filter is refused (`parse_rssi` in its adapter.c).
     private static let rssiRange: ClosedRange<Int16> = -127...20

@@ -41,6 +41,8 @@ package struct DiscoveryMachine {
     private var silentTicks = 0
     private var watchdogStretch = 1
     private var fruitlessRestarts = 0
+    /// Whether the daemon has refused a filter with `Pathloss`: the next ones have none.
+    private var isPathlossRefused = false
 
     package init() {}
 
@@ -62,7 +64,12 @@ package struct DiscoveryMachine {
     /// Whether there is nothing to discover for: nobody scans, or the scans rest.
     private var isRestWanted: Bool { scans.isEmpty || pauses > 0 }
 
-    private var wanted: DiscoveryFilter? { isRestWanted ? nil : .union(scans.lazy.map(\.filter)) }
+    private var wanted: DiscoveryFilter? {
+        guard !isRestWanted else { return nil }
+        var filter = DiscoveryFilter.union(scans.lazy.map(\.filter))
+        if isPathlossRefused { filter.hasPathloss = false }
+        return filter
+    }
 
     // MARK: What users want
 
@@ -120,6 +127,7 @@ package struct DiscoveryMachine {
         session = .unavailable
         mayBeUp = false
         hasFilter = false
+        isPathlossRefused = false
         resetAttempts()
         fruitlessRestarts = 0
         watchdogStretch = 1
@@ -152,7 +160,7 @@ package struct DiscoveryMachine {
         case .settingFilter(request, let filter):
             // Without SetDiscoveryFilter (an old kernel, a small fake) everything is reported, and filtered by the scans.
             if let error, error.cause != .unknownMethod, error.cause != .notSupported {
-                return startFailed(error)
+                return isPathlossRefused(error, of: filter) ? setFilter() : startFailed(error)
             }
             hasFilter = true
             guard !isRestWanted else {
@@ -167,6 +175,10 @@ package struct DiscoveryMachine {
         case .updatingFilter(request, let filter):
             if let error {
                 guard error.cause == .unknownMethod || error.cause == .notSupported else {
+                    if isPathlossRefused(error, of: filter) {
+                        session = .running(filter)
+                        return reconcile()
+                    }
                     return restart(.filterRefused)
                 }
             }
@@ -263,6 +275,15 @@ extension DiscoveryMachine {
         case .unavailable, .settingFilter, .starting, .updatingFilter, .stopping, .clearingFilter, .waiting:
             return []
         }
+    }
+
+    /// Notes that the daemon has refused a filter, if that may be because of `Pathloss`.
+    private mutating func isPathlossRefused(_ error: BlueZError, of filter: DiscoveryFilter) -> Bool {
+        guard error.cause == .invalidArguments, filter.hasPathloss, filter.rssi == nil, !isRestWanted else {
+            return false
+        }
+        isPathlossRefused = true
+        return true
     }
 
     private mutating func setFilter() -> [Effect] {

@@ -49,6 +49,8 @@ extension ObjectTree {
             read(attributes, into: &changes)
         } else if signal.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
             interfacesRemoved(signal, into: &changes)
+        } else if signal.isSignal(interface: "org.bluez.Device1", member: "Disconnected") {
+            linkEnded(signal)
         }
     }
 
@@ -119,6 +121,7 @@ extension ObjectTree {
         devices[slot].device.fields.subtract(cleared)
         settle(slot, set.union(cleared))
         guard !set.isEmpty || !cleared.isEmpty else { return }
+        if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLinkEnd(at: slot) }
         let isHeard = !set.isDisjoint(with: .heard)
         changes.append(.deviceChanged(handle(slot: slot), set.union(cleared), isHeard: isHeard))
     }
@@ -129,6 +132,7 @@ extension ObjectTree {
         devices[slot].device.fields.insert(.isConnected)
         if isConnected {
             devices[slot].device.truths.insert(.isConnected)
+            forgetOldLinkEnd(at: slot)
         } else {
             devices[slot].device.truths.remove(.isConnected)
         }

@@ -29,6 +29,8 @@ package struct ObjectTree: ~Copyable {
     var attributes = AttributeTable()
     /// Of the few devices that have one.
     var batteries: [ObjectKey: Battery1] = [:]
+    /// Why the last link of a device ended, of those that have none since.
+    var linkEnds: [ObjectKey: LinkEnd] = [:]
     /// What is known of the daemon itself, until it goes.
     var hints = DaemonHints()
 
@@ -149,6 +151,7 @@ package struct ObjectTree: ~Copyable {
     mutating func removeDevice(slot: Int) {
         slots.remove(devices[slot].key)
         batteries[devices[slot].key] = nil
+        linkEnds[devices[slot].key] = nil
         devices[slot].isLive = false
         removedSlots.append(UInt32(slot))
     }

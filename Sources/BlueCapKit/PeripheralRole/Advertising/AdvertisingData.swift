@@ -20,7 +20,7 @@ public struct AdvertisingData: Hashable, Sendable {
     }
 
     /// Which of the second channels a long advertisement uses, where the controller has them.
-    public enum SecondaryChannel: String, Hashable, Sendable, CaseIterable {
+    public enum SecondaryChannel: String, Hashable, Sendable, Codable, CaseIterable {
         case oneMegabit = "1M"
         case twoMegabit = "2M"
         case coded = "Coded"

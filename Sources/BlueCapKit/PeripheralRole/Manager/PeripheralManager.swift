@@ -78,6 +78,14 @@ public final class PeripheralManager: Sendable {
     /// It never fails, and it ends with the manager.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
+    /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
+    public var capabilities: BluetoothCapabilities { session.core.withLock { $0.standing.capabilities } }
+
+    /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
+    ///
+    /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager.
+    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilitiesPromise.stream }
+
     /// Starts over: removes all services, ends all advertisements, and asks `bluetoothd` anew for everything, so that
     /// ``whenStateChanges()`` tells every state again.
     ///

@@ -9,6 +9,7 @@ extension PeripheralManagerSession: BlueZObserver {
             client.withTree { adaptersChanged(in: $0) }
         } else {
             core.withLock { $0.choice.allWent() }
+            tell(core.withLock { $0.standing.capabilitiesChanged(to: nil) })
             centralsLeft()
         }
         decide { core in
@@ -25,7 +26,9 @@ extension PeripheralManagerSession: BlueZObserver {
         case .adapterAdded(let key):
             adapterChanged(key, in: tree)
         case .adapterChanged(let key, let fields):
-            if !fields.isDisjoint(with: [.isPowered, .powerState, .address]) { adapterChanged(key, in: tree) }
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address, .capabilities]) {
+                adapterChanged(key, in: tree)
+            }
         case .deviceChanged(let handle, let fields, _):
             if fields.contains(.isConnected) { connectionChanged(of: handle, in: tree) }
         case .deviceAdded(let handle, _):
@@ -47,8 +50,9 @@ extension PeripheralManagerSession: BlueZObserver {
 
     private func adaptersChanged(in tree: borrowing ObjectTree) {
         let keys = AdapterChoice.candidates(in: tree)
-        let powers = keys.mapValues { tree[adapter: $0]?.isPowered }
+        let values = keys.mapValues { tree[adapter: $0] }
         let before = core.withLock { $0.adapter }
+        var news: BluetoothCapabilities?
         decide { core in
             let choice = core.choice.choose(from: Array(keys.keys))
             let adapter = choice.flatMap { keys[$0] }
@@ -56,12 +60,21 @@ extension PeripheralManagerSession: BlueZObserver {
             let hasMoved = adapter != nil && core.place != nil && adapter != core.place
             if let adapter { core.place = adapter }
             core.adapter = adapter
-            let isPowered = choice.flatMap { powers[$0] } ?? nil
+            let used = choice.flatMap { values[$0] } ?? nil
+            let isPowered = used?.isPowered
+            news = core.standing.capabilitiesChanged(to: used?.capabilities)
             core.standing.adapter = Explanation.of(
-                choice, isPowered: isPowered, wanted: options.adapter, present: keys.keys.map(\.name).sorted())
+                choice, isPowered: isPowered, used?.powerState, wanted: options.adapter,
+                present: keys.keys.map(\.name).sorted())
             return (hasMoved ? core.state.placeChanged() : []) + core.state.event(.adapterPower(isPowered))
         }
+        // The state is told behind this, by the loop.
+        tell(news)
         if core.withLock({ $0.adapter }) != before { recountCentrals(in: tree) }
+    }
+
+    private func tell(_ capabilities: BluetoothCapabilities?) {
+        if let capabilities { complete { self.capabilitiesPromise.success(capabilities) } }
     }
 
     /// The central that BlueZ speaks of.

@@ -57,6 +57,7 @@ final class PeripheralManagerSession: Sendable {
     /// concurrent and would deliver in any order.
     private let queue: DispatchQueue?
     private let statePromise = StreamPromise<ManagerState>(capacity: 1)
+    let capabilitiesPromise = StreamPromise<BluetoothCapabilities>(capacity: 1)
     /// Where the state is kept; `nil` where it is not.
     let keeper: StateKeeper<PeripheralRestorationState>?
     let restoredPromise = Promise<PeripheralAdvertisements>()
@@ -113,6 +114,7 @@ final class PeripheralManagerSession: Sendable {
             self.complete {
                 self.statePromise.finish()
                 self.centralPromise.finish()
+                self.capabilitiesPromise.finish()
             }
             observation?.cancel()
         }

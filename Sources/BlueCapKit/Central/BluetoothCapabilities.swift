@@ -1,0 +1,126 @@
+import BlueZ
+
+/// What `bluetoothd` and the adapter in use can do, as `CentralManager.capabilities` and `PeripheralManager.capabilities` have
+/// it.
+///
+/// It is read from what BlueZ exports, and from BlueZ's version only where nothing else shows it. What is not known has the
+/// value that holds for every version: false, `nil`, an empty set, or the smaller number. That is so
+///
+/// - before the first state other than `unknown`, without an adapter, and while `bluetoothd` is away;
+/// - for what depends on the version alone, if `DeviceID` in `main.conf` hides that: then the version is narrowed down by what
+///   the adapter exports, by the answer to one further call, and by the first device that BlueZ reports.
+///
+/// The value is complete when the state becomes ``ManagerState/poweredOn``, but for the last case, where
+/// `whenCapabilitiesChange()` reports what is found out later. Nothing waits for it. A `bluetoothd` that is restarted, perhaps as
+/// another version, gets a new value before the state becomes `poweredOn` again.
+public struct BluetoothCapabilities: Hashable, Sendable, Codable {
+    /// A version of BlueZ.
+    public struct Version: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+        public let major: Int
+        public let minor: Int
+
+        public init(_ major: Int, _ minor: Int) {
+            self.major = major
+            self.minor = minor
+        }
+
+        public var description: String { "\(major).\(minor)" }
+
+        public static func < (one: Version, other: Version) -> Bool {
+            (one.major, one.minor) < (other.major, other.minor)
+        }
+    }
+
+    // MARK: BlueZ
+
+    /// The version of `bluetoothd`; unknown: `nil`. Distributions mend faults without another number, and a build of BlueZ's
+    /// repository has that of the last release.
+    public var version: Version?
+    /// Whether `bluetoothd` runs with `--experimental`; unknown: false.
+    public var experimental = false
+    /// Whether the adapter reports `PowerState`, so that ``CentralManager/stateExplanation`` tells an adapter that rfkill blocks
+    /// from one that is off: from 5.73, with `--experimental` from 5.66. Unknown: false.
+    public var powerState = false
+
+    // MARK: Central role
+
+    /// The types of advertisement monitors by BlueZ's names, such as `or_patterns`: with `--experimental` only. Unknown: none.
+    public var advertisementMonitors: Set<String> = []
+    /// Whether devices have the flags and the remaining fields of what they advertise: from 5.78, with `--experimental` before.
+    /// Unknown: false.
+    public var advertisingData = false
+    /// Whether BlueZ says why a link ended (``Peripheral/disconnectDetail``): from 5.83. Unknown: false.
+    public var disconnectReasons = false
+    /// Whether `bluetoothd` filters by services while it scans: not with 5.87, which ends itself then, and not where the version
+    /// may be that one. A scan for services finds the same without it, at the cost of more messages. Unknown: false.
+    public var serviceFilter = false
+    /// Whether a peripheral's refusal of a subscription over ``NotificationTransport/socket`` is reported: from 5.84. Unknown:
+    /// false.
+    public var refusedSocketsAnswered = false
+
+    // MARK: Peripheral role
+
+    /// Whether a value can be sent to one subscribed central alone: from 5.76. Unknown: false.
+    public var directedUpdates = false
+    /// The longest value that a central can write with one request, in bytes: 512, and 510 up to 5.68. Unknown: 510.
+    public var maximumWriteLength = 510
+    /// Whether a request can be refused with an application's own ATT error, 0x80 to 0x9F: from 5.66. Unknown: false.
+    public var applicationErrors = false
+    /// Whether a subscription can demand an encrypted link: from 5.66. Unknown: false.
+    public var encryptedSubscriptions = false
+
+    // MARK: Advertising
+
+    /// Whether the controller and the kernel have extended advertising; unknown: false.
+    public var extendedAdvertising = false
+    /// The secondary PHYs of extended advertising; unknown: none.
+    public var secondaryChannels: Set<AdvertisingData.SecondaryChannel> = []
+    /// The longest advertising data in bytes, of an advertisement without a secondary channel: 31, and from 5.77 on what
+    /// controller and kernel can. Unknown: 31.
+    public var maximumAdvertisingLength = 31
+    /// The same with a secondary channel: up to 5.76 only with `--experimental` more than 31, and never up to 5.68. Unknown: 31.
+    public var maximumExtendedAdvertisingLength = 31
+    /// The longest data of a scan response in bytes; unknown: 31.
+    public var maximumScanResponseLength = 31
+    /// Whether ``AdvertisingData/interval`` is used: from 5.77, with `--experimental` before. Unknown: false.
+    public var advertisingInterval = false
+    /// Whether ``AdvertisingData/txPower`` is used: as the interval, and if the controller has it. Unknown: false.
+    public var advertisingPower = false
+    /// The powers that the controller can advertise with, in dBm; unknown: `nil`.
+    public var advertisingPowerRange: ClosedRange<Int>?
+    /// Whether BlueZ lets a program choose what the scan response contains: from 5.80. Unknown: false.
+    public var scanResponseFields = false
+
+    /// Nothing is known.
+    public init() {}
+}
+
+extension BluetoothCapabilities {
+    init(_ known: DaemonCapabilities) {
+        version = known.version.map { Version($0.major, $0.minor) }
+        experimental = known.isExperimental
+        powerState = known.reportsPowerState
+
+        advertisementMonitors = Set(known.monitorTypes)
+        advertisingData = known.reportsAdvertisingData
+        disconnectReasons = known.reportsDisconnectReasons
+        serviceFilter = known.acceptsServiceFilter
+        refusedSocketsAnswered = known.answersRefusedAcquireNotify
+
+        directedUpdates = known.directedUpdates
+        maximumWriteLength = known.maximumWrittenLength
+        applicationErrors = known.applicationErrorCodes
+        encryptedSubscriptions = known.securedSubscriptions
+
+        extendedAdvertising = known.extendedAdvertising
+        secondaryChannels = Set(
+            known.secondaryChannels.compactMap { AdvertisingData.SecondaryChannel(rawValue: $0.rawValue) })
+        maximumAdvertisingLength = known.maximumAdvertisingLength
+        maximumExtendedAdvertisingLength = known.maximumExtendedAdvertisingLength
+        maximumScanResponseLength = known.maximumScanResponseLength
+        advertisingInterval = known.usesAdvertisingInterval
+        advertisingPower = known.usesAdvertisingPower
+        advertisingPowerRange = known.advertisingPower
+        scanResponseFields = known.scanResponseFields
+    }
+}

@@ -1,0 +1,143 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// The ends of links as each version signals them, and the removal of devices.
+final class LinkEndTests: XCTestCase {
+    private let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
+    private let daemon = FakeDaemon()
+    private let results = Locked<[String]>([])
+
+    private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> (BlueZClient, Observation) {
+        daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
+        daemon.appear()
+        let client = BlueZClient.shared(at: daemon.bus.address)
+        let observation = client.observe(observer)
+        daemon.loop.run()
+        daemon.forgetCalls()
+        return (client, observation)
+    }
+
+    private func device() throws -> ObjectKey {
+        var text = devicePath.rawValue
+        return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
+    }
+
+    private func change(_ properties: TestProperties) {
+        daemon.send(BlueZMessages.propertiesChanged(devicePath, "org.bluez.Device1", properties))
+    }
+
+    private func disconnected(_ name: String, _ message: String) {
+        daemon.send(
+            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") {
+                $0.string(name)
+                $0.string(message)
+            })
+    }
+
+    private func linkEnd(_ client: BlueZClient) throws -> LinkEnd? {
+        let handle = try XCTUnwrap(client.objects.handle(of: device()))
+        return client.objects.linkEnd(of: handle)
+    }
+
+    // MARK: Disconnected
+
+    func testTheReasonIsThereWhenTheLinkIsDown() throws {
+        let (client, observation) = readyClient()
+        change([("ServicesResolved", .bool(false))])
+        disconnected("org.bluez.Reason.Remote", "Connection terminated by remote user")
+        change([("Connected", .bool(false))])
+
+        let end = try XCTUnwrap(linkEnd(client))
+        XCTAssertEqual(end.cause, .remote)
+        XCTAssertEqual(end.message, "Connection terminated by remote user")
+        withExtendedLifetime(observation) {}
+    }
+
+    func testBefore583ThereIsNone() throws {
+        let (client, observation) = readyClient()
+        change([("ServicesResolved", .bool(false))])
+        change([("Connected", .bool(false))])
+        XCTAssertNil(try linkEnd(client))
+        withExtendedLifetime(observation) {}
+    }
+
+    func testTheReasonOfAnEarlierLinkIsForgotten() throws {
+        let (client, observation) = readyClient()
+        for news in [("Connected", TestValue.bool(true)), ("ServicesResolved", .bool(true))] {
+            change([("ServicesResolved", .bool(false))])
+            disconnected("org.bluez.Reason.Timeout", "Connection timeout")
+            change([("Connected", .bool(false))])
+            XCTAssertEqual(try linkEnd(client)?.cause, .timeout)
+            // The daemon does not always signal that a device is connected.
+            change([news])
+            XCTAssertNil(try linkEnd(client))
+        }
+        withExtendedLifetime(observation) {}
+    }
+
+    func testEachReason() {
+        for cause in LinkEnd.Cause.allCases {
+            XCTAssertEqual(LinkEnd(name: "org.bluez.Reason.\(cause.rawValue)", message: "").cause, cause)
+        }
+        let other = LinkEnd(name: "org.bluez.Reason.Eclipse", message: "Dark")
+        XCTAssertEqual(other.cause, .unknown)
+        XCTAssertEqual(other.name, "org.bluez.Reason.Eclipse")
+        XCTAssertEqual(LinkEnd(name: "com.example.Timeout", message: "").cause, .unknown)
+    }
+
+    func testAReasonOfAnUnknownDeviceIsPassedOver() {
+        let (client, observation) = readyClient()
+        daemon.send(
+            .signal(
+                path: "/org/bluez/hci0/dev_00_00_00_00_00_01", interface: "org.bluez.Device1", member: "Disconnected"
+            ) {
+                $0.string("org.bluez.Reason.Local")
+                $0.string("")
+            })
+        daemon.send(
+            .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) })
+        XCTAssertTrue(client.objects.linkEnds.isEmpty)
+        withExtendedLifetime(observation) {}
+    }
+
+    // MARK: RemoveDevice
+
+    private func remove(_ client: BlueZClient) throws {
+        let results = results
+        client.removeDevice(try device()) { result in
+            results.withLock { $0.append(result.failure?.name ?? "done") }
+        }
+        daemon.loop.run()
+        daemon.loop.advance(by: 15)
+    }
+
+    func testTheLinkIsEndedBeforeADeviceIsRemoved() throws {
+        let (client, observation) = readyClient()
+        try remove(client)
+        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
+        XCTAssertEqual(results.withLock { $0 }, ["done"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testADeviceWithoutALinkIsRemoved() throws {
+        let (client, observation) = readyClient()
+        daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
+        try remove(client)
+        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
+        XCTAssertEqual(results.withLock { $0 }, ["done"])
+        withExtendedLifetime(observation) {}
+    }
+
+    func testADeviceWhoseLinkCannotBeEndedIsNotRemoved() throws {
+        let (client, observation) = readyClient()
+        daemon.silent = ["Disconnect"]
+        try remove(client)
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+        XCTAssertEqual(results.withLock { $0 }, ["org.freedesktop.DBus.Error.NoReply"])
+        withExtendedLifetime(observation) {}
+    }
+}
