@@ -147,16 +147,22 @@ final class ServerScene {
                 var properties: [String: String] = [:]
                 entry.dictionary { entry in
                     guard let name = entry.string() else { return }
-                    properties[name] = entry.variant { value in
-                        value.string() ?? value.uint16().map { "\($0)" } ?? value.strings()?.joined(separator: ",")
-                            ?? value.objectPath()?.rawValue ?? value.bool().map { "\($0)" } ?? value.signature
-                    }
+                    properties[name] = entry.variant(Self.text(of:))
                 }
                 interfaces[name] = properties
             }
             objects[String(path.rawValue.dropFirst(root.rawValue.count))] = interfaces
         }
         self.objects = objects
+    }
+
+    private static func text(of value: inout MessageReader) -> String {
+        if let string = value.string() { return string }
+        if let number = value.uint16() { return "\(number)" }
+        if let strings = value.strings() { return strings.joined(separator: ",") }
+        if let path = value.objectPath() { return path.rawValue }
+        if let bool = value.bool() { return "\(bool)" }
+        return value.signature
     }
 
     /// Calls a method of ours as the daemon.

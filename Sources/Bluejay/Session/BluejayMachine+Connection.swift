@@ -48,7 +48,9 @@ extension BluejayMachine {
     /// What is told comes before what begins next.
     private func inOrder(_ effects: [Effect], then told: [Effect]) -> [Effect] {
         let first = effects.firstIndex { if case .settle = $0 { false } else { true } } ?? effects.endIndex
-        return effects[..<first] + told + effects[first...]
+        var ordered = effects
+        ordered.insert(contentsOf: told, at: first)
+        return ordered
     }
 
     /// An attempt has failed.
