@@ -276,6 +276,20 @@ final class DiscoveryMachineTests: XCTestCase {
     func testAScanThatRanBearsABusyAdapterUntilTheKernelHasForgottenTheDeadDaemon() {
         var machine = runningMachine()
         _ = machine.adapterRemoved()
+        assertOutlastsTheKernelsDiscovery(&machine)
+    }
+
+    func testAScanThatWasStartingBearsABusyAdapterAsLong() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        XCTAssertEqual(machine.setFilterReplied(1, error: nil), [.startDiscovery(2)])
+        _ = machine.adapterRemoved()
+        assertOutlastsTheKernelsDiscovery(&machine)
+    }
+
+    /// The adapter returns, and each start is refused as busy: the scan fails, but not before the 10.24 s are over.
+    private func assertOutlastsTheKernelsDiscovery(_ machine: inout Machine) {
         var effects = machine.poweredOn()
         var request: Machine.RequestID = 3
         var waited = 0.0

@@ -11,8 +11,9 @@ package struct DiscoveryMachine {
 
     /// How long to wait before each further attempt, in seconds; then the scans fail. Behaviour A3.
     package static let retryDelays: [Double] = [0.1, 0.25, 0.5, 1]
-    /// The same for scans that ran before the adapter was lost. The kernel goes on with the discovery of a daemon that
-    /// died, for the 10.24 s of its LE scan, and lets the next daemon begin none until then (seen with 5.66 on 6.1).
+    /// The same after the adapter was lost during a session, or during the start of one. The kernel continues the discovery
+    /// of a daemon that died, for the 10.24 s of its LE scan, and refuses the next daemon's until then (seen with 5.66 and
+    /// 5.82 on 6.1).
     package static let resumptionDelays: [Double] = [0.1, 0.25, 0.5, 1, 2, 3, 5]
     /// The watchdog looks this often within its time, so that silence is noticed at most a third late and no report
     /// ever has to touch a timer.
@@ -30,6 +31,8 @@ package struct DiscoveryMachine {
     private var nextRequest: RequestID = 1
     /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
     private var mayBeUp = false
+    /// Whether the kernel may continue a discovery that we have started through a daemon that is gone.
+    private var kernelMayDiscover = false
     /// Whether BlueZ keeps a filter of ours.
     private var hasFilter = false
     private var attempts = 0
@@ -57,9 +60,7 @@ package struct DiscoveryMachine {
         }
     }
 
-    private var delays: [Double] {
-        restartReason == .adapterReturned ? Self.resumptionDelays : Self.retryDelays
-    }
+    private var delays: [Double] { kernelMayDiscover ? Self.resumptionDelays : Self.retryDelays }
 
     /// Whether there is nothing to discover for: nobody scans, or the scans rest.
     private var isRestWanted: Bool { scans.isEmpty || pauses > 0 }
@@ -125,6 +126,7 @@ package struct DiscoveryMachine {
     private mutating func becomeUnavailable() -> [Effect] {
         if !announced.isEmpty { restartReason = .adapterReturned }
         session = .unavailable
+        if mayBeUp { kernelMayDiscover = true }
         mayBeUp = false
         hasFilter = false
         isPathlossRefused = false
@@ -198,6 +200,7 @@ package struct DiscoveryMachine {
         guard case .starting(request, let filter) = session else { return [] }
         if let error { return startFailed(error) }
         session = .running(filter)
+        kernelMayDiscover = false
         resetAttempts()
         silentTicks = 0
         return startWatchdog() + announce() + reconcile()
@@ -354,6 +357,7 @@ extension DiscoveryMachine {
         scans = []
         announced = []
         restartReason = nil
+        kernelMayDiscover = false
         session = .idle
         resetAttempts()
         // What refuses every start is not ours to end; what never answered may have begun.
