@@ -2,6 +2,8 @@
 #include "CReactor.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -22,4 +24,9 @@ int creactor_receive_packets(int descriptor, void *buffer, size_t size, uint32_t
     if (received < 0) return -errno;
     for (int index = 0; index < received; index++) lengths[index] = headers[index].msg_len;
     return received;
+}
+
+int creactor_unread_bytes(int descriptor) {
+    int bytes = 0;
+    return ioctl(descriptor, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }

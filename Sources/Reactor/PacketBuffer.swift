@@ -58,6 +58,9 @@ package func sendPacket(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -
     }
 }
 
+/// How many bytes of what was sent the other end of a local socket has not read, with what the kernel adds; 0 if all was read.
+package func unreadBytes(_ descriptor: Int32) -> Int { max(Int(creactor_unread_bytes(descriptor)), 0) }
+
 /// Whether the other end of a socket is closed.
 package func isHungUp(_ descriptor: Int32) -> Bool {
     var polled = pollfd(fd: descriptor, events: 0, revents: 0)

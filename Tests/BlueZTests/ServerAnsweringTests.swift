@@ -7,9 +7,9 @@ import XCTest
 
 @testable import BlueZ
 
-/// What flags forbid, and what becomes of values that not everybody takes.
+/// What flags forbid, and what becomes of values that are not confirmed.
 final class ServerAnsweringTests: XCTestCase {
-    private func registered(_ flags: GattFlags, descriptor: GattFlags = .read, socket: Bool = false) -> ServerScene {
+    private func registered(_ flags: GattFlags, descriptor: GattFlags = .read) -> ServerScene {
         let scene = ServerScene()
         scene.serve([
             ServerService(
@@ -19,7 +19,7 @@ final class ServerAnsweringTests: XCTestCase {
                         id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: flags,
                         descriptors: [
                             ServerDescriptor(id: ServerAttributeID(3), uuid: CBUUID(string: "2901"), flags: descriptor)
-                        ], givesNotifySocket: socket)
+                        ])
                 ])
         ])
         scene.accept()
@@ -54,23 +54,4 @@ final class ServerAnsweringTests: XCTestCase {
         XCTAssertEqual(scene.values, [[1], [1]])
     }
 
-    /// As since 5.69, which fetches a socket for each central.
-    func testAValueIsTakenWhereOneOfSeveralSocketsTakesIt() throws {
-        let scene = registered(.notify, socket: true)
-        let sockets = try (0..<2).map { _ in try acquire(scene) }
-        sockets[0].close()
-        scene.notify(2, [7])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "sent [7]"])
-        sockets[1].close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
-    }
-
-    private func acquire(_ scene: ServerScene) throws -> OwnedDescriptor {
-        let result = scene.call(scene.path("/service0/char0"), "org.bluez.GattCharacteristic1", "AcquireNotify") {
-            BlueZMessages.write(properties: ServerScene.peer, &$0)
-        }
-        guard case .success(let reply)? = result else { throw DBusError.failed(ServerScene.text(result)) }
-        var reader = reply.reader
-        return try XCTUnwrap(reader.descriptor())
-    }
 }

@@ -89,6 +89,45 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertEqual(scene.states.withLock { $0.last }, .idle)
     }
 
+    /// 5.74 and 5.75 refuse a characteristic whose handle is left to them.
+    func testWhereBlueZChoosesNoHandlesTheyAreInTheOrderInWhichItCreatesTheAttributes() {
+        for minor: UInt8 in [74, 75] {
+            let scene = ServerScene(minor: minor)
+            scene.serve([heartRate])
+            scene.accept()
+            func handle(_ rest: String, _ interface: String) -> Int {
+                Int(scene.objects[rest]?["org.bluez.Gatt\(interface)1"]?["Handle"] ?? "") ?? 0
+            }
+            let first = handle("/service0", "Service")
+            XCTAssertGreaterThanOrEqual(first, 0x1000)
+            // Declaration, declaration and value, 0x2902, two descriptors, declaration and value, 0x2902.
+            XCTAssertEqual(handle("/service0/char0", "Characteristic"), first + 2)
+            XCTAssertEqual(handle("/service0/char0/desc0", "Descriptor"), first + 4)
+            XCTAssertEqual(handle("/service0/char0/desc1", "Descriptor"), first + 5)
+            XCTAssertEqual(handle("/service0/char1", "Characteristic"), first + 7)
+            scene.update([battery, heartRate])
+            scene.accept()
+            XCTAssertEqual(handle("/service1", "Service"), first, "What has handles keeps them.")
+            XCTAssertEqual(handle("/service0", "Service"), first + 9)
+            // With the service that it includes.
+            XCTAssertEqual(handle("/service0/char0", "Characteristic"), first + 12)
+        }
+    }
+
+    func testHandlesThatAreTakenAreExchanged() {
+        let scene = ServerScene(minor: 75)
+        scene.serve([heartRate])
+        let error = DBusError(name: "org.bluez.Error.Failed", message: "Failed to create entry in database")
+        scene.daemon.answerLate("RegisterApplication", error: error)
+        scene.accept()
+        XCTAssertEqual(scene.objects["/service0"]?["org.bluez.GattService1"]?["Handle"], "\(0x1000 + 9)")
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok"])
+
+        scene.update([battery])
+        for _ in 0..<5 { scene.daemon.answerLate("RegisterApplication", error: error) }
+        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "failed"], "It is not the handles.")
+    }
+
     func testARefusedChangeBringsBackWhatWasThere() {
         let scene = registered([heartRate])
         scene.call(scene.path("/service0"), "org.freedesktop.DBus.Properties", "Set") { writer in
@@ -270,50 +309,9 @@ final class ServerApplicationTests: XCTestCase {
 
     // MARK: Sockets
 
-    func testNotificationsGoOverTheSocketThatBlueZFetches() throws {
-        let scene = registered([battery])
-        let (socket, mtu) = try acquire(scene, "AcquireNotify")
-        XCTAssertEqual(mtu, 23)
-        XCTAssertEqual(scene.delegate.log, ["+12"])
-        XCTAssertEqual(scene.delegate.state.withLock { $0.peers[0]?.address?.description }, "C0:26:DF:12:34:56")
-        scene.notify(12, [99])
-        XCTAssertEqual(scene.results.withLock { $0 }, ["ok", "sent [99]"])
-        let buffer = PacketBuffer(packetSize: 23)
-        var packets: [[UInt8]] = []
-        _ = buffer.receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
-        XCTAssertEqual(packets, [[99]])
-        socket.close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
-    }
-
-    func testAValueOfNoBytesDoesNotLookLikeTheSocketsEnd() throws {
-        let scene = registered([battery])
-        scene.listen()
-        let (socket, _) = try acquire(scene, "AcquireNotify")
-        scene.notify(12, [])
-        scene.notify(12, [1])
-        XCTAssertEqual(scene.values, [[]])
-        XCTAssertEqual(scene.results.withLock { Set($0) }, ["ok", "sent []", "sent [1]"])
-        var packets: [[UInt8]] = []
-        _ = PacketBuffer(packetSize: 23).receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
-        XCTAssertEqual(packets, [[1]])
-    }
-
-    /// As since 5.69, which fetches a socket for each central.
-    func testWhoLeavesWhileOthersListenIsTold() throws {
-        let scene = registered([battery])
-        let (first, _) = try acquire(scene, "AcquireNotify")
-        let (second, _) = try acquire(scene, "AcquireNotify")
-        XCTAssertEqual(scene.delegate.log, ["+12", "+12"])
-        first.close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "left 12 23" }, limit: 5))
-        second.close()
-        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-12" }, limit: 5))
-    }
-
     func testWritesComeOverTheSocketThatBlueZFetches() throws {
         let scene = registered([battery])
-        let (socket, _) = try acquire(scene, "AcquireWrite")
+        let socket = try scene.acquire(1, "/service0/char0", "AcquireWrite")
         XCTAssertNil([UInt8]([5, 6]).withUnsafeBytes { sendPacket($0, to: socket.rawValue ?? -1) })
         XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log == ["write 12"] }, limit: 5))
         let write = scene.delegate.state.withLock { $0.writes[0] }
@@ -321,14 +319,5 @@ final class ServerApplicationTests: XCTestCase {
         XCTAssertFalse(write.expectsAnswer)
         scene.release()
         XCTAssertTrue(isHungUp(try XCTUnwrap(socket.rawValue)))
-    }
-
-    private func acquire(_ scene: ServerScene, _ member: String) throws -> (OwnedDescriptor, UInt16?) {
-        let result = scene.call(scene.path("/service0/char0"), "org.bluez.GattCharacteristic1", member) {
-            BlueZMessages.write(properties: ServerScene.peer, &$0)
-        }
-        guard case .success(let reply)? = result else { throw DBusError.failed(ServerScene.text(result)) }
-        var reader = reply.reader
-        return (try XCTUnwrap(reader.descriptor()), reader.uint16())
     }
 }

@@ -17,7 +17,7 @@ final class RecordingDelegate: ServerDelegate {
         var held: [ServerAnswer<Void>] = []
         var writes: [ServerWriteRequest] = []
         var reads: [ServerReadRequest] = []
-        var peers: [ServerPeer?] = []
+        var subscribers: [ServerAttributeID: [ServerSubscriber]] = [:]
     }
 
     let state = Locked(State())
@@ -48,19 +48,21 @@ final class RecordingDelegate: ServerDelegate {
         answer.refuse(.insufficientAuthorization)
     }
 
-    func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {
+    func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {
         state.withLock { state in
-            state.log.append("+\(characteristic.rawValue)")
-            state.peers.append(peer)
+            let before = state.subscribers.updateValue(subscribers, forKey: characteristic) ?? []
+            if subscribers.isEmpty {
+                state.log.append("-\(characteristic.rawValue)")
+            } else if subscribers.count > before.count {
+                state.log.append("+\(characteristic.rawValue)")
+            } else if subscribers.count < before.count {
+                state.log.append("left \(characteristic.rawValue)")
+            }
         }
     }
 
-    func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {
-        state.withLock { $0.log.append("left \(characteristic.rawValue) \(peer.mtu ?? 0)") }
-    }
-
-    func unsubscribed(from characteristic: ServerAttributeID) {
-        state.withLock { $0.log.append("-\(characteristic.rawValue)") }
+    func subscribers(of characteristic: UInt64) -> [ServerSubscriber] {
+        state.withLock { $0.subscribers[ServerAttributeID(characteristic)] ?? [] }
     }
 
     func confirmed(_ characteristic: ServerAttributeID) {
@@ -85,9 +87,12 @@ final class ServerScene {
     private let signals = Locked<[[UInt8]]>([])
     private var subscription: Subscription?
 
-    init(powered: Bool = true) {
+    /// - Parameter minor: The version of BlueZ is 5 and this; `nil` for one that does not say.
+    init(powered: Bool = true, minor: UInt8? = nil) {
         client = BlueZClient.shared(at: daemon.bus.address)
-        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(powered: powered))]
+        var adapter = BlueZMessages.adapter(powered: powered)
+        if let minor { adapter[1].1.append(("Modalias", .string("usb:v1D6Bp0246d05" + String(format: "%02X", minor)))) }
+        daemon.objects = [(BlueZMessages.adapterPath, adapter)]
         daemon.silent = ["RegisterApplication"]
         daemon.appear()
     }
@@ -195,6 +200,62 @@ final class ServerScene {
         ("device", .path(BlueZMessages.device)), ("link", .string("LE")), ("mtu", .uint16(23)),
     ]
 
+    // MARK: Centrals
+
+    /// The path of the object of a central, by its number.
+    static func device(_ number: UInt8) -> ObjectPath {
+        BlueZMessages.adapterPath.appending(String(format: "dev_C0_26_DF_00_00_%02X", number))
+    }
+
+    static func key(_ number: UInt8) -> ObjectKey {
+        var path = device(number).rawValue
+        return path.withUTF8 { ObjectKey(path: $0) } ?? ObjectKey(foreign: 0)
+    }
+
+    /// A central is there, and its link is up.
+    func meet(_ number: UInt8, isBonded: Bool = false) {
+        daemon.send(
+            BlueZMessages.interfacesAdded(
+                Self.device(number),
+                [
+                    (
+                        "org.bluez.Device1",
+                        [
+                            ("Address", .string(String(format: "C0:26:DF:00:00:%02X", number))),
+                            ("Adapter", .path(BlueZMessages.adapterPath)), ("Connected", .bool(true)),
+                            ("Paired", .bool(isBonded)), ("Bonded", .bool(isBonded)),
+                        ]
+                    )
+                ]))
+    }
+
+    func setLink(of number: UInt8, isUp: Bool) {
+        daemon.send(
+            BlueZMessages.propertiesChanged(Self.device(number), "org.bluez.Device1", [("Connected", .bool(isUp))]))
+    }
+
+    /// Subscribes as a central does for which BlueZ fetches a socket.
+    func acquire(
+        _ number: UInt8, _ rest: String = "/service0/char0", _ member: String = "AcquireNotify"
+    ) throws -> OwnedDescriptor {
+        let result = call(path(rest), "org.bluez.GattCharacteristic1", member) { writer in
+            BlueZMessages.write(
+                properties: [
+                    ("device", .path(Self.device(number))), ("link", .string("LE")), ("mtu", .uint16(23)),
+                ], &writer)
+        }
+        guard case .success(let reply)? = result else { throw DBusError.failed(Self.text(result)) }
+        var reader = reply.reader
+        return try XCTUnwrap(reader.descriptor())
+    }
+
+    /// The values that a socket has now.
+    static func packets(_ socket: OwnedDescriptor) throws -> [[UInt8]] {
+        var packets: [[UInt8]] = []
+        _ = PacketBuffer(packetSize: 512).receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
+        return packets
+    }
+
     /// The value, or the name and text of the error.
     func read(_ rest: String, offset: UInt16 = 0, from connection: Connection? = nil) -> String {
         let interface = rest.contains("desc") ? "org.bluez.GattDescriptor1" : "org.bluez.GattCharacteristic1"
@@ -252,9 +313,9 @@ final class ServerScene {
 
     var values: [[UInt8]] { signals.withLock { $0 } }
 
-    func notify(_ id: UInt64, _ value: [UInt8]) {
+    func notify(_ id: UInt64, _ value: [UInt8], for centrals: [ObjectKey]? = nil) {
         let results = results
-        application?.notify(ServerAttributeID(id), Data(value)) { result in
+        application?.notify(ServerAttributeID(id), [ServerUpdate(Data(value), for: centrals)]) { result in
             results.withLock { list in
                 switch result {
                 case .success: list.append("sent \(value)")

@@ -54,15 +54,25 @@ final class ServerWireTests: XCTestCase {
         var acquired = try ask("AcquireNotify", of: characteristic, call.sender, daemon).reader
         let socket = try XCTUnwrap(acquired.descriptor())
         XCTAssertEqual(acquired.uint16(), 23)
+        let heard = expectation(description: "the value came")
+        let subscription = daemon.subscribe(
+            MatchRule(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
+        ) { signal in
+            var reader = signal.reader
+            guard reader.string() == "org.bluez.GattCharacteristic1" else { return }
+            reader.dictionary { entry in
+                if entry.string() == "Value", entry.variant({ $0.bytes() }) == [98] { heard.fulfill() }
+            }
+        }
         let sent = expectation(description: "the value was taken")
-        application.notify(ServerAttributeID(2), Data([98])) { result in
+        application.notify(ServerAttributeID(2), [ServerUpdate(Data([98]))]) { result in
             if case .success = result { sent.fulfill() }
         }
         wait(for: [sent], timeout: 20)
-        var packets: [[UInt8]] = []
-        _ = PacketBuffer(packetSize: 23).receive(try XCTUnwrap(socket.rawValue)) { packets.append([UInt8]($0)) }
-        XCTAssertEqual(packets, [[98]])
+        wait(for: [heard], timeout: 20)
+        XCTAssertEqual(try ServerScene.packets(socket), [], "A value for all goes over the bus.")
 
+        subscription.cancel()
         let ended = expectation(description: "the application has ended")
         application.end { ended.fulfill() }
         wait(for: [ended], timeout: 20)

@@ -176,6 +176,14 @@ extension AcquiredSocket {
     }
 }
 
+extension AcquiredSocket {
+    /// Whether the other end has not read all that was written.
+    var hasUnreadPackets: Bool {
+        guard !isClosed, let number = descriptor.rawValue else { return false }
+        return firstUnsent < unsent.count || unreadBytes(number) > 0
+    }
+}
+
 // MARK: - Ending
 
 extension AcquiredSocket {

@@ -33,6 +33,8 @@ package final class BlueZClient: @unchecked Sendable {
     var notifyStarts: [AttributeKey: NotifyStart] = [:]
     /// Sockets of notifications, which all in this process have together.
     var notifySockets: [AttributeKey: SharedSocket] = [:]
+    /// For the services of all applications of this process.
+    var handleLayout = HandleLayout()
     /// Adapters that heard something in the present batch.
     var heardAdapters: Set<ObjectKey> = []
     /// Whether this daemon was asked for the keys of its discovery filters.

@@ -58,6 +58,11 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
 
     var connection: Connection? { client.link?.connection }
 
+    /// What the daemon can do with the adapter.
+    var capabilities: DaemonCapabilities {
+        client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
+    }
+
     /// Whether the daemon calls that has our objects. Anybody on the bus could.
     func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
 
@@ -80,14 +85,20 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         perform(machine.end())
     }
 
-    func notify(_ id: ServerAttributeID, _ value: Data, completion: @escaping Completion) {
+    func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping Completion) {
         guard let record = exported?.characteristics[id] else {
             return client.loop.post { completion(.failure(.nobodySubscribed)) }
         }
-        record.notify(value, completion: completion)
+        record.notify(update, completion: completion)
     }
 
-    func isSubscribed(_ id: ServerAttributeID) -> Bool { exported?.characteristics[id]?.isSubscribed ?? false }
+    /// Calls `work` when `bluetoothd` has read what was sent to it before over the bus. If the connection ends before, it is not
+    /// called; if `bluetoothd` does not answer, after ten seconds.
+    func pingDaemon(_ work: @escaping @Sendable () -> Void) {
+        let ping = Message.call(
+            destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.Peer", member: "Ping")
+        connection?.call(ping, timeout: BlueZClient.defaultTimeout) { _ in work() }
+    }
 
     // MARK: What happens
 
@@ -102,9 +113,22 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
             perform(machine.obstacleChanged(values.interfaces.contains(.gattManager) ? nil : .support))
         case .adapterRemoved(adapter):
             perform(machine.obstacleChanged(.adapter))
-        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved,
-            .attributeAdded, .attributeChanged, .attributeRemoved:
+        case .deviceChanged(let handle, let fields, _):
+            guard fields.contains(.isConnected) else { return }
+            linkChanged(of: handle, isConnected: tree[handle].isConnected, in: tree)
+        case .deviceRemoved(let handle):
+            linkChanged(of: handle, isConnected: false, in: tree)
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
+            .attributeRemoved:
             return
+        }
+    }
+
+    private func linkChanged(of handle: DeviceHandle, isConnected: Bool, in tree: borrowing ObjectTree) {
+        guard let exported, let device = tree.key(of: handle) else { return }
+        let isBonded = tree[handle].keepsSubscriptions
+        for record in exported.characteristics.values {
+            record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
         }
     }
 
@@ -214,6 +238,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         withdraw()
         var exported = Exported(generation: generation, link: link.number)
         let services = sets[generation] ?? []
+        if capabilities.needsExplicitHandles { chooseHandles(services) }
         let root = path(of: generation)
         let places = services.enumerated().map { ($1.id, root.appending("service\($0)")) }
         let paths = Dictionary(places, uniquingKeysWith: { first, _ in first })
@@ -240,6 +265,15 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         self.exported = exported
     }
 
+    /// For services whose attributes do not all have a handle.
+    private func chooseHandles(_ services: [ServerService]) {
+        for service in services where !service.attributes.allSatisfy({ handles[$0] != nil }) {
+            let includes = service.includes.count { id in services.contains { $0.id == id } }
+            handles.merge(client.handleLayout.place(service, includes: includes)) { $1 }
+            machine.handlesChosen()
+        }
+    }
+
     private func withdraw() {
         guard let exported else { return }
         self.exported = nil
@@ -251,7 +285,16 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     }
 }
 
+extension Device1 {
+    /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
+    fileprivate var keepsSubscriptions: Bool { fields.contains(.isBonded) ? isBonded : isPaired }
+}
+
 extension BlueZClient {
+    func keepsSubscriptions(of device: ObjectKey) -> Bool {
+        objects.handle(of: device).map { objects[$0].keepsSubscriptions } ?? false
+    }
+
     /// Whether the call comes from the daemon whose objects we know.
     func isFromDaemon(_ invocation: Invocation) -> Bool {
         switch daemon.state {

@@ -53,6 +53,8 @@ package struct ApplicationMachine {
     /// The last set that BlueZ has taken: what is gone back to when the next one is refused.
     private var good: Generation?
     private var hasHandles = false
+    /// How often other handles may be asked for.
+    private var handleTries = ApplicationMachine.mostHandleTries
     private var attempts = RegistrationAttempts(mostFailures: 1)
     private var lastRequest: RequestID = 0
     /// Calls of `RegisterApplication` without an answer, after which the machine has called again.
@@ -60,6 +62,9 @@ package struct ApplicationMachine {
 
     /// How long to wait for the answer to a `register`, in seconds.
     package var patience: Double { attempts.patience }
+
+    /// Handles of our own choice may be taken several times over.
+    private static let mostHandleTries = 4
 
     package init() {}
 
@@ -175,6 +180,9 @@ package struct ApplicationMachine {
         return [.unregister(generation), register(generation)]
     }
 
+    /// Handles were chosen for the set that is being registered.
+    package mutating func handlesChosen() { hasHandles = true }
+
     package mutating func timerFired() -> [Effect] {
         guard case .backingOff = state, let wanted else { return [] }
         return [register(wanted)]
@@ -205,6 +213,7 @@ package struct ApplicationMachine {
     private mutating func taken(_ generation: Generation) -> [Effect] {
         good = generation
         hasHandles = true
+        handleTries = Self.mostHandleTries
         attempts.startOver()
         guard wanted == generation else { return [.unregister(generation)] + startOver() }
         state = .registered(generation)
@@ -214,8 +223,9 @@ package struct ApplicationMachine {
     private mutating func refused(_ generation: Generation, _ error: BlueZError) -> [Effect] {
         // A newer wish: whether this one would have been taken in the end is of no interest.
         guard wanted == generation else { return [.unregister(generation)] + startOver() }
-        if error.cause == .failed, hasHandles {
+        if error.cause == .failed, hasHandles, handleTries > 0 {
             hasHandles = false
+            handleTries -= 1
             return [.forgetHandles, register(generation)]
         }
         switch attempts.refused(error, wasTaken: good == generation) {
@@ -235,6 +245,7 @@ package struct ApplicationMachine {
             return [.report(.refused(error)), .settled(newest, error)]
         }
         wanted = good
+        handleTries = Self.mostHandleTries
         attempts.startOver()
         hasHandles = true
         return [.settled(newest, error), .restoreHandles, register(good)]

@@ -1,44 +1,63 @@
 import DBus
 import Foundation
-import Futures
 import GATT
 import Glibc
 import Reactor
 
 extension CharacteristicRecord {
-    /// How long a central may take to confirm an indication, in seconds (Core Specification, Vol 3, Part F, 3.3.3).
-    private static let confirmTimeout = 30.0
-
     // MARK: Subscribing
 
     func startNotifyCalled(_ invocation: Invocation) {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         guard canSend else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
         invocation.reply()
-        guard !isNotifying else { return }
-        isNotifying = true
-        core.delegate?.subscribed(to: id, peer: nil)
+        change { $0.startNotify() }
     }
 
     func stopNotifyCalled(_ invocation: Invocation) {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
-        guard isNotifying else { return }
-        isNotifying = false
-        subscriptionEnded()
-    }
-
-    private func subscriptionEnded() {
-        guard !isSubscribed else { return }
-        failUnsent(.nobodySubscribed)
-        core.delegate?.unsubscribed(from: id)
+        change { $0.stopNotify() }
     }
 
     func confirmCalled(_ invocation: Invocation) {
         guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         core.delegate?.confirmed(id)
-        if isConfirmed, confirmTimer.isRunning { indicationDone(.success(())) }
+        sender.confirmed()
+    }
+
+    func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
+        let now = core.client.loop.now
+        change { table in
+            if isConnected {
+                table.linkBegan(device, at: now)
+            } else {
+                table.linkEnded(device, isBonded: isBonded, at: now)
+            }
+        }
+    }
+
+    /// Reports what has changed, and sees to it that what only time can settle is settled.
+    private func change(_ event: (inout SubscriberTable) -> Void) {
+        let before = table.subscribers
+        event(&table)
+        let now = core.client.loop.now
+        if let deadline = table.deadline {
+            settlingTimer.start(after: deadline.seconds(since: now)) { [weak self] in
+                guard let self else { return }
+                let now = core.client.loop.now
+                change { $0.timePassed(now) }
+            }
+        } else {
+            settlingTimer.cancel()
+        }
+        let after = table.subscribers
+        guard after != before else { return }
+        if after.isEmpty { sender.fail(.nobodySubscribed) } else { sender.subscribersChanged() }
+        let isDirected = core.capabilities.directedUpdates
+        core.delegate?.subscribersChanged(
+            of: id, to: isDirected ? after : after.map { ServerSubscriber(peer: $0.peer, directWay: .unsupported) })
     }
 
     // MARK: Sockets
@@ -46,14 +65,28 @@ extension CharacteristicRecord {
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
         guard let (socket, peer) = makeSocket(invocation) else { return }
-        notifySockets.append(socket)
-        socket.start(onClosed: { [weak self, weak socket] in
-            guard let self, let socket else { return }
-            notifySockets.removeAll { $0 === socket }
-            if isSubscribed { core.delegate?.left(id, peer: peer) }
-            subscriptionEnded()
-        })
-        core.delegate?.subscribed(to: id, peer: peer)
+        let number = core.client.makeID()
+        notifySockets[number] = socket
+        socket.start(
+            onPackets: { [weak self, weak socket] packets in
+                // From 5.80 on, a byte for each confirmation of an indication that was written to the socket.
+                guard let self, let socket else { return }
+                for _ in packets { sender.confirmed(over: socket) }
+            },
+            onClosed: { [weak self, weak socket] in
+                guard let self, let socket else { return }
+                notifySockets[number] = nil
+                socketEnded(number)
+                sender.confirmed(over: socket)
+            })
+        change { $0.acquired(number, by: peer) }
+    }
+
+    private func socketEnded(_ number: SubscriberTable.SocketNumber) {
+        guard core.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
+        let isBonded = table.peer(of: number)?.device.map { core.client.keepsSubscriptions(of: $0) } ?? false
+        let now = core.client.loop.now
+        change { $0.socketEnded(number, isBonded: isBonded, at: now) }
     }
 
     func acquireWriteCalled(_ invocation: Invocation) {
@@ -101,106 +134,60 @@ extension CharacteristicRecord {
 
     // MARK: Sending
 
-    func notify(_ value: Data, completion: @escaping Completion) {
-        guard value.count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(value.count)) }
+    func notify(_ update: ServerUpdate, completion: @escaping Completion) {
+        let count = update.value.count
+        guard count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(count)) }
         guard isSubscribed else { return fail(completion, .nobodySubscribed) }
-        // A packet of nothing is a socket's end to BlueZ, which then reads no more from it (`sock_io_read` of 5.66).
-        guard notifySockets.isEmpty || value.isEmpty else { return sendOverSockets(value, completion) }
-        guard isConfirmed else { return sendOverBus(value, completion) }
-        indications.append((value, completion))
-        if indications.count == 1 { sendIndication() }
+        sender.send(update, completion: completion)
     }
 
     private func fail(_ completion: @escaping Completion, _ error: BlueZError) {
         core.client.loop.post { completion(.failure(error)) }
     }
 
-    /// Done when the slowest has it, and well where any has: what one has left behind the others are not to get twice.
-    private func sendOverSockets(_ value: Data, _ completion: @escaping Completion) {
-        let sockets = notifySockets
-        guard sockets.count > 1 else { return sockets[0].send(value, completion: completion) }
-        let tally = Locked((open: sockets.count, isTaken: false))
-        for socket in sockets {
-            socket.send(value) { result in
-                let isTaken = tally.withLock { tally -> Bool? in
-                    tally.open -= 1
-                    if case .success = result { tally.isTaken = true }
-                    return tally.open == 0 ? tally.isTaken : nil
-                }
-                if let isTaken { completion(isTaken ? .success(()) : result) }
-            }
-        }
-    }
-
-    private func sendOverBus(_ value: Data, _ completion: @escaping Completion) {
-        let number = core.client.makeID()
-        unsent[number] = completion
-        emit(value)
-        // A bus that takes values slower than they are made must be waited for.
-        core.connection?.whenDrained { [weak self] in
-            self?.unsent.removeValue(forKey: number)?(.success(()))
-        }
-    }
-
     /// Each value is one signal, also one that equals the last.
-    private func emit(_ value: Data) {
+    func emit(_ value: Data) {
         self.value = value
         core.connection?.send(
             .propertiesChanged(path, ServerTables.characteristic.bound(to: self), ["Value"]))
     }
 
-    private func sendIndication() {
-        guard let first = indications.first else { return }
-        emit(first.value)
-        confirmTimer.start(after: Self.confirmTimeout) { [weak self] in
-            self?.indicationDone(.failure(.notConfirmed))
-        }
+    /// How many calls of `Confirm` an indication to all brings: one for each subscriber. Where BlueZ names only one of several,
+    /// the first one counts.
+    var expectedConfirmations: Int { max(table.subscribers.count { $0.peer != nil }, 1) }
+
+    /// The open socket of a central, if what is written to it goes to that central alone.
+    func socket(of device: ObjectKey) -> AcquiredSocket? {
+        guard core.capabilities.directedUpdates else { return nil }
+        return table.socket(of: device).flatMap { notifySockets[$0] }
     }
 
-    private func indicationDone(_ result: Result<Void, BlueZError>) {
-        confirmTimer.cancel()
-        guard !indications.isEmpty else { return }
-        guard case .success = result else {
-            // Those behind it, too: whoever sends it again wants them after it.
-            let failed = indications
-            indications = []
-            return failed.forEach { $0.completion(result) }
-        }
-        let (_, completion) = indications.removeFirst()
-        sendIndication()
-        completion(result)
-    }
+    func isOpen(_ socket: ObjectIdentifier) -> Bool { notifySockets.values.contains { ObjectIdentifier($0) == socket } }
+
+    /// Whether `bluetoothd` has not read all that was written to the sockets.
+    var hasUnreadPackets: Bool { notifySockets.values.contains { $0.hasUnreadPackets } }
 
     // MARK: Ending
-
-    private func failUnsent(_ error: BlueZError) {
-        confirmTimer.cancel()
-        let failed = unsent.sorted { $0.key < $1.key }.map(\.value) + indications.map(\.completion)
-        unsent = [:]
-        indications = []
-        for completion in failed { fail(completion, error) }
-    }
 
     /// The registration is over, and with it all subscriptions.
     func close() {
         forget()
         let wasSubscribed = isSubscribed
-        isNotifying = false
-        for socket in notifySockets + writeSockets { socket.close() }
-        notifySockets = []
+        table = SubscriberTable()
+        settlingTimer.cancel()
+        for socket in Array(notifySockets.values) + writeSockets { socket.close() }
+        notifySockets = [:]
         writeSockets = []
-        failUnsent(.nobodySubscribed)
+        sender.fail(.nobodySubscribed)
         guard wasSubscribed, let delegate = core.delegate else { return }
-        // Not inside what the machine has ordered: the delegate may have new wishes.
-        core.client.loop.post { [id] in delegate.unsubscribed(from: id) }
+        // Not inside what the machine has ordered: the delegate may have new requests.
+        core.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
     }
 }
 
 extension BlueZError {
     static let nobodySubscribed = BlueZError(
         name: "org.bluez.Error.NotConnected", message: "No central has subscribed to the characteristic.")
-    fileprivate static let notConfirmed = BlueZError(
-        name: "org.freedesktop.DBus.Error.NoReply", message: "No central has confirmed the indication in time.")
 
     fileprivate static func valueTooLong(_ count: Int) -> BlueZError {
         BlueZError(

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import Reactor
 
 /// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on. They
@@ -28,34 +28,24 @@ package final class ServerApplication: Sendable {
         core.client.loop.perform { [core] in core.update(services, completion: completion) }
     }
 
-    /// Sends values to all who have subscribed to the characteristic. Each value is sent, also one that equals the last.
+    /// Sends values to the subscribers of a characteristic, or to some of them: see ``UpdateSender``. Each value is sent, also
+    /// one that equals the last. Each subscriber receives those that are for it in the order of the calls.
     ///
-    /// They are sent in their order, but for a value of no bytes where BlueZ has fetched a socket: it goes over the bus, and
-    /// may overtake what lies in the socket.
-    /// - Parameter completion: Called for each value, in the order of the values. Success when it was handed over, as fast as
-    ///   socket or bus take it; where the characteristic only indicates, when a central has confirmed it, and then one value
-    ///   goes after the other. It fails with `notConnected` when no central has subscribed or all have left, with
-    ///   ``BlueZError/socketClosed`` when `bluetoothd` has closed the socket before it took the value, with `noReply` after 30
-    ///   seconds without confirmation, which all fail with that wait behind it, with `invalidArguments` for more than 512 bytes.
+    /// - Parameter completion: Called for each value, in the order of the values. Success when the bus or the sockets have taken
+    ///   it; of a characteristic that only indicates, when each subscriber that BlueZ names has confirmed it, one value after
+    ///   the other. From 5.76 to 5.79 BlueZ does not report the confirmation of what was written to a socket: that succeeds
+    ///   when it was taken.
+    ///
+    ///   It fails with `notConnected` when no central is subscribed or all have left, with ``BlueZError/centralUnreachable`` if
+    ///   of the centrals that it is for none has an open socket or BlueZ cannot send to one central, with `noReply` after 30
+    ///   seconds without confirmation, as all do that wait behind it, with `invalidArguments` for more than 512 bytes.
     package func notify(
-        _ characteristic: ServerAttributeID, _ values: [Data],
+        _ characteristic: ServerAttributeID, _ updates: [ServerUpdate],
         completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
         core.client.loop.perform { [core] in
-            for value in values { core.notify(characteristic, value, completion: completion) }
+            for update in updates { core.notify(characteristic, update, completion: completion) }
         }
-    }
-
-    /// The same for one.
-    package func notify(
-        _ characteristic: ServerAttributeID, _ value: Data,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) { notify(characteristic, [value], completion: completion) }
-
-    /// Whether anybody listens to the characteristic. On the loop only.
-    package func isSubscribed(_ characteristic: ServerAttributeID) -> Bool {
-        core.client.requireLoop()
-        return core.isSubscribed(characteristic)
     }
 
     /// Takes everything back. What waits fails; the delegate is let go of. A second call does nothing.

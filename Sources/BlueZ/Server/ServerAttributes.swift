@@ -36,8 +36,8 @@ package struct ServerCharacteristic: Hashable, Sendable {
     package var flags: GattFlags
     /// In the order of their handles. BlueZ adds 0x2902 and 0x2900 by itself, as the flags ask for them.
     package var descriptors: [ServerDescriptor]
-    /// Whether BlueZ shall fetch a socket for notifications (`AcquireNotify`) in the place of hearing values as signals: it
-    /// is faster and exerts back-pressure, and tells the first subscriber. Up to 5.68 one socket serves all subscribers.
+    /// Whether BlueZ shall fetch sockets for subscribers (`AcquireNotify`): by that it names them, up to 5.68 the first one only,
+    /// and from 5.76 on a value can be sent to one of them.
     package var givesNotifySocket: Bool
     /// Whether BlueZ shall fetch a socket for writes without response (`AcquireWrite`). Values then come without telling
     /// whose they are, but for the first.

@@ -57,31 +57,29 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
 
     let characteristic: ServerCharacteristic
-    /// Between `StartNotify` and `StopNotify`.
-    var isNotifying = false
-    /// What was notified last over the bus.
+    /// What was sent to all last.
     var value: Data?
+    var table = SubscriberTable()
+    /// For what ``table`` settles after a time.
+    let settlingTimer: LoopTimer
     /// One for all centrals, or, since 5.69, one for each.
-    var notifySockets: [AcquiredSocket] = []
+    var notifySockets: [SubscriberTable.SocketNumber: AcquiredSocket] = [:]
     var writeSockets: [AcquiredSocket] = []
-    /// Indications that wait for the one before to be confirmed; the first is with BlueZ.
-    var indications: [(value: Data, completion: Completion)] = []
-    let confirmTimer: LoopTimer
-    /// Values on their way to the bus.
-    var unsent: [UInt64: Completion] = [:]
+    private(set) lazy var sender = UpdateSender(self)
 
     init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, core: ApplicationCore) {
         self.characteristic = characteristic
-        confirmTimer = LoopTimer(on: core.client.loop)
+        settlingTimer = LoopTimer(on: core.client.loop)
         super.init(characteristic.id, characteristic.flags, path: path, parent: parent, core: core)
     }
 
-    var isSubscribed: Bool { isNotifying || !notifySockets.isEmpty }
-    var givesNotifySocket: Bool { characteristic.givesNotifySocket && characteristic.flags.notifies }
+    /// Whether a value that is sent to all reaches a central, as far as BlueZ tells.
+    var isSubscribed: Bool { !table.subscribers.isEmpty }
+    var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
     var givesWriteSocket: Bool {
         characteristic.givesWriteSocket && characteristic.flags.contains(.writeWithoutResponse)
     }
-    var canSend: Bool { characteristic.flags.notifies || characteristic.flags.indicates }
+    var canSend: Bool { characteristic.flags.canBeSubscribedTo }
     /// Whether BlueZ tells of every value that a central has got it.
     var isConfirmed: Bool { characteristic.flags.indicates && !characteristic.flags.notifies }
 }
@@ -98,6 +96,9 @@ extension GattFlags {
             .encryptAuthenticatedWrite, .secureWrite,
         ])
     }
+
+    /// Whether BlueZ adds 0x2902.
+    var canBeSubscribedTo: Bool { notifies || indicates }
 
     fileprivate var notifies: Bool {
         !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])

@@ -124,15 +124,9 @@ package protocol ServerDelegate: AnyObject, Sendable {
     /// A central begins a long write to an attribute with the flag `authorize`: nothing is written yet.
     func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>)
 
-    /// Somebody listens to the characteristic from now on. BlueZ does not tell of a second one, and names the central only
-    /// where it fetches a socket.
-    func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?)
-
-    /// One of several who have fetched sockets listens no more; the others do.
-    func left(_ characteristic: ServerAttributeID, peer: ServerPeer)
-
-    /// Nobody listens any more: the last one has unsubscribed or lost its link, or the registration was lost.
-    func unsubscribed(from characteristic: ServerAttributeID)
+    /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ tells: see ``SubscriberTable``.
+    /// With none left, or with the registration lost, the list is empty, and what was not sent has failed.
+    func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber])
 
     /// A central has confirmed an indication.
     func confirmed(_ characteristic: ServerAttributeID)
@@ -142,8 +136,6 @@ extension ServerDelegate {
     package func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
         answer.succeed()
     }
-    package func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {}
-    package func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {}
-    package func unsubscribed(from characteristic: ServerAttributeID) {}
+    package func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {}
     package func confirmed(_ characteristic: ServerAttributeID) {}
 }

@@ -41,7 +41,7 @@ enum ServerTables {
                 "Handle", "q", set: { $0.core.takeHandle(of: $0.id, &$1, $2) },
                 get: { $1.uint16($0.core.handles[$0.id] ?? 0) }),
             .init("Value", "ay", exists: { $0.value != nil }, get: { $1.bytes($0.value ?? Data()) }),
-            .init("Notifying", "b", exists: { $0.canSend }, get: { $1.bool($0.isNotifying) }),
+            .init("Notifying", "b", exists: { $0.canSend }, get: { $1.bool($0.table.hasUnnamed) }),
             // By their presence BlueZ knows that it can ask for sockets.
             .init(
                 "NotifyAcquired", "b", exists: { $0.givesNotifySocket }, get: { $1.bool(!$0.notifySockets.isEmpty) }),

@@ -17,4 +17,7 @@ enum { CREACTOR_MOST_PACKETS = 32 };
 /// Gives how many there were, or minus the error number. At the end of the stream every packet has the length 0.
 int creactor_receive_packets(int descriptor, void *buffer, size_t size, uint32_t *lengths, unsigned int count);
 
+/// Gives how many bytes of what was sent to a local socket its other end has not read (SIOCOUTQ), or minus the error number.
+int creactor_unread_bytes(int descriptor);
+
 #endif

@@ -1,3 +1,4 @@
+import BlueZ
 import Foundation
 
 /// What happens to an update that finds the queue full while a central is subscribed.
@@ -40,7 +41,7 @@ struct UpdateQueue {
         case queued
         case refused
         /// Accepted, and these were dropped: older ones, or, where none may wait, the value itself.
-        case dropped([Data])
+        case dropped([ServerUpdate])
     }
 
     enum Failure: Equatable {
@@ -48,6 +49,8 @@ struct UpdateQueue {
         case nobodySubscribed
         /// An indication was not confirmed in its time.
         case unconfirmed
+        /// BlueZ cannot send to the central that it was for, which has left or whose socket has ended.
+        case unreachable
     }
 
     /// How many may be handed over without being confirmed: enough to keep a socket busy, few enough to hold back what
@@ -66,7 +69,7 @@ struct UpdateQueue {
     private var isPaused = false
 
     /// From `head` on; what is before has been sent, and its place is reused from time to time.
-    private var values: [Data] = []
+    private var updates: [ServerUpdate] = []
     private var head = 0
     private var inFlight = 0
     /// How often the first one was sent without being confirmed.
@@ -74,36 +77,36 @@ struct UpdateQueue {
     /// Somebody has been told to come and take.
     private var isAwaited = false
 
-    var count: Int { values.count - head }
+    var count: Int { updates.count - head }
     var isEmpty: Bool { count == 0 }
-    var pending: [Data] { Array(values[head...]) }
+    var pending: [Data] { updates[head...].map(\.value) }
 
     /// Sets the limit, at least 1. This drops nothing by itself. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
     /// ``keepUnsubscribed(_:)`` drop what waits above the limit.
     mutating func limit(to count: Int) { limit = max(count, 1) }
 
     /// Sets what may wait without a subscription. Returns what is dropped for it.
-    mutating func keepUnsubscribed(_ policy: UnsubscribedUpdatePolicy) -> [Data] {
+    mutating func keepUnsubscribed(_ policy: UnsubscribedUpdatePolicy) -> [ServerUpdate] {
         unsubscribedPolicy = policy
         return isSubscribed ? [] : trim()
     }
 
     // MARK: In
 
-    mutating func add(_ value: Data) -> Acceptance {
+    mutating func add(_ update: ServerUpdate) -> Acceptance {
         guard isSubscribed else {
-            values.append(value)
+            updates.append(update)
             let victims = trim()
             return victims.isEmpty ? .queued : .dropped(victims)
         }
         guard count >= limit else {
-            values.append(value)
+            updates.append(update)
             return .queued
         }
         guard policy == .dropOldest else { return .refused }
         // What was handed over may have arrived, and cannot be called back: where that is all, one more waits behind it.
-        let victim = count > inFlight ? values.remove(at: head + inFlight) : nil
-        values.append(value)
+        let victim = count > inFlight ? updates.remove(at: head + inFlight) : nil
+        updates.append(update)
         guard let victim else { return .queued }
         dropped += 1
         return .dropped([victim])
@@ -111,7 +114,7 @@ struct UpdateQueue {
 
     /// Without a subscription, so with nothing under way: drops the oldest of what may not wait. What was handed over and not
     /// confirmed is the oldest.
-    private mutating func trim() -> [Data] {
+    private mutating func trim() -> [ServerUpdate] {
         let most =
             switch unsubscribedPolicy {
             case .queue: limit
@@ -133,28 +136,29 @@ struct UpdateQueue {
     }
 
     /// What is to be handed over now, in this order.
-    mutating func take() -> [Data] {
+    mutating func take() -> [ServerUpdate] {
         isAwaited = false
         guard isSubscribed, !isPaused else { return [] }
         let start = head + inFlight
-        let end = min(head + Self.window, values.count)
+        let end = min(head + Self.window, updates.count)
         guard end > start else { return [] }
         inFlight = end - head
-        return Array(values[start..<end])
+        return Array(updates[start..<end])
     }
 
     /// The oldest that was handed over has been taken. Answers it, so that it need not be let go of in here.
-    mutating func confirmed(_ epoch: Epoch) -> Data? {
+    mutating func confirmed(_ epoch: Epoch) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         return removeFirst()
     }
 
-    /// The oldest that was handed over has failed, and with it all after it. Answers what was given up, if anything.
-    mutating func failed(_ epoch: Epoch, _ failure: Failure) -> Data? {
+    /// The oldest that was handed over has failed, and with it all after it, but for an update that was for one central.
+    /// Returns what was given up, if anything.
+    mutating func failed(_ epoch: Epoch, _ failure: Failure) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         switch failure {
         case .nobodySubscribed:
-            // One socket of several may have gone: whether all subscriptions have ended is reported separately.
+            // Whether all subscriptions have ended is reported separately.
             isPaused = true
             beginAgain()
             return nil
@@ -165,6 +169,9 @@ struct UpdateQueue {
             let given = isGivenUp ? removeFirst() : nil
             beginAgain()
             return given
+        case .unreachable:
+            dropped += 1
+            return removeFirst()
         }
     }
 
@@ -177,18 +184,28 @@ struct UpdateQueue {
         beginAgain()
     }
 
-    /// The last subscription has ended. Returns what may not wait for the next one.
-    mutating func unsubscribed() -> [Data] {
+    /// The last subscription has ended. Returns what may not wait for the next one: what was for one central, and what the
+    /// policy drops.
+    mutating func unsubscribed() -> [ServerUpdate] {
         isSubscribed = false
         isPaused = false
         beginAgain()
-        return trim()
+        return dropDirected() + trim()
+    }
+
+    private mutating func dropDirected() -> [ServerUpdate] {
+        let directed = updates[head...].filter { $0.centrals != nil }
+        guard !directed.isEmpty else { return [] }
+        dropped += directed.count
+        attempts = 0
+        (updates, head) = (updates[head...].filter { $0.centrals == nil }, 0)
+        return directed
     }
 
     /// Nothing is kept any more; ``dropped`` does not count it.
-    mutating func removeAll() -> [Data] {
-        let removed = values
-        (values, head, attempts) = ([], 0, 0)
+    mutating func removeAll() -> [ServerUpdate] {
+        let removed = updates
+        (updates, head, attempts) = ([], 0, 0)
         _ = unsubscribed()
         return removed
     }
@@ -199,17 +216,17 @@ struct UpdateQueue {
         isAwaited = false
     }
 
-    private mutating func removeFirst() -> Data {
-        let first = values[head]
-        values[head] = Data()
+    private mutating func removeFirst() -> ServerUpdate {
+        let first = updates[head]
+        updates[head] = ServerUpdate(Data())
         head += 1
         inFlight = max(inFlight - 1, 0)
         attempts = 0
-        if head == values.count {
-            values.removeAll(keepingCapacity: true)
+        if head == updates.count {
+            updates.removeAll(keepingCapacity: true)
             head = 0
-        } else if head >= 256, head * 2 >= values.count {
-            values.removeFirst(head)
+        } else if head >= 256, head * 2 >= updates.count {
+            updates.removeFirst(head)
             head = 0
         }
         return first

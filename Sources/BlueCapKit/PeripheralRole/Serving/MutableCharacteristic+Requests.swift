@@ -215,7 +215,7 @@ extension MutableCharacteristic {
             var streams: [StreamPromise<Request>] = []
             var subscribers: StreamPromise<[any CBCentralInjectable]>?
             var waiting: [Promise<Void>] = []
-            var updates: [Data] = []
+            var updates: [ServerUpdate] = []
             var session: PeripheralManagerSession?
             var application: ServerApplication?
         }

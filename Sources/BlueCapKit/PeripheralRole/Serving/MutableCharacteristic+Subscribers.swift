@@ -10,7 +10,7 @@ extension MutableCharacteristic {
     /// BlueZ up to 5.68 names the first of them, and only where updates go over a socket; later ones name each. Where it
     /// says that there is somebody and not who, there is one ``Central`` here that is ``Central/isAnonymous``. So the list is
     /// empty when nobody has subscribed, and only then.
-    public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers } }
+    public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers.map(\.central) } }
 
     /// Whether anybody has subscribed.
     public var hasSubscribers: Bool { core.withLock { !$0.subscribers.isEmpty } }
@@ -34,53 +34,28 @@ extension MutableCharacteristic {
     private func tellSubscribers(
         _ promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
     ) {
-        let subscribers = core.withLock { $0.subscribers }
+        let subscribers = core.withLock { $0.subscribers.map(\.central) }
         if !subscribers.isEmpty { session.complete { promise.success(subscribers) } }
     }
 
     // MARK: What happens; on the loop
 
-    func subscriptionBegan(_ central: Central, _ session: PeripheralManagerSession) {
-        change(session) { core in
-            core.updates.subscribed()
-            guard !core.subscribers.contains(central) else { return (false, []) }
-            core.subscribers.append(central)
-            return (true, [])
-        }
-    }
-
-    /// One of several has left.
-    func subscriberLeft(_ central: Central, _ session: PeripheralManagerSession) {
-        change(session) { core in
-            guard core.subscribers.count > 1, let index = core.subscribers.firstIndex(of: central) else {
-                return (false, [])
-            }
-            core.subscribers.remove(at: index)
-            return (true, [])
-        }
-    }
-
-    func subscriptionEnded(_ session: PeripheralManagerSession) {
-        change(session) { core in
-            let dropped = core.updates.unsubscribed()
-            defer { core.subscribers = [] }
-            return (!core.subscribers.isEmpty, dropped)
-        }
-    }
-
-    private func change(
-        _ session: PeripheralManagerSession, _ body: (inout Core) -> (hasChanged: Bool, dropped: [Data])
-    ) {
-        let (promise, subscribers, mustSend, dropped, finished) = core.withLock { core in
-            let (hasChanged, dropped) = body(&core)
+    func subscribersChanged(to subscribers: [Subscriber], _ session: PeripheralManagerSession) {
+        let (promise, mustSend, released, finished) = core.withLock { core in
+            let released = (core.subscribers, subscribers.isEmpty ? core.updates.unsubscribed() : [])
+            let hasChanged = core.subscribers.map(\.central) != subscribers.map(\.central)
+            core.subscribers = subscribers
+            if !subscribers.isEmpty { core.updates.subscribed() }
             return (
-                hasChanged ? core.subscriberPromise : nil, core.subscribers, core.updates.mustWake(), dropped,
-                core.takeFinished()
+                hasChanged ? core.subscriberPromise : nil, core.updates.mustWake(), released, core.takeFinished()
             )
         }
-        withExtendedLifetime(dropped) {}
+        withExtendedLifetime(released) {}
         finish(finished, session)
-        if let promise { session.complete { promise.success(subscribers) } }
+        if let promise {
+            let centrals = subscribers.map(\.central)
+            session.complete { promise.success(centrals) }
+        }
         if mustSend { send(through: session) }
     }
 }

@@ -22,36 +22,82 @@ extension MutableCharacteristic {
     /// central is subscribed, ``unsubscribedUpdatePolicy`` says which values wait, and no call fails because many do. A
     /// value that was handed over and not taken when the subscription ended counts as one that waits, and as the oldest.
     ///
-    /// A value of no bytes may overtake others: it does not go over a socket, of which BlueZ would take it for the end.
+    /// Each subscribed central receives each value once, with every version of BlueZ.
     ///
-    /// A notification is taken when BlueZ has it, and nobody tells what becomes of it then: what is on its way over a link
-    /// that falls is lost. An indication is taken when a central has confirmed it.
+    /// A notification is taken when the bus has it. Bluetooth has no receipt for notifications: those on their way over a link
+    /// that falls are lost. An indication is taken when each central of ``subscribers`` has confirmed it; up to BlueZ 5.68, which
+    /// names only the first, when one has.
     ///
-    /// BlueZ cuts what is longer than a central's packets, without a word: to the MTU less 3, and to the MTU less 5 where the
-    /// central knows several values in a packet, as another BlueZ does. An update of no bytes cannot go over a socket
-    /// (``sendsUpdatesOverSocket``): it arrives, but may change places with its neighbours.
+    /// BlueZ cuts a value that is longer than a central's packets, and reports nothing: to the MTU less 3, and to the MTU less 5
+    /// if the central accepts several values in a packet, as another BlueZ does.
     /// - Parameter value: At most 512 bytes.
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
     ///   ``MutableCharacteristicError/tooLong(count:maximum:)``, and, only while a central is subscribed,
     ///   ``MutableCharacteristicError/updateQueueFull(limit:)``: then the value is not set either.
-    public func update(withData value: Data) throws { try submit(value) }
+    public func update(withData value: Data) throws { try submit(ServerUpdate(value)) }
 
     /// Sets the value that texts spell, by the profile, and sends it.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` where they spell none.
     public func update(withString value: [String: String]) throws {
         try checkUpdating()
         guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
-        try submit(data)
+        try submit(ServerUpdate(data))
     }
 
     /// Sets a value of a type that has a form on the air, and sends it.
     /// - Throws: As ``update(withData:)``.
-    public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(value.serialize()) }
+    public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(ServerUpdate(value.serialize())) }
 
     /// The same, as an example of the documents has it.
     /// - Returns: Whether a central is subscribed; otherwise ``unsubscribedUpdatePolicy`` applies to the value.
     @discardableResult
-    public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool { try submit(value.serialize()) }
+    public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool {
+        try submit(ServerUpdate(value.serialize()))
+    }
+
+    // MARK: Updating one central
+
+    /// Sends a value to some of the subscribed centrals, and to no other.
+    ///
+    /// ```swift
+    /// characteristic.whenSubscribersChange().onSuccess { subscribers in
+    ///     guard let newest = subscribers.last else { return }
+    ///     try? characteristic.update(withData: Data("hello".utf8), for: newest)
+    /// }
+    /// ```
+    ///
+    /// BlueZ can do this from 5.76 on. With earlier versions nothing is sent, and the call throws.
+    ///
+    /// ``value`` stays as it is: a central that reads receives the value of all. The update waits in the same queue as the others
+    /// (``updateQueueLimit``, ``pendingUpdates``, ``whenUpdatesSent()``), and each central receives its updates, those for all and
+    /// those for it, in the order of the calls. A change between the two costs a round trip to `bluetoothd`.
+    ///
+    /// An update whose central leaves before it is sent is dropped, and ``droppedUpdates`` counts it; if it is for several, it
+    /// is sent to those that are left. ``unsubscribedUpdatePolicy`` does not keep it.
+    ///
+    /// An indication is taken when each of the centrals has confirmed it. BlueZ 5.76 to 5.79 does not report that; there it is
+    /// taken when BlueZ has it.
+    /// - Parameters:
+    ///   - value: 1 to 512 bytes. BlueZ has no way to send no bytes to one central.
+    ///   - centrals: Of ``subscribers``, one at least. They are compared by `identifier`.
+    /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/directedUpdateRefused(_:)``.
+    public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws {
+        try submit(ServerUpdate(value, for: []), for: centrals)
+    }
+
+    /// Sends a value to one subscribed central, and to no other.
+    ///
+    /// See ``update(withData:for:)-([any CBCentralInjectable])`` for versions of BlueZ, order and errors.
+    public func update(withData value: Data, for central: any CBCentralInjectable) throws {
+        try update(withData: value, for: [central])
+    }
+
+    /// Sends a value of a type that has a form on the air to one subscribed central, and to no other.
+    ///
+    /// See ``update(withData:for:)-([any CBCentralInjectable])`` for versions of BlueZ, order and errors.
+    public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable) throws {
+        try update(withData: value.serialize(), for: [central])
+    }
 
     // MARK: What waits
 
@@ -136,7 +182,8 @@ extension MutableCharacteristic {
     }
 
     @discardableResult
-    private func submit(_ value: Data) throws -> Bool {
+    private func submit(_ update: ServerUpdate, for centrals: [any CBCentralInjectable]? = nil) throws -> Bool {
+        let value = update.value
         guard canNotify else {
             try checkUpdating()
             throw MutableCharacteristicError.notifyNotSupported
@@ -148,21 +195,32 @@ extension MutableCharacteristic {
         var awaited: PeripheralManagerSession?
         var error: MutableCharacteristicError?
         // Dropped under the lock, and released after it.
-        var old: (Data?, [Data]) = (nil, [])
+        var old: (Data?, [ServerUpdate]) = (nil, [])
         let isUpdating = core.withLock { core -> Bool in
             guard let session = core.session else {
                 error = .unconfigured
                 return false
             }
-            switch core.updates.add(value) {
+            var update = update
+            if let centrals {
+                switch core.devices(of: centrals, for: value) {
+                case .success(let devices): update = ServerUpdate(value, for: devices)
+                case .failure(let refusal):
+                    error = .directedUpdateRefused(refusal)
+                    return false
+                }
+            }
+            switch core.updates.add(update) {
             case .queued: break
             case .dropped(let victims): old.1 = victims
             case .refused:
                 error = .updateQueueFull(limit: core.updates.limit)
                 return false
             }
-            old.0 = core.value
-            core.value = value
+            if update.centrals == nil {
+                old.0 = core.value
+                core.value = value
+            }
             if core.updates.mustWake() { awaited = session }
             return core.updates.isSubscribed
         }
@@ -174,13 +232,13 @@ extension MutableCharacteristic {
 
     /// Hands over what waits, as much as may be under way. On the loop.
     func send(through session: PeripheralManagerSession) {
-        let (values, epoch, application) = core.withLock { ($0.updates.take(), $0.updates.epoch, $0.application) }
-        guard !values.isEmpty else { return }
-        guard let application else { return subscriptionEnded(session) }
+        let (updates, epoch, application) = core.withLock { ($0.updates.take(), $0.updates.epoch, $0.application) }
+        guard !updates.isEmpty else { return }
+        guard let application else { return subscribersChanged(to: [], session) }
         let taken: @Sendable (Result<Void, BlueZError>) -> Void = { [weak session] result in
             if let session { self.handedOver(result, epoch, session) }
         }
-        application.notify(number.attribute, values, completion: taken)
+        application.notify(number.attribute, updates, completion: taken)
     }
 
     /// On the loop, for each value, in their order.
@@ -190,38 +248,22 @@ extension MutableCharacteristic {
         let failure: UpdateQueue.Failure? =
             switch result {
             case .success: nil
+            case .failure(.centralUnreachable): .unreachable
             case .failure(let error): error.cause == .noReply ? .unconfirmed : .nobodySubscribed
             }
-        let (mustSend, finished, wasCurrent, released) = core.withLock { core -> (Bool, [Promise<Void>], Bool, Data?) in
-            let wasCurrent = epoch == core.updates.epoch
+        let (mustSend, finished, released) = core.withLock { core -> (Bool, [Promise<Void>], ServerUpdate?) in
             let released =
                 if let failure { core.updates.failed(epoch, failure) } else { core.updates.confirmed(epoch) }
-            return (core.updates.mustWake(), core.takeFinished(), wasCurrent, released)
+            return (core.updates.mustWake(), core.takeFinished(), released)
         }
         withExtendedLifetime(released) {}
         finish(finished, session)
         if mustSend { send(through: session) }
-        if failure == .nobodySubscribed, wasCurrent { resumeIfSubscribed(session) }
     }
 
     func finish(_ promises: [Promise<Void>], _ session: PeripheralManagerSession) {
         guard !promises.isEmpty else { return }
         session.complete { for promise in promises { promise.success(()) } }
-    }
-
-    /// A socket of several may have gone while the others listen on. Not at once: what fails again at once must not be tried
-    /// without end and pause.
-    private func resumeIfSubscribed(_ session: PeripheralManagerSession) {
-        session.loop.schedule(after: 0.1) { [weak session] in
-            guard let session, let application = self.core.withLock({ $0.application }),
-                application.isSubscribed(self.number.attribute)
-            else { return }
-            let mustSend = self.core.withLock { core in
-                core.updates.subscribed()
-                return core.updates.mustWake()
-            }
-            if mustSend { self.send(through: session) }
-        }
     }
 }
 
@@ -231,6 +273,26 @@ extension MutableCharacteristic.Core {
         guard updates.isEmpty else { return [] }
         defer { whenSent = [] }
         return whenSent
+    }
+
+    /// What BlueZ calls the centrals that a value is for.
+    fileprivate func devices(
+        of centrals: [any CBCentralInjectable], for value: Data
+    ) -> Result<[ObjectKey], DirectedUpdateRefusal> {
+        if subscribers.contains(where: { $0.source.directWay == .unsupported }) { return .failure(.notSupported) }
+        guard !value.isEmpty else { return .failure(.emptyValue) }
+        guard !centrals.isEmpty else { return .failure(.notSubscribed) }
+        var devices: [ObjectKey] = []
+        for central in centrals {
+            guard let subscriber = subscribers.first(where: { $0.central.identifier == central.identifier }) else {
+                return .failure(.notSubscribed)
+            }
+            guard subscriber.source.directWay == .open, let device = subscriber.source.peer?.device else {
+                return .failure(.noSocket)
+            }
+            if !devices.contains(device) { devices.append(device) }
+        }
+        return .success(devices)
     }
 }
 

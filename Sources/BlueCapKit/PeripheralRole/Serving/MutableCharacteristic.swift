@@ -37,6 +37,12 @@ public final class MutableCharacteristic: Sendable {
         case write(ServerAnswer<Void>)
     }
 
+    /// A subscribed central, as users and as BlueZ know it.
+    struct Subscriber {
+        let central: Central
+        let source: ServerSubscriber
+    }
+
     struct Core {
         var value: Data?
         var descriptors: [MutableDescriptor] = []
@@ -49,7 +55,7 @@ public final class MutableCharacteristic: Sendable {
         var application: ServerApplication?
         var updates = UpdateQueue()
         var whenSent: [Promise<Void>] = []
-        var subscribers: [Central] = []
+        var subscribers: [Subscriber] = []
         var subscriberPromise: StreamPromise<[any CBCentralInjectable]>?
         var ledger = RequestLedger()
         var answers: [RequestLedger.Number: Answer] = [:]
@@ -171,11 +177,11 @@ public final class MutableCharacteristic: Sendable {
         }
     }
 
-    /// Whether updates go to BlueZ over a socket of their own, `true` at first, or over the bus.
+    /// Whether BlueZ is offered a socket for each central that subscribes, `true` at first.
     ///
-    /// A socket is faster, holds back what a link cannot carry, and tells who has subscribed first; the bus shows every
-    /// value to whoever listens there. Indications always go over the bus, which alone confirms them. It counts from the next
-    /// time that the service is added.
+    /// Over the socket go the updates for that central alone (``update(withData:for:)``), and by it BlueZ names the centrals
+    /// (``subscribers``). Updates for all go over the bus in either case. A change takes effect the next time that the service
+    /// is added.
     public var sendsUpdatesOverSocket: Bool {
         get { core.withLock { $0.sendsUpdatesOverSocket } }
         set { core.withLock { $0.sendsUpdatesOverSocket = newValue } }
@@ -203,7 +209,7 @@ public final class MutableCharacteristic: Sendable {
         return ServerCharacteristic(
             id: number.attribute, uuid: uuid, flags: GattFlags(properties, permissions),
             descriptors: descriptors.map(\.definition),
-            givesNotifySocket: updates && !propertyEnabled([.indicate, .indicateEncryptionRequired]),
+            givesNotifySocket: updates,
             givesWriteSocket: writes)
     }
 }

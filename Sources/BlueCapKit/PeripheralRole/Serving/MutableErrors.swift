@@ -19,6 +19,22 @@ public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     case updateQueueFull(limit: Int)
     /// The value has more bytes than an attribute can have, 512.
     case tooLong(count: Int, maximum: Int)
+    /// BlueZ cannot send the update to these centrals alone. Nothing was sent.
+    case directedUpdateRefused(DirectedUpdateRefusal)
+}
+
+/// Why an update for some of the subscribed centrals cannot be sent.
+public enum DirectedUpdateRefusal: Swift.Error, Hashable, Sendable, CaseIterable {
+    /// This `bluetoothd` sends each update to all subscribers: 5.76 is the first that can send to one.
+    case notSupported
+    /// One of the centrals is not among ``MutableCharacteristic/subscribers``, or no central was given.
+    case notSubscribed
+    /// One of the centrals is subscribed, and BlueZ has no socket open for it: ``MutableCharacteristic/sendsUpdatesOverSocket`` is
+    /// `false`, or the central is bonded and its link has ended since, or BlueZ has closed its socket when another central left
+    /// (bluez#1452). Updates for all reach it. BlueZ opens a socket when the central unsubscribes and subscribes again.
+    case noSocket
+    /// The value has no bytes.
+    case emptyValue
 }
 
 extension MutableServiceError: LocalizedError, CustomStringConvertible {
@@ -48,6 +64,25 @@ extension MutableCharacteristicError: LocalizedError, CustomStringConvertible {
                 + "or let the oldest be dropped (updateQueuePolicy)."
         case .tooLong(let count, let maximum):
             "The value has \(count) bytes and an attribute at most \(maximum)."
+        case .directedUpdateRefused(let refusal):
+            refusal.description
+        }
+    }
+}
+
+extension DirectedUpdateRefusal: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .notSupported:
+            "This bluetoothd sends each update to all subscribers: updates for one central need BlueZ 5.76 or later."
+        case .notSubscribed:
+            "The central is not subscribed: give one of the characteristic's subscribers."
+        case .noSocket:
+            "BlueZ has no socket open for the central, which receives only updates for all until it subscribes again."
+        case .emptyValue:
+            "BlueZ cannot send an update of no bytes to one central: send it to all."
         }
     }
 }

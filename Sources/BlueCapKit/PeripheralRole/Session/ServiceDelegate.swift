@@ -45,18 +45,11 @@ final class ServiceDelegate: ServerDelegate {
         }
     }
 
-    func subscribed(to characteristic: ServerAttributeID, peer: ServerPeer?) {
+    func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {
         guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
-        characteristic.subscriptionBegan(session.central(peer), session)
-    }
-
-    func left(_ characteristic: ServerAttributeID, peer: ServerPeer) {
-        guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
-        characteristic.subscriberLeft(session.central(peer), session)
-    }
-
-    func unsubscribed(from characteristic: ServerAttributeID) {
-        guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
-        characteristic.subscriptionEnded(session)
+        let subscribers = subscribers.map {
+            MutableCharacteristic.Subscriber(central: session.central($0.peer), source: $0)
+        }
+        characteristic.subscribersChanged(to: subscribers, session)
     }
 }

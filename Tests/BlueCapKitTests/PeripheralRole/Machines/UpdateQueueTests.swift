@@ -1,3 +1,4 @@
+import BlueZ
 import Foundation
 import TestRandomness
 import XCTest
@@ -7,8 +8,11 @@ import XCTest
 final class UpdateQueueTests: XCTestCase {
     private var queue = UpdateQueue()
 
-    private func value(_ number: Int) -> Data { Data([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]) }
-    private func values(_ numbers: some Sequence<Int>) -> [Data] { numbers.map(value) }
+    private func value(_ number: Int) -> ServerUpdate {
+        ServerUpdate(Data([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]))
+    }
+    private func values(_ numbers: some Sequence<Int>) -> [ServerUpdate] { numbers.map(value) }
+    private func data(_ numbers: some Sequence<Int>) -> [Data] { numbers.map { value($0).value } }
 
     private func add(_ numbers: some Sequence<Int>) {
         for number in numbers { XCTAssertEqual(queue.add(value(number)), .queued) }
@@ -20,7 +24,7 @@ final class UpdateQueueTests: XCTestCase {
         add(0..<3)
         XCTAssertFalse(queue.mustWake())
         XCTAssertEqual(queue.take(), [])
-        XCTAssertEqual(queue.pending, values(0..<3))
+        XCTAssertEqual(queue.pending, data(0..<3))
     }
 
     func testASubscriptionSendsWhatWaitsInOrder() {
@@ -28,9 +32,9 @@ final class UpdateQueueTests: XCTestCase {
         queue.subscribed()
         XCTAssertTrue(queue.mustWake())
         XCTAssertEqual(queue.take(), values(0..<3))
-        XCTAssertEqual(queue.pending, values(0..<3), "Handed over is not taken.")
+        XCTAssertEqual(queue.pending, data(0..<3), "Handed over is not taken.")
         confirm(2)
-        XCTAssertEqual(queue.pending, values(2..<3))
+        XCTAssertEqual(queue.pending, data(2..<3))
     }
 
     func testOneWakeIsEnoughForAllThatComeTogether() {
@@ -64,7 +68,7 @@ final class UpdateQueueTests: XCTestCase {
         XCTAssertEqual(queue.unsubscribed(), [])
         XCTAssertNil(queue.confirmed(ended), "A late answer means nothing.")
         XCTAssertNil(queue.failed(ended, .nobodySubscribed))
-        XCTAssertEqual(queue.pending, values(1..<4))
+        XCTAssertEqual(queue.pending, data(1..<4))
         add(4..<5)
         queue.subscribed()
         XCTAssertEqual(queue.take(), values(1..<5))
@@ -77,7 +81,7 @@ final class UpdateQueueTests: XCTestCase {
         XCTAssertNil(queue.failed(queue.epoch, .nobodySubscribed))
         XCTAssertFalse(queue.mustWake())
         XCTAssertEqual(queue.take(), [])
-        XCTAssertEqual(queue.pending, values(0..<2))
+        XCTAssertEqual(queue.pending, data(0..<2))
         queue.subscribed()
         XCTAssertTrue(queue.mustWake())
         XCTAssertEqual(queue.take(), values(0..<2))
@@ -105,12 +109,12 @@ final class UpdateQueueTests: XCTestCase {
         add(0..<3)
         XCTAssertEqual(queue.add(value(3)), .dropped([value(0)]))
         XCTAssertEqual(queue.add(value(4)), .dropped([value(1)]))
-        XCTAssertEqual(queue.pending, values(2..<5))
+        XCTAssertEqual(queue.pending, data(2..<5))
         XCTAssertEqual(queue.dropped, 2)
         queue.limit(to: 1)
-        XCTAssertEqual(queue.pending, values(2..<5), "Lowering the limit drops nothing by itself.")
+        XCTAssertEqual(queue.pending, data(2..<5), "Lowering the limit drops nothing by itself.")
         XCTAssertEqual(queue.add(value(5)), .dropped(values(2..<5)))
-        XCTAssertEqual(queue.pending, values([5]))
+        XCTAssertEqual(queue.pending, data([5]))
         queue.subscribed()
         XCTAssertEqual(queue.add(value(6)), .refused, "A subscriber is owed what was promised to it.")
     }
@@ -120,9 +124,9 @@ final class UpdateQueueTests: XCTestCase {
         add(0..<5)
         XCTAssertEqual(queue.take(), values(0..<5))
         queue.limit(to: 2)
-        XCTAssertEqual(queue.pending, values(0..<5))
+        XCTAssertEqual(queue.pending, data(0..<5))
         XCTAssertEqual(queue.unsubscribed(), values(0..<3), "The oldest, although they were handed over.")
-        XCTAssertEqual(queue.pending, values(3..<5))
+        XCTAssertEqual(queue.pending, data(3..<5))
         XCTAssertEqual(queue.dropped, 3)
         queue.limit(to: 1)
         XCTAssertEqual(queue.keepUnsubscribed(.queue), values(3..<4))
@@ -136,9 +140,9 @@ final class UpdateQueueTests: XCTestCase {
         queue.subscribed()
         XCTAssertEqual(queue.take(), values([3]))
         add(4..<6)
-        XCTAssertEqual(queue.pending, values(3..<6), "While a central is subscribed everything is sent.")
+        XCTAssertEqual(queue.pending, data(3..<6), "While a central is subscribed everything is sent.")
         XCTAssertEqual(queue.unsubscribed(), values(3..<5))
-        XCTAssertEqual(queue.pending, values([5]))
+        XCTAssertEqual(queue.pending, data([5]))
         XCTAssertEqual(queue.dropped, 5)
     }
 
@@ -160,7 +164,7 @@ final class UpdateQueueTests: XCTestCase {
         queue.subscribed()
         add(0..<3)
         XCTAssertEqual(queue.keepUnsubscribed(.latest), [])
-        XCTAssertEqual(queue.pending, values(0..<3))
+        XCTAssertEqual(queue.pending, data(0..<3))
         XCTAssertEqual(queue.unsubscribed(), values(0..<2))
     }
 
@@ -190,7 +194,7 @@ final class UpdateQueueTests: XCTestCase {
         queue.limit(to: 2)
         add(0..<2)
         XCTAssertEqual(queue.add(value(2)), .refused)
-        XCTAssertEqual(queue.pending, values(0..<2))
+        XCTAssertEqual(queue.pending, data(0..<2))
         queue.limit(to: 0)
         XCTAssertEqual(queue.limit, 1, "A queue takes one at least.")
     }
@@ -203,17 +207,48 @@ final class UpdateQueueTests: XCTestCase {
         _ = queue.take()
         add(1..<3)
         XCTAssertEqual(queue.add(value(3)), .dropped([value(1)]))
-        XCTAssertEqual(queue.pending, values([0, 2, 3]))
+        XCTAssertEqual(queue.pending, data([0, 2, 3]))
         XCTAssertEqual(queue.dropped, 1)
         _ = queue.take()
         XCTAssertEqual(queue.add(value(4)), .queued, "What is under way cannot be called back: one waits behind it.")
         XCTAssertEqual(queue.add(value(5)), .dropped([value(4)]))
-        XCTAssertEqual(queue.pending, values([0, 2, 3, 5]))
+        XCTAssertEqual(queue.pending, data([0, 2, 3, 5]))
+    }
+
+    // MARK: For one central
+
+    private func directed(_ number: Int) -> ServerUpdate {
+        ServerUpdate(value(number).value, for: [ObjectKey(adapter: 0)].compactMap(\.self))
+    }
+
+    func testWhatCannotReachItsCentralIsDroppedAlone() {
+        queue.subscribed()
+        add(0..<1)
+        XCTAssertEqual(queue.add(directed(1)), .queued)
+        add(2..<3)
+        XCTAssertEqual(queue.take(), [value(0), directed(1), value(2)])
+        confirm(1)
+        XCTAssertEqual(queue.failed(queue.epoch, .unreachable), directed(1))
+        XCTAssertEqual(queue.dropped, 1)
+        confirm(1)
+        XCTAssertTrue(queue.isEmpty)
+    }
+
+    func testWhatIsForOneCentralDoesNotWaitForTheNextSubscriber() {
+        queue.subscribed()
+        add(0..<1)
+        XCTAssertEqual(queue.add(directed(1)), .queued)
+        add(2..<3)
+        _ = queue.take()
+        XCTAssertEqual(queue.unsubscribed(), [directed(1)])
+        XCTAssertEqual(queue.dropped, 1)
+        queue.subscribed()
+        XCTAssertEqual(queue.take(), values([0, 2]))
     }
 
     func testThousandsPassInOrderWithoutGrowing() {
         queue.subscribed()
-        var sent: [Data] = []
+        var sent: [ServerUpdate] = []
         var next = 0
         while sent.count < 10_000 {
             for _ in 0..<7 where next < 10_000 {
@@ -222,8 +257,8 @@ final class UpdateQueueTests: XCTestCase {
             }
             let taken = queue.take()
             sent += taken
-            for (index, data) in taken.enumerated() {
-                XCTAssertEqual(queue.confirmed(queue.epoch), data, "at \(index)")
+            for (index, update) in taken.enumerated() {
+                XCTAssertEqual(queue.confirmed(queue.epoch), update, "at \(index)")
             }
         }
         XCTAssertEqual(sent, values(0..<10_000))
@@ -246,11 +281,11 @@ final class UpdateQueueTests: XCTestCase {
                 default:
                     for _ in 0..<Int.random(in: 0...3, using: &random) {
                         _ = queue.take()
-                        if let data = queue.confirmed(queue.epoch) { arrived.append(data) }
+                        if let update = queue.confirmed(queue.epoch) { arrived.append(update.value) }
                     }
                 }
             }
-            XCTAssertEqual(arrived + queue.pending, values(0..<next), "round \(round)")
+            XCTAssertEqual(arrived + queue.pending, data(0..<next), "round \(round)")
         }
     }
 }

@@ -1,0 +1,204 @@
+import DBus
+import Foundation
+import Futures
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// Values for all go over the bus, values for one over its socket, and each central receives them in the order of the calls.
+final class UpdateSenderTests: XCTestCase {
+    private func subscribed(
+        _ flags: GattFlags = .notify, minor: UInt8? = 82, by centrals: UInt8 = 2
+    ) throws -> (ServerScene, [OwnedDescriptor]) {
+        let scene = ServerScene(minor: minor)
+        let characteristic = ServerCharacteristic(
+            id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: flags, givesNotifySocket: true)
+        scene.serve([
+            ServerService(id: ServerAttributeID(1), uuid: CBUUID(string: "180F"), characteristics: [characteristic])
+        ])
+        scene.accept()
+        scene.results.withLock { $0 = [] }
+        scene.listen()
+        for number in 1...centrals { scene.meet(number) }
+        return (scene, try (1...centrals).map { try scene.acquire($0) })
+    }
+
+    private func key(_ number: UInt8) -> ObjectKey { ServerScene.key(number) }
+
+    private func pings(_ scene: ServerScene) -> Int { scene.daemon.count("Ping") }
+
+    func testAValueForAllIsOneSignalWhateverSocketsAreOpen() throws {
+        for minor: UInt8? in [nil, 66, 72, 76, 82] {
+            let (scene, sockets) = try subscribed(minor: minor)
+            for value: [UInt8] in [[1], [1], [], [2]] { scene.notify(2, value) }
+            XCTAssertEqual(scene.values, [[1], [1], [], [2]])
+            XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[], []])
+            XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [1]", "sent []", "sent [2]"])
+            XCTAssertEqual(pings(scene), 0)
+        }
+    }
+
+    func testCentralsAreNamedAndLeave() throws {
+        let (scene, sockets) = try subscribed()
+        XCTAssertEqual(scene.delegate.log, ["+2", "+2"])
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(1), key(2)])
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.open, .open])
+        sockets[0].close()
+        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[0].directWay == .closed }, limit: 5)
+        scene.daemon.loop.advance(by: 1)
+        XCTAssertEqual(scene.delegate.log, ["+2", "+2", "left 2"])
+        sockets[1].close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        scene.notify(2, [1])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["notConnected [1]"])
+    }
+
+    /// bluez#1452: the socket of the first is closed because the second has lost its link.
+    func testACentralWhoseSocketWasClosedByAnothersEndGoesOnReceiving() throws {
+        let (scene, sockets) = try subscribed()
+        for socket in sockets { socket.close() }
+        scene.daemon.loop.wait(
+            until: { scene.delegate.subscribers(of: 2).allSatisfy { $0.directWay == .closed } }, limit: 5)
+        scene.setLink(of: 2, isUp: false)
+        scene.daemon.loop.advance(by: 10)
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(1)])
+        scene.notify(2, [1])
+        scene.notify(2, [2], for: [key(1)])
+        XCTAssertEqual(scene.values, [[1]])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]"])
+        // BlueZ counts it, and calls this when it leaves.
+        scene.tell("/service0/char0", "StopNotify")
+        XCTAssertEqual(scene.delegate.log.last, "-2")
+    }
+
+    func testABondedCentralIsNotSubscribedWhileItIsAway() throws {
+        let (scene, sockets) = try subscribed(by: 1)
+        scene.meet(1, isBonded: true)
+        sockets[0].close()
+        scene.setLink(of: 1, isUp: false)
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        scene.setLink(of: 1, isUp: true)
+        XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
+        scene.daemon.loop.advance(by: SubscriberTable.returningTime)
+        XCTAssertEqual(scene.delegate.log, ["+2", "-2", "+2"])
+        scene.notify(2, [1])
+        XCTAssertEqual(scene.values, [[1]])
+    }
+
+    func testAValueForOneCentralGoesOverItsSocketAlone() throws {
+        let (scene, sockets) = try subscribed(by: 3)
+        scene.notify(2, [1], for: [key(2)])
+        scene.notify(2, [2], for: [key(3), key(1)])
+        XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[[2]], [[1]], [[2]]])
+        XCTAssertEqual(scene.values, [])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]"])
+    }
+
+    func testEarlierBlueZCannotSendToOne() throws {
+        for minor: UInt8? in [nil, 66, 68, 69, 72, 75] {
+            let (scene, sockets) = try subscribed(minor: minor)
+            scene.notify(2, [1], for: [key(2)])
+            XCTAssertEqual(try sockets.map { try ServerScene.packets($0) }, [[], []])
+            XCTAssertEqual(scene.values, [])
+            XCTAssertEqual(scene.results.withLock { $0 }, ["other [1]"])
+            XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.unsupported, .unsupported])
+        }
+    }
+
+    /// The daemon reads bus and sockets independently.
+    func testWhatGoesTheOtherWayWaitsUntilTheDaemonHasReadWhatWasBefore() throws {
+        let (scene, sockets) = try subscribed()
+        scene.daemon.silent.insert("Ping")
+        scene.notify(2, [1])
+        scene.notify(2, [2], for: [key(1)])
+        scene.notify(2, [3], for: [key(1)])
+        scene.notify(2, [4])
+        XCTAssertEqual(scene.values, [[1]])
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [], "The signal may not have been read yet.")
+        scene.daemon.answerLate("Ping")
+        XCTAssertEqual(pings(scene), 2)
+        for _ in 0..<3 { scene.daemon.answerLate("Ping") }
+        XCTAssertEqual(scene.values, [[1]], "The socket has not been read yet.")
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]", "sent [3]"])
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2], [3]])
+        scene.daemon.answerLate("Ping")
+        XCTAssertEqual(scene.values, [[1], [4]])
+        XCTAssertEqual(scene.results.withLock { $0.last }, "sent [4]")
+    }
+
+    func testWhatIsForACentralThatHasLeftFailsAlone() throws {
+        let (scene, sockets) = try subscribed()
+        scene.daemon.silent.insert("Ping")
+        scene.notify(2, [1])
+        scene.notify(2, [2], for: [key(1)])
+        scene.notify(2, [3], for: [key(1), key(2)])
+        scene.notify(2, [4])
+        sockets[0].close()
+        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[0].directWay == .closed }, limit: 5)
+        scene.daemon.answerLate("Ping")
+        XCTAssertEqual(try ServerScene.packets(sockets[1]), [[3]])
+        scene.daemon.answerLate("Ping")
+        XCTAssertEqual(scene.values, [[1], [4]])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]", "sent [3]", "sent [4]"])
+    }
+
+    func testAnIndicationIsTakenWhenEachSubscriberHasConfirmedIt() throws {
+        let (scene, _) = try subscribed(.indicate, by: 3)
+        scene.notify(2, [1])
+        scene.notify(2, [2])
+        for confirmation in 1...3 {
+            XCTAssertEqual(scene.values, [[1]], "before confirmation \(confirmation)")
+            scene.tell("/service0/char0", "Confirm")
+        }
+        XCTAssertEqual(scene.values, [[1], [2]])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+    }
+
+    func testNoConfirmationIsExpectedOfACentralThatHasLeft() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        scene.notify(2, [1])
+        scene.notify(2, [2])
+        sockets[1].close()
+        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
+        scene.setLink(of: 2, isUp: false)
+        XCTAssertEqual(scene.values, [[1]])
+        scene.tell("/service0/char0", "Confirm")
+        XCTAssertEqual(scene.values, [[1], [2]])
+    }
+
+    /// From 5.80 on, a byte on the socket.
+    func testAnIndicationForOneIsConfirmedOverItsSocket() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        scene.notify(2, [1], for: [key(1)])
+        scene.notify(2, [2], for: [key(1)])
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+        XCTAssertEqual(scene.results.withLock { $0 }, [])
+        XCTAssertNil([UInt8]([1]).withUnsafeBytes { sendPacket($0, to: sockets[0].rawValue ?? -1) })
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0 } == ["sent [1]"] }, limit: 5))
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2]])
+        scene.daemon.loop.advance(by: 31)
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "noReply [2]"])
+    }
+
+    func testFrom576To579AnIndicationForOneIsTakenWhenItIsSent() throws {
+        let (scene, sockets) = try subscribed(.indicate, minor: 78)
+        scene.notify(2, [1], for: [key(1)])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+    }
+
+    func testWhatWaitsFailsWhenAllHaveLeft() throws {
+        let (scene, sockets) = try subscribed(by: 1)
+        scene.daemon.silent.insert("Ping")
+        scene.notify(2, [1], for: [key(1)])
+        scene.notify(2, [2])
+        scene.notify(2, [3], for: [key(1)])
+        sockets[0].close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "notConnected [2]", "notConnected [3]"])
+        scene.daemon.answerLate("Ping")
+        XCTAssertEqual(scene.values, [])
+    }
+}
