@@ -31,6 +31,10 @@ package struct AdvertisementData: Hashable, Sendable {
     /// By the number of the company.
     package var manufacturerData: [UInt16: Data] = [:]
     package var serviceData: [CBUUID: Data] = [:]
+    /// In the scan response, as the next two; ignored by BlueZ before 5.80.
+    package var scanResponseServiceUUIDs: [CBUUID] = []
+    package var scanResponseManufacturerData: [UInt16: Data] = [:]
+    package var scanResponseServiceData: [CBUUID: Data] = [:]
     /// By the type of the field; experimental at 5.66.
     package var data: [UInt8: Data] = [:]
     /// General discoverable; as the adapter is, where nil.

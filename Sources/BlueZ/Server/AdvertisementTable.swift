@@ -1,4 +1,5 @@
 import DBus
+import Foundation
 import GATT
 
 /// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for all properties at
@@ -15,28 +16,13 @@ enum AdvertisementTable {
             .init(
                 "SolicitUUIDs", "as", exists: { !$0.data.solicitedUUIDs.isEmpty },
                 get: { $1.strings($0.data.solicitedUUIDs.map(\.busText)) }),
+            manufacturerData("ManufacturerData") { $0.manufacturerData },
+            serviceData("ServiceData") { $0.serviceData },
             .init(
-                "ManufacturerData", "a{qv}", exists: { !$0.data.manufacturerData.isEmpty },
-                get: { core, writer in
-                    writer.dictionary(key: "q", value: "v") { dictionary in
-                        for (company, bytes) in core.data.manufacturerData.sorted(by: { $0.key < $1.key }) {
-                            dictionary.entry { entry in
-                                entry.uint16(company)
-                                entry.variant("ay") { $0.bytes(bytes) }
-                            }
-                        }
-                    }
-                }),
-            .init(
-                "ServiceData", "a{sv}", exists: { !$0.data.serviceData.isEmpty },
-                get: { core, writer in
-                    writer.dictionary(key: "s", value: "v") { dictionary in
-                        let sorted = core.data.serviceData.sorted { $0.key.busText < $1.key.busText }
-                        for (uuid, bytes) in sorted {
-                            dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) }
-                        }
-                    }
-                }),
+                "ScanResponseServiceUUIDs", "as", exists: { !$0.data.scanResponseServiceUUIDs.isEmpty },
+                get: { $1.strings($0.data.scanResponseServiceUUIDs.map(\.busText)) }),
+            manufacturerData("ScanResponseManufacturerData") { $0.scanResponseManufacturerData },
+            serviceData("ScanResponseServiceData") { $0.scanResponseServiceData },
             .init(
                 "Data", "a{yv}", exists: { !$0.data.data.isEmpty },
                 get: { core, writer in
@@ -74,6 +60,37 @@ enum AdvertisementTable {
             ),
             .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
         ])
+
+    private static func manufacturerData(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
+    ) -> InterfaceTable<AdvertisingCore>.Property {
+        .init(
+            name, "a{qv}", exists: { !value($0.data).isEmpty },
+            get: { core, writer in
+                writer.dictionary(key: "q", value: "v") { dictionary in
+                    for (company, bytes) in value(core.data).sorted(by: { $0.key < $1.key }) {
+                        dictionary.entry { entry in
+                            entry.uint16(company)
+                            entry.variant("ay") { $0.bytes(bytes) }
+                        }
+                    }
+                }
+            })
+    }
+
+    private static func serviceData(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
+    ) -> InterfaceTable<AdvertisingCore>.Property {
+        .init(
+            name, "a{sv}", exists: { !value($0.data).isEmpty },
+            get: { core, writer in
+                writer.dictionary(key: "s", value: "v") { dictionary in
+                    for (uuid, bytes) in value(core.data).sorted(by: { $0.key.busText < $1.key.busText }) {
+                        dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) }
+                    }
+                }
+            })
+    }
 }
 
 extension CBUUID {

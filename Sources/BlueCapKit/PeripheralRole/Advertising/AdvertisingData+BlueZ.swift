@@ -11,6 +11,9 @@ extension AdvertisementData {
         solicitedUUIDs = data.solicitedServiceUUIDs
         manufacturerData = data.manufacturerData
         serviceData = data.serviceData
+        scanResponseServiceUUIDs = data.scanResponse.serviceUUIDs
+        scanResponseManufacturerData = data.scanResponse.manufacturerData
+        scanResponseServiceData = data.scanResponse.serviceData
         appearance = data.appearance
         if data.includesTxPower { includes.insert(.txPower) }
         txPower = data.txPower.map { Int16(clamping: $0) }
@@ -24,7 +27,7 @@ extension AdvertisementData {
 }
 
 extension AdvertisingLimits {
-    init(_ capabilities: AdvertisingCapabilities) {
+    init(_ capabilities: AdvertisingCapabilities, of daemon: DaemonCapabilities) {
         active = capabilities.activeInstances
         available = capabilities.supportedInstances
         includes = capabilities.supportedIncludes
@@ -38,7 +41,10 @@ extension AdvertisingLimits {
             } else {
                 nil
             }
-        maximumLength = capabilities.maxAdvertisementLength
+        maximumLength = daemon.maximumAdvertisingLength
+        maximumLengthOnSecondaryChannel = daemon.maximumExtendedAdvertisingLength
+        maximumScanResponseLength = daemon.maximumScanResponseLength
+        honoursScanResponse = daemon.scanResponseFields
     }
 }
 

@@ -1,37 +1,77 @@
 import Foundation
 import GATT
 
-/// The sizes of what goes over the air (Core Specification Supplement, part A; BlueZ 5.66, `src/shared/ad.c` and
+/// The sizes of what goes over the air (Core Specification Supplement, part A; BlueZ 5.66 to 5.87, `src/shared/ad.c` and
 /// `src/advertising.c`): each structure has two bytes of length and type before its data.
 extension AdvertisingData {
     /// How many bytes an advertisement or a scan response has (Core Specification, Vol 6, Part B, 2.3.1).
     static let capacity = 31
 
-    /// How many bytes of 31 the advertisement takes.
-    public var byteCount: Int { sizes.reduce(0) { $0 + $1.size } }
+    /// The longest extended advertisement that BlueZ can send, in bytes.
+    private static let extendedCapacity = 251
 
-    /// How many bytes of 31 the scan response takes, which carries the name.
-    public var scanResponseByteCount: Int { isNameInside ? 0 : nameSize }
+    /// How many bytes the advertisement takes.
+    public var byteCount: Int { sizes.reduce(0) { $0 + $1.size } + (isNameInside ? nameSize : 0) }
+
+    /// How many bytes the scan response takes, which contains the name.
+    public var scanResponseByteCount: Int { (isNameInside ? 0 : nameSize) + scanResponse.byteCount }
 
     private var nameSize: Int { localName.map { 2 + $0.utf8.count } ?? 0 }
 
-    /// What is connectable on a secondary channel has no scan response.
-    private var isNameInside: Bool { kind == .connectable && secondaryChannel != nil }
+    /// Whether it needs extended advertising.
+    private var isExtended: Bool { secondaryChannel != nil || sizes.reduce(0) { $0 + $1.size } > Self.capacity }
 
-    /// Says whether this can be advertised, before anybody is asked. `startAdvertising` does so by itself.
+    /// A connectable extended advertisement has no scan response, and BlueZ puts the name into the advertisement.
+    private var isNameInside: Bool { kind == .connectable && isExtended }
+
+    /// Throws an error if this does not fit every adapter: with more than 31 bytes, or impossible values.
+    ///
+    /// `startAdvertising` does as ``check(_:)`` by itself.
     ///
     /// - Throws: ``PeripheralManagerError/advertisementTooLong(field:by:)`` or
     ///   ``PeripheralManagerError/invalidAdvertisement(_:)``.
-    public func check() throws {
-        let nameExcess = scanResponseByteCount - Self.capacity
-        if nameExcess > 0 {
-            throw PeripheralManagerError.advertisementTooLong(field: .localName, by: nameExcess)
-        }
-        let excess = byteCount - Self.capacity
-        if excess > 0, let longest = sizes.max(by: { $0.size < $1.size }) {
-            throw PeripheralManagerError.advertisementTooLong(field: longest.field, by: excess)
+    public func check() throws { try check(lengths: Lengths()) }
+
+    /// Throws an error if this does not fit an adapter.
+    ///
+    /// - Parameter limits: From ``PeripheralManager/advertisingLimits(timeout:)``.
+    /// - Throws: As ``check()``.
+    public func check(_ limits: AdvertisingLimits) throws { try check(lengths: Lengths(limits)) }
+
+    /// Throws an error if this fits no adapter.
+    func checkForAny() throws {
+        let most = Self.extendedCapacity
+        try check(lengths: Lengths(plain: most, onChannel: most, scanResponse: most))
+    }
+
+    /// How long advertisements may be.
+    fileprivate struct Lengths {
+        var plain = AdvertisingData.capacity
+        var onChannel = AdvertisingData.capacity
+        var scanResponse = AdvertisingData.capacity
+    }
+
+    private func check(lengths: Lengths) throws {
+        if let excess = excess(over: lengths) {
+            throw PeripheralManagerError.advertisementTooLong(field: excess.field, by: excess.count)
         }
         if let problem { throw PeripheralManagerError.invalidAdvertisement(problem) }
+    }
+
+    /// The longest field of what is too long, and by how many bytes.
+    func excess(over limits: AdvertisingLimits) -> (field: AdvertisingField, count: Int)? {
+        excess(over: Lengths(limits))
+    }
+
+    private func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
+        let mayGrow = secondaryChannel != nil || lengths.plain > Self.capacity
+        let isNameInside = isNameInside && mayGrow
+        let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - lengths.scanResponse
+        if response > 0 { return (nameSize > scanResponse.byteCount ? .localName : .scanResponse, response) }
+        let named = sizes + [(.localName, isNameInside ? nameSize : 0)]
+        let excess = named.reduce(0) { $0 + $1.size } - (secondaryChannel == nil ? lengths.plain : lengths.onChannel)
+        guard excess > 0 else { return nil }
+        return named.max { $0.size < $1.size }.map { ($0.field, excess) }
     }
 
     private var problem: String? {
@@ -47,6 +87,9 @@ extension AdvertisingData {
                 return "An advertisement's \(name) is from 1 to 65535 seconds, not \(seconds)."
             }
         }
+        if kind == .connectable, isExtended, !scanResponse.isEmpty {
+            return "A connectable extended advertisement has no scan response: leave scanResponse empty."
+        }
         if localName?.isEmpty == true { return "A local name has at least one character: leave it nil for none." }
         return nil
     }
@@ -54,13 +97,19 @@ extension AdvertisingData {
     private var sizes: [(field: AdvertisingField, size: Int)] {
         [
             (.flags, kind == .connectable && isDiscoverable ? 3 : 0),
-            (.localName, isNameInside ? nameSize : 0),
-            (.serviceUUIDs, Self.size(ofUUIDs: serviceUUIDs)),
             (.solicitedServiceUUIDs, Self.size(ofUUIDs: solicitedServiceUUIDs)),
-            (.manufacturerData, manufacturerData.values.reduce(0) { $0 + 4 + $1.count }),
-            (.serviceData, serviceData.reduce(0) { $0 + 2 + Self.size(of: $1.key) + $1.value.count }),
             (.appearance, appearance == nil ? 0 : 4),
             (.txPower, includesTxPower ? 3 : 0),
+        ] + Self.sizes(serviceUUIDs, manufacturerData, serviceData)
+    }
+
+    fileprivate static func sizes(
+        _ serviceUUIDs: [CBUUID], _ manufacturerData: [UInt16: Data], _ serviceData: [CBUUID: Data]
+    ) -> [(field: AdvertisingField, size: Int)] {
+        [
+            (.serviceUUIDs, size(ofUUIDs: serviceUUIDs)),
+            (.manufacturerData, manufacturerData.values.reduce(0) { $0 + 4 + $1.count }),
+            (.serviceData, serviceData.reduce(0) { $0 + 2 + size(of: $1.key) + $1.value.count }),
         ]
     }
 
@@ -72,4 +121,18 @@ extension AdvertisingData {
 
     /// BlueZ shortens those of the SIG to 16 bits, and has no form of 32.
     private static func size(of uuid: CBUUID) -> Int { uuid.data.count == 2 ? 2 : 16 }
+}
+
+extension AdvertisingData.ScanResponse {
+    fileprivate var byteCount: Int {
+        AdvertisingData.sizes(serviceUUIDs, manufacturerData, serviceData).reduce(0) { $0 + $1.size }
+    }
+}
+
+extension AdvertisingData.Lengths {
+    fileprivate init(_ limits: AdvertisingLimits) {
+        plain = limits.maximumLength ?? AdvertisingData.capacity
+        onChannel = limits.maximumLengthOnSecondaryChannel
+        scanResponse = limits.maximumScanResponseLength
+    }
 }

@@ -9,8 +9,9 @@ public import GATT
 /// let advertisement = manager.startAdvertising(data)
 /// ```
 ///
-/// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. ``check()`` says what does
-/// not fit before BlueZ is asked; ``byteCount`` and ``scanResponseByteCount`` say how full they are.
+/// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. With extended advertising an
+/// advertisement may be longer: ``AdvertisingLimits`` has the lengths of an adapter and its BlueZ. ``check()`` reports what does
+/// not fit every adapter, ``check(_:)`` what does not fit one; ``byteCount`` and ``scanResponseByteCount`` are the lengths.
 public struct AdvertisingData: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Centrals can connect.
@@ -36,6 +37,8 @@ public struct AdvertisingData: Hashable, Sendable {
     /// By company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
     public var manufacturerData: [UInt16: Data] = [:]
     public var serviceData: [CBUUID: Data] = [:]
+    /// What the scan response contains besides the name. BlueZ before 5.80 ignores it.
+    public var scanResponse = ScanResponse()
     /// What the device is (Bluetooth Assigned Numbers, 2.6).
     public var appearance: UInt16?
     /// Whether the power at which the controller sends is part of it.
@@ -52,6 +55,19 @@ public struct AdvertisingData: Hashable, Sendable {
     /// How many seconds it is on the air before the adapter's next one gets its turn, from 1 to 65 535.
     public var duration: Int?
     public var secondaryChannel: SecondaryChannel?
+
+    /// Fields of the scan response, which a central that scans actively asks for.
+    public struct ScanResponse: Hashable, Sendable {
+        /// More of the services that are offered.
+        public var serviceUUIDs: [CBUUID] = []
+        /// By company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
+        public var manufacturerData: [UInt16: Data] = [:]
+        public var serviceData: [CBUUID: Data] = [:]
+
+        public init() {}
+
+        var isEmpty: Bool { serviceUUIDs.isEmpty && manufacturerData.isEmpty && serviceData.isEmpty }
+    }
 
     /// - Parameters:
     ///   - localName: The name that others see.
@@ -105,6 +121,7 @@ public enum AdvertisingField: String, Hashable, Sendable, CaseIterable, CustomSt
     case serviceData = "service data"
     case appearance
     case txPower = "transmission power"
+    case scanResponse = "scan response"
 
     public var description: String { rawValue }
 }

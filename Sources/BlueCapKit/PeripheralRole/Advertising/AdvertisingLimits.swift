@@ -6,15 +6,22 @@ public struct AdvertisingLimits: Hashable, Sendable {
     public let available: Int?
     /// What BlueZ can add by itself, by its names, such as `tx-power`; `nil` where it does not tell.
     public let includes: [String]?
-    /// Empty where there is none, or BlueZ does not tell: 5.66 does so only as an experiment.
+    /// Empty without extended advertising, which needs a controller and a kernel that can do it.
     public let secondaryChannels: [AdvertisingData.SecondaryChannel]
     /// Whether ``AdvertisingData/interval`` and ``AdvertisingData/txPower`` count: not before 5.77, unless BlueZ is
     /// experimental.
     public let honoursIntervalAndPower: Bool
     /// In dBm; `nil` where BlueZ does not tell.
     public let txPower: ClosedRange<Int>?
-    /// In bytes; `nil` where BlueZ does not tell, which means 31.
+    /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.76 on what the
+    /// controller can do, with extended advertising up to 251. Never `nil`.
     public let maximumLength: Int?
+    /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: 31 up to BlueZ 5.68.
+    public let maximumLengthOnSecondaryChannel: Int
+    /// The longest scan response, in bytes.
+    public let maximumScanResponseLength: Int
+    /// Whether ``AdvertisingData/scanResponse-swift.property`` counts: from BlueZ 5.80 on.
+    public let honoursScanResponse: Bool
 
     /// Why this cannot be advertised; `nil` where it can.
     func refusal(of data: AdvertisingData) -> AdvertisingRegistry.Failure? {
@@ -25,13 +32,16 @@ public struct AdvertisingLimits: Hashable, Sendable {
         if let channel = data.secondaryChannel, !secondaryChannels.contains(channel) {
             return .invalid("The adapter has no secondary channel \(channel.rawValue), or BlueZ does not offer it.")
         }
-        return nil
+        return data.excess(over: self).map { .tooLong($0.field, $0.count) }
     }
 
     /// What of this BlueZ is going to ignore.
     func notes(on data: AdvertisingData) -> [AdvertisingNote] {
-        guard !honoursIntervalAndPower else { return [] }
+        let scanResponse: [AdvertisingNote] =
+            honoursScanResponse || data.scanResponse.isEmpty ? [] : [.scanResponseIgnored]
+        guard !honoursIntervalAndPower else { return scanResponse }
         return (data.interval == nil ? [] : [.intervalIgnored]) + (data.txPower == nil ? [] : [.txPowerIgnored])
+            + scanResponse
     }
 }
 
@@ -41,6 +51,8 @@ public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConve
     case intervalIgnored
     /// This BlueZ chooses the power itself.
     case txPowerIgnored
+    /// This BlueZ puts only the name into the scan response.
+    case scanResponseIgnored
 
     public var description: String {
         switch self {
@@ -48,6 +60,8 @@ public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConve
             "bluetoothd ignores the interval: before 5.77 it takes one only when it is started with --experimental."
         case .txPowerIgnored:
             "bluetoothd ignores the power: before 5.77 it takes one only when it is started with --experimental."
+        case .scanResponseIgnored:
+            "bluetoothd ignores the fields of the scan response: 5.80 is the first that takes them."
         }
     }
 }

@@ -8,7 +8,8 @@ public import Futures
 public final class RunningAdvertisement: Sendable {
     private struct Core {
         var data: AdvertisingData
-        var notes: [AdvertisingNote] = []
+        /// What the adapter can do, once BlueZ has said so.
+        var limits: AdvertisingLimits?
     }
 
     private let session: PeripheralManagerSession
@@ -26,16 +27,16 @@ public final class RunningAdvertisement: Sendable {
     public var data: AdvertisingData { core.withLock { $0.data } }
 
     /// What of that BlueZ ignores; usually nothing.
-    public var notes: [AdvertisingNote] { core.withLock { $0.notes } }
+    public var notes: [AdvertisingNote] { core.withLock { $0.limits?.notes(on: $0.data) ?? [] } }
 
     /// Whether it is being sent at the moment, as far as BlueZ says.
     public var isOnAir: Bool { session.isOnAir(number) }
 
     /// Advertises something else in its place, with a short gap.
     ///
-    /// - Throws: As `AdvertisingData.check()`. What BlueZ then refuses ends it: see ``whenEnded()``.
+    /// - Throws: As `AdvertisingData.check(_:)` with what the adapter can do. What BlueZ then refuses ends it: see ``whenEnded()``.
     public func change(to data: AdvertisingData) throws {
-        try data.check()
+        if let limits = core.withLock({ $0.limits }) { try data.check(limits) } else { try data.checkForAny() }
         core.withLock { $0.data = data }
         session.changed(number, to: data)
     }
@@ -51,7 +52,7 @@ public final class RunningAdvertisement: Sendable {
     /// How it has ended, when it has.
     public func whenEnded() -> Future<AdvertisingEnd> { endPromise.future }
 
-    func note(_ notes: [AdvertisingNote]) { core.withLock { $0.notes = notes } }
+    func learn(_ limits: AdvertisingLimits) { core.withLock { $0.limits = limits } }
 }
 
 extension RunningAdvertisement: Hashable {

@@ -15,6 +15,7 @@ struct AdvertisingRegistry {
         case notSupported
         case tooMany(Int)
         case invalid(String)
+        case tooLong(AdvertisingField, Int)
         case refused(BusFailure)
         /// BlueZ has not answered in time.
         case unanswered

@@ -65,8 +65,12 @@ extension PeripheralManager {
             .map(context: ImmediateContext()) { _ in }
     }
 
-    /// Advertises whatever BlueZ can, beside what is being advertised already: as many at once as the adapter has room for
+    /// Advertises this data, beside what is being advertised already: as many at once as the adapter has instances
     /// (``advertisingLimits()``), each for its own time.
+    ///
+    /// All fields of ``AdvertisingData`` are sent. What needs a later BlueZ or extended advertising fails if it does not fit, and
+    /// is listed in ``RunningAdvertisement/notes`` if BlueZ ignores it. BlueZ's `Data`, `Includes` of `appearance` and
+    /// `local-name`, `DiscoverableTimeout` and `ScanResponseSolicitUUIDs` are not offered.
     ///
     /// - Returns: The advertisement, once it is on the air. It fails as ``startAdvertising(_:uuids:)`` does, but for
     ///   `isAdvertising`; and with ``PeripheralManagerError/invalidAdvertisement(_:)``. What BlueZ silently ignores is
@@ -76,7 +80,7 @@ extension PeripheralManager {
         startAdvertising(data, timeout: Self.defaultTimeout)
     }
 
-    /// Advertises whatever BlueZ can, unless the start takes longer than `timeout`.
+    /// Advertises this data, unless the start takes longer than `timeout`.
     ///
     /// - Parameters:
     ///   - data: What is advertised.

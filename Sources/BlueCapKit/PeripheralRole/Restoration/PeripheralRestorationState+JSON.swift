@@ -121,6 +121,9 @@ extension PeripheralRestorationState {
             var timeout: Int?
             var duration: Int?
             var secondaryChannel: String?
+            var scanResponseServiceUUIDs: [CBUUID]?
+            var scanResponseManufacturerData: [String: Hexadecimal]?
+            var scanResponseServiceData: [String: Hexadecimal]?
 
             init(_ kept: PeripheralRestorationState.Advertisement) {
                 let data = kept.data
@@ -129,14 +132,12 @@ extension PeripheralRestorationState {
                 localName = data.localName
                 serviceUUIDs = data.serviceUUIDs.isEmpty ? nil : data.serviceUUIDs
                 solicitedServiceUUIDs = data.solicitedServiceUUIDs.isEmpty ? nil : data.solicitedServiceUUIDs
-                if !data.manufacturerData.isEmpty {
-                    manufacturerData = Dictionary(
-                        uniqueKeysWithValues: data.manufacturerData.map { ("\($0.key)", Hexadecimal($0.value)) })
-                }
-                if !data.serviceData.isEmpty {
-                    serviceData = Dictionary(
-                        uniqueKeysWithValues: data.serviceData.map { ($0.key.uuidString, Hexadecimal($0.value)) })
-                }
+                manufacturerData = Self.kept(data.manufacturerData)
+                serviceData = Self.kept(data.serviceData)
+                let response = data.scanResponse
+                scanResponseServiceUUIDs = response.serviceUUIDs.isEmpty ? nil : response.serviceUUIDs
+                scanResponseManufacturerData = Self.kept(response.manufacturerData)
+                scanResponseServiceData = Self.kept(response.serviceData)
                 appearance = data.appearance
                 includesTxPower = data.includesTxPower ? true : nil
                 txPower = data.txPower
@@ -147,24 +148,49 @@ extension PeripheralRestorationState {
                 secondaryChannel = data.secondaryChannel?.rawValue
             }
 
+            private static func kept(_ data: [UInt16: Data]) -> [String: Hexadecimal]? {
+                guard !data.isEmpty else { return nil }
+                return Dictionary(uniqueKeysWithValues: data.map { ("\($0.key)", Hexadecimal($0.value)) })
+            }
+
+            private static func kept(_ data: [CBUUID: Data]) -> [String: Hexadecimal]? {
+                guard !data.isEmpty else { return nil }
+                return Dictionary(uniqueKeysWithValues: data.map { ($0.key.uuidString, Hexadecimal($0.value)) })
+            }
+
+            private static func manufacturerData(_ kept: [String: Hexadecimal]?) throws -> [UInt16: Data] {
+                var data: [UInt16: Data] = [:]
+                for (key, value) in (kept ?? [:]).sorted(by: { $0.key < $1.key }) {
+                    guard let company = UInt16(key) else {
+                        throw RestorationDamage.unreadable("\"\(key)\": a company?")
+                    }
+                    data[company] = value.data
+                }
+                return data
+            }
+
+            private static func serviceData(_ kept: [String: Hexadecimal]?) throws -> [CBUUID: Data] {
+                var data: [CBUUID: Data] = [:]
+                for (key, value) in (kept ?? [:]).sorted(by: { $0.key < $1.key }) {
+                    guard let uuid = CBUUID(validating: key) else {
+                        throw RestorationDamage.unreadable("\"\(key)\" is not a UUID.")
+                    }
+                    data[uuid] = value.data
+                }
+                return data
+            }
+
             /// Through the same checks as a program's own words.
             var advertisement: PeripheralRestorationState.Advertisement {
                 get throws {
                     var data = AdvertisingData(localName: localName, serviceUUIDs: serviceUUIDs ?? [])
                     data.kind = isBroadcast == true ? .broadcast : .connectable
                     data.solicitedServiceUUIDs = solicitedServiceUUIDs ?? []
-                    for (key, value) in (manufacturerData ?? [:]).sorted(by: { $0.key < $1.key }) {
-                        guard let company = UInt16(key) else {
-                            throw RestorationDamage.unreadable("\"\(key)\": a company?")
-                        }
-                        data.manufacturerData[company] = value.data
-                    }
-                    for (key, value) in (serviceData ?? [:]).sorted(by: { $0.key < $1.key }) {
-                        guard let uuid = CBUUID(validating: key) else {
-                            throw RestorationDamage.unreadable("\"\(key)\" is not a UUID.")
-                        }
-                        data.serviceData[uuid] = value.data
-                    }
+                    data.manufacturerData = try Self.manufacturerData(manufacturerData)
+                    data.serviceData = try Self.serviceData(serviceData)
+                    data.scanResponse.serviceUUIDs = scanResponseServiceUUIDs ?? []
+                    data.scanResponse.manufacturerData = try Self.manufacturerData(scanResponseManufacturerData)
+                    data.scanResponse.serviceData = try Self.serviceData(scanResponseServiceData)
                     data.appearance = appearance
                     data.includesTxPower = includesTxPower == true
                     data.txPower = txPower
@@ -178,7 +204,7 @@ extension PeripheralRestorationState {
                     data.timeout = timeout
                     data.duration = duration
                     data.secondaryChannel = secondaryChannel.flatMap { AdvertisingData.SecondaryChannel(rawValue: $0) }
-                    try data.check()
+                    try data.checkForAny()
                     return .init(data: data, isMain: isMain)
                 }
             }

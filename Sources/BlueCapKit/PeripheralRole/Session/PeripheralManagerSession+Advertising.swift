@@ -36,7 +36,7 @@ extension PeripheralManagerSession {
         let promise = Promise<RunningAdvertisement>()
         do {
             if let problem = options.problem { throw problem }
-            try data.check()
+            try data.checkForAny()
         } catch {
             complete { promise.failure(error) }
             return promise.future
@@ -83,10 +83,11 @@ extension PeripheralManagerSession {
                 let state = managerState
                 return complete { promise.failure(PeripheralManagerError.notPoweredOn(state)) }
             }
-            client.advertisingCapabilities(of: adapter, timeout: min(max(timeout, 0), 86_400)) { result in
-                self.complete {
+            client.advertisingCapabilities(of: adapter, timeout: min(max(timeout, 0), 86_400)) { [self] result in
+                let daemon = daemonCapabilities(of: adapter)
+                complete {
                     switch result {
-                    case .success(let capabilities): promise.success(AdvertisingLimits(capabilities))
+                    case .success(let capabilities): promise.success(AdvertisingLimits(capabilities, of: daemon))
                     case .failure(let error) where error.cause == .noReply:
                         promise.failure(PeripheralManagerError.advertisingLimitsTimeout)
                     case .failure: promise.failure(PeripheralManagerError.advertisingNotSupported)
@@ -95,6 +96,10 @@ extension PeripheralManagerSession {
             }
         }
         return promise.future
+    }
+
+    private func daemonCapabilities(of adapter: ObjectKey) -> DaemonCapabilities {
+        client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
     }
 
     /// Advertises something else in its place.
@@ -139,10 +144,10 @@ extension PeripheralManagerSession {
         client.advertisingCapabilities(of: adapter) { [weak self] result in
             var refusal: AdvertisingRegistry.Failure?
             // Without an answer BlueZ decides.
-            if case .success(let capabilities) = result {
-                let limits = AdvertisingLimits(capabilities)
+            if let self, case .success(let capabilities) = result {
+                let limits = AdvertisingLimits(capabilities, of: daemonCapabilities(of: adapter))
                 refusal = limits.refusal(of: aired.handle.data)
-                aired.handle.note(limits.notes(on: aired.handle.data))
+                aired.handle.learn(limits)
             }
             self?.decide { core in
                 guard core.aired[number]?.turn == aired.turn else { return [] }
@@ -201,6 +206,7 @@ extension PeripheralManagerError {
             case .notSupported: .advertisingNotSupported
             case .tooMany(let count): .tooManyAdvertisements(count)
             case .invalid(let text): .invalidAdvertisement(text)
+            case .tooLong(let field, let excess): .advertisementTooLong(field: field, by: excess)
             case .refused(let failure): .advertisementRefused(failure)
             case .unanswered: .startAdvertisingTimeout
             case .stopped: .advertisingStopped
