@@ -48,6 +48,9 @@ test-optimized: dependencies-build dependencies-test python ## Run the tests as 
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
 	Scripts/run-tests .build/optimized/release 2>&1 | Scripts/count-tests
 
+test-arm64: dependencies-build dependencies-arm64 ## Compile for arm64, and run the tests of pure values there, emulated
+	Scripts/arm64-test 2>&1 | Scripts/count-tests
+
 test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
 	swift build --build-tests --sanitize thread --scratch-path .build/thread
 	Scripts/run-tests .build/thread/debug 2>&1 | Scripts/count-tests
@@ -105,7 +108,7 @@ dependencies-%:
 
 help:
 	@echo "BlueCap for Linux. What to make:"
-	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example test radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan soak coverage bench-bus bench-futures format \
+.PHONY: run run-example test radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
     docs python clean help

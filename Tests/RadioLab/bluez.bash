@@ -8,10 +8,11 @@ declare -A bluez_suites=([5.55]=bullseye [5.66]=bookworm [5.82]=trixie [5.87]=fo
 installed_bluez() { /usr/libexec/bluetooth/bluetoothd --version; }
 known_bluez() { printf '%s\n' "${!bluez_suites[@]}" | sort -V | paste -sd ' '; }
 
-# scratch_apt SUITE DIRECTORY: an apt that knows that suite alone and thinks that no package is installed, so that it
-# fetches libc6 and all the rest too. It takes the mirror that the machine's own sources name, and leaves those alone.
+# scratch_apt SUITE DIRECTORY [ARCHITECTURE]: an apt that knows that suite alone and thinks that no package is installed,
+# so that it fetches libc6 and all the rest too; for this machine's architecture if none is given. It takes the mirror
+# that the machine's own sources name, and leaves those alone.
 scratch_apt() {
-    local suite=$1 directory=$2 mirror
+    local suite=$1 directory=$2 architecture=${3:-$(dpkg --print-architecture)} mirror
     # shellcheck disable=SC2016  # apt's own variable
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |
         grep -v security | head -n 1)
@@ -32,6 +33,8 @@ Dir::State::lists "$directory/lists";
 Dir::State::status "$directory/status";
 Dir::Cache "$directory";
 Dir::Cache::archives "$directory/archives";
+APT::Architecture "$architecture";
+APT::Architectures "$architecture";
 APT::Install-Recommends "0";
 APT::Sandbox::User "root";
 Debug::NoLocking "1";
