@@ -267,6 +267,9 @@ class Lab:
         for path, interfaces in (await self.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")).items():
             if "org.bluez.Device1" in interfaces:
                 try:
+                    # 5.87 dies of RemoveDevice where there is a link.
+                    if interfaces["org.bluez.Device1"]["Connected"].value:
+                        await self.call(path, "org.bluez.Device1", "Disconnect")
                     await self.call(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
                 except Refused:
                     pass  # It may have gone by itself meanwhile.
