@@ -4,9 +4,17 @@ import TestSupport
 
 /// Ring 4: real `bluetoothd`. `hci1` advertises, the managers scan on `hci0`.
 final class RadioStage: CentralStage, PeripheralStage {
-    init() throws { try RadioLab.reset() }
+    private let adapter: String
 
-    var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: "hci0"] }
+    init() throws {
+        adapter = "hci0"
+        try RadioLab.reset()
+    }
+
+    /// The same stage for a second central.
+    init(centralOn adapter: String) { self.adapter = adapter }
+
+    var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: adapter] }
     var peripheralOptions: [String: Any] { [PeripheralManagerOptionAdapterKey: "hci1"] }
 
     /// btvirt reports every sighting with 127, which means "not available".

@@ -1,0 +1,36 @@
+import TestSupport
+import XCTest
+
+/// Ring 4: our peripheral on `hci1`, and two centrals of ours, on `hci0` and `hci2`.
+final class RadioSubscriberTests: XCTestCase {
+    private var spare: OwnCentral?
+
+    /// btvirt tells the peripheral the handle that a link has at the central, which takes the lowest that is free there. The
+    /// second central would take that of the first one, so it has a link to `hci3` before: then both ends take the next one.
+    private func second() throws -> OwnCentral {
+        try RadioLab.order(.server, "advertise", "hci3", "Spare", "--service", "180F")
+        let stage = RadioStage(centralOn: "hci2")
+        let spare = OwnCentral(on: stage)
+        try spare.connect(to: "Spare", advertising: "180F")
+        self.spare = spare
+        return OwnCentral(on: stage)
+    }
+
+    override func tearDown() {
+        XCTAssertNoThrow(try spare?.disconnect())
+        spare = nil
+    }
+
+    private func bodies() throws -> PeripheralBodies {
+        let stage = try RadioStage()
+        return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
+    }
+
+    func testTwoSubscribersReceiveEachValueOnceInOrder() throws {
+        try bodies().twoSubscribersReceiveEachValueOnceInOrder(with: try second())
+    }
+
+    func testASubscriberStaysWhenAnotherOneLeaves() throws {
+        try bodies().aSubscriberStaysWhenAnotherOneLeaves(try second())
+    }
+}
