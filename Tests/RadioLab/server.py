@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 from dbus_fast import BusType, Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
@@ -24,6 +25,8 @@ from orders import ask, take_orders
 
 ADAPTER, ADVERTISING = "org.bluez.Adapter1", "org.bluez.LEAdvertisingManager1"
 BLUETOOTHD = "/usr/libexec/bluetooth/bluetoothd"
+# Seconds for what takes one or two; a caller that waits for 120 learns the reason.
+LIMIT = 100
 
 
 class Refused(Exception):
@@ -96,7 +99,7 @@ class Lab:
         self.advertised = {}  # by adapter
         self.bluetoothd = None
         self.processes = multiprocessing.get_context("forkserver")
-        self.processes.set_forkserver_preload(["central", "peripheral"])
+        self.processes.set_forkserver_preload(["__main__", "central", "peripheral"])
         self.programs = {}
         self.served = None  # the peripheral's description and address
 
@@ -124,12 +127,15 @@ class Lab:
 
     async def until(self, step, *arguments):
         """Repeats what bluetoothd refuses, until it does not."""
+        end = time.monotonic() + LIMIT
         while True:
             try:
                 return await step(*arguments)
             except Refused as refusal:
                 if self.bluetoothd.poll() is not None:
                     raise Refused(f"bluetoothd has ended with status {self.bluetoothd.returncode}") from refusal
+                if time.monotonic() > end:
+                    raise Refused(f"still after {LIMIT} s: {refusal}") from refusal
                 await asyncio.sleep(0.05)
 
     # --- bluetoothd ---
@@ -218,8 +224,9 @@ class Lab:
         os.makedirs(place)
         self.programs[program] = process
         process.start()
+        end = time.monotonic() + LIMIT
         while not os.path.exists(place + "/port"):
-            if not process.is_alive():
+            if not process.is_alive() or time.monotonic() > end:
                 with open(log, encoding="utf-8", errors="replace") as file:
                     raise Refused(f"the {program} did not come up: {' '.join(file.read().splitlines()[-3:])}")
             await asyncio.sleep(0.02)

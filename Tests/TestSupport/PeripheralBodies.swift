@@ -104,15 +104,16 @@ public struct PeripheralBodies: StagePlayer {
         let journal = journal
         let reads = oven.long.startRespondingToReadRequests()
         reads.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
-            oven?.long.respondToRequest(request, withValue: Data(Oven.longValue))
+            // Before the response: the central continues as soon as it has that.
             journal.write { $0.mtus.append((central as? Central)?.mtu) }
+            oven?.long.respondToRequest(request, withValue: Data(Oven.longValue))
         }
         XCTAssertEqual(try central.read(Oven.uuid(0x12)), .value(Oven.longValue))
         let writes = oven.request.startRespondingToWriteRequests()
         writes.onSuccess(context: ImmediateContext()) { [weak oven] request, central in
+            journal.write { $0.mtus.append((central as? Central)?.mtu) }
             oven?.request.value = request.value
             oven?.request.respondToRequest(request, withResult: .success)
-            journal.write { $0.mtus.append((central as? Central)?.mtu) }
         }
         let long = Array(Oven.longValue.prefix(300))
         XCTAssertEqual(try central.write(long, to: Oven.uuid(0x13), withResponse: true), .value([]))
