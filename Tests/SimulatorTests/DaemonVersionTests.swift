@@ -158,6 +158,17 @@ final class DaemonVersionTests: XCTestCase {
         }
     }
 
+    func testLongFieldsReachTheBusFrom576On() {
+        XCTAssertEqual(
+            values([75, 76]) { bluez -> Bool in
+                var bench = DaemonBench(bluez)
+                _ = bench.ask(.start)
+                let advertisement = Advertisement(manufacturerData: [1: [UInt8](repeating: 2, count: 100)])
+                let seen = bench.hear("C0:00:00:00:00:09", advertisement)
+                return seen.contains { $0.value(of: "ManufacturerData") != nil }
+            }, [false, true])
+    }
+
     func test587DiesOfAFilterOfUUIDsWhenServicesAreAdvertised() {
         for (bluez, dies) in [(version(86), false), (.v5_87, true), (version(88), false)] {
             let simulator = Simulator.inProcess(room: Room(peripherals: [GattCast.strap]), bluez: bluez)

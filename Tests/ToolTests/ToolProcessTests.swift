@@ -180,6 +180,17 @@ final class ToolFailureTests: XCTestCase {
         }
     }
 
+    func testAVersionOfBlueZThatIsNotSimulatedIsRefusedWithTheRange() throws {
+        for (version, part) in [
+            ("5.54", "knows BlueZ 5.55 and newer"), ("5.99", "knows BlueZ up to 5.87"), ("new", "such as 5.72"),
+        ] {
+            let result = try ToolRun("scan", "--simulated", "--bluez", version).finish()
+            XCTAssertEqual(result.status, 64, version)
+            XCTAssertTrue(result.errors.joined(separator: " ").contains(part), "\(result.errors)")
+        }
+        XCTAssertEqual(try ToolRun("scan", "--bluez", "5.72").finish().status, 64, "without --simulated")
+    }
+
     func testNumbersOutOfRangeAreRefusedWithTheRange() throws {
         let seconds = "It takes a number of seconds from 0.001 to 1000000000."
         let options: [(command: String, option: String, values: [String], sentence: String)] = [
@@ -352,6 +363,13 @@ final class SimulateProcessTests: XCTestCase {
         let result = try ToolRun("simulate", "--", "bluetoothctl", "list").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertTrue(result.lines.contains { $0.hasSuffix("[default]") }, "\(result.lines)")
+    }
+
+    func testTheChosenVersionOfBlueZIsSimulated() throws {
+        for (version, modalias) in [("5.72", "d0548"), ("head", "d0557")] {
+            let result = try ToolRun("simulate", "--bluez", version, "--", "bluetoothctl", "show").finish()
+            XCTAssertTrue(result.output.contains("usb:v1D6Bp0246" + modalias), result.output)
+        }
     }
 
     func testACommandThatIsNotThereIsNamed() throws {

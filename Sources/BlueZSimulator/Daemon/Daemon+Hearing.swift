@@ -36,7 +36,7 @@ extension Daemon {
             guard wanted(sighting, by: adapter.scanning) else { return }
         }
         let changed = devices.values[place].hear(
-            sighting, smallestChange: reportsEveryStrength(adapter) ? 0 : 8,
+            sighting, smallestChange: reportsEveryStrength(adapter) ? 0 : 8, longestField: traits.longestField,
             repeatingData: adapter.scanning.contains { $0.filter?.reportsDuplicateData == true })
         for property in changed { outbox.changed(.device(property), of: .device(key)) }
 

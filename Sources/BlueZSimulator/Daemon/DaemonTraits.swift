@@ -93,6 +93,8 @@ struct DaemonTraits: Hashable, Sendable {
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
     var filterRule = FilterRule.anyFilter
     var strengthRule = StrengthRule.filtered
+    /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
+    var longestField = 29
     /// Whether the daemon dies when an advertisement with services is compared with a filter's UUIDs.
     var diesOfUUIDFilters = false
 
@@ -199,6 +201,7 @@ struct DaemonTraits: Hashable, Sendable {
         Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
             $0.advertisingLength = .controller
         },
+        Change(76, "fields of more than 29 bytes that a device advertises reach the bus") { $0.longestField = 249 },
         Change(76, "handles are given again where a program leaves them to BlueZ") { $0.needsHandles = false },
         Change(76, "`ImproperlyConfigured` is 0xFD for the central, before 0x0E") {
             $0.passesImproperlyConfigured = true

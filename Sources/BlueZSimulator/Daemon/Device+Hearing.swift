@@ -4,9 +4,12 @@ extension Device {
     /// - Parameters:
     ///   - smallestChange: how many dB the strength must move to be told. 8 in a scan without filters; 0 in one with,
     ///     where even the same strength is told again.
+    ///   - longestField: of how many bytes the fields may be that are kept (`bt_ad_add_manufacturer_data`).
     ///   - repeatingData: whether some client asked for duplicate data: then bytes are told on every report, else only
     ///     when they differ.
-    mutating func hear(_ sighting: Sighting, smallestChange: Int, repeatingData: Bool) -> [DeviceProperty] {
+    mutating func hear(_ sighting: Sighting, smallestChange: Int, longestField: Int, repeatingData: Bool)
+        -> [DeviceProperty]
+    {
         let report = sighting.report
         var changed: [DeviceProperty] = []
         changed.reserveCapacity(4)
@@ -27,10 +30,12 @@ extension Device {
             if alias == nil { changed.append(.alias) }
         }
         if !areServicesResolved, add(uuids: report.uuids) { changed.append(.uuids) }
-        if add(manufacturerData: report.manufacturerData, repeating: repeatingData) {
+        let manufacturers = report.manufacturerData.filter { $0.length <= longestField }
+        if add(manufacturerData: manufacturers, repeating: repeatingData) {
             changed.append(.manufacturerData)
         }
-        if add(serviceData: report.serviceData, repeating: repeatingData) { changed.append(.serviceData) }
+        let services = report.serviceData.filter { $0.length <= longestField }
+        if add(serviceData: services, repeating: repeatingData) { changed.append(.serviceData) }
         if add(otherData: report.otherData, repeating: repeatingData) { changed.append(.advertisingData) }
         if advertisingFlags != report.flags {
             advertisingFlags = report.flags

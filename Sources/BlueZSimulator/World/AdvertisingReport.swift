@@ -3,11 +3,19 @@ struct AdvertisingReport: Sendable, Hashable {
     struct ManufacturerData: Hashable, Sendable {
         var company: UInt16
         var bytes: [UInt8]
+
+        /// How many bytes its field has behind the type.
+        var length: Int { bytes.count + 2 }
     }
 
     struct ServiceData: Hashable, Sendable {
         var uuid: String
         var bytes: [UInt8]
+
+        var length: Int {
+            let width = uuid.hasSuffix("-0000-1000-8000-00805f9b34fb") ? (uuid.hasPrefix("0000") ? 2 : 4) : 16
+            return bytes.count + width
+        }
     }
 
     /// A field of a type that BlueZ has no property for.
@@ -32,21 +40,14 @@ struct AdvertisingReport: Sendable, Hashable {
         uuids = advertisement.serviceUUIDs.compactMap(ServiceUUID.long)
         manufacturerData = advertisement.manufacturerData.sorted { $0.key < $1.key }
             .map { ManufacturerData(company: $0.key, bytes: $0.value) }
-            .filter { $0.bytes.count <= Self.longestField - 2 }
         serviceData = advertisement.serviceData.sorted { $0.key < $1.key }.compactMap { uuid, bytes in
-            guard let long = ServiceUUID.long(uuid) else { return nil }
-            let width = long.hasSuffix("-0000-1000-8000-00805f9b34fb") ? (long.hasPrefix("0000") ? 2 : 4) : 16
-            return bytes.count <= Self.longestField - width ? ServiceData(uuid: long, bytes: bytes) : nil
+            ServiceUUID.long(uuid).map { ServiceData(uuid: $0, bytes: bytes) }
         }
         txPower = advertisement.txPower
         flags = advertisement.flags
         appearance = advertisement.appearance
         isConnectable = advertisement.isConnectable
     }
-
-    /// BlueZ 5.66 keeps no field longer than a legacy advertisement holds (31 bytes less length and type), although
-    /// extended advertising carries longer ones: such data never reaches the bus (`bt_ad_add_manufacturer_data`).
-    private static let longestField = 29
 
     /// Limited or general discoverable: what a scan without any filter asks for.
     var isDiscoverable: Bool { flags & 0x03 != 0 }
