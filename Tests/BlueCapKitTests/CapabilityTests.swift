@@ -2,6 +2,7 @@ import BlueCapKit
 import BlueZSimulator
 import Foundation
 import Futures
+import GATT
 import XCTest
 
 /// What managers say that BlueZ can do.
@@ -56,6 +57,13 @@ final class CapabilityTests: XCTestCase {
         XCTAssertEqual(manager.capabilities, known)
         let expected = [known, BluetoothCapabilities(), known]
         XCTAssertEqual(told.withLock { $0 }, [expected, expected])
+    }
+
+    func testARefusedWriteNamesTheServicesThatBlueZUsesItself() {
+        let refusal = BusFailure(
+            name: "org.bluez.Error.NotAuthorized", message: "Operation Not Authorized",
+            attError: .insufficientAuthorization)
+        XCTAssertTrue(CharacteristicError.writeFailed(refusal).description.contains("ExportClaimedServices"))
     }
 
     func testTheyCanBeWrittenAsJSON() throws {
