@@ -108,7 +108,7 @@ final class CapabilityVersionTests: XCTestCase {
             simulator.simulateRfkill(true)
             XCTAssertTrue(simulator.advance(until: { manager.state == .poweredOff }, limit: 5), "\(bluez)")
             simulator.advance(by: 1)
-            XCTAssertEqual(manager.stateExplanation.contains("is blocked"), bluez.minor >= 73, "\(bluez)")
+            XCTAssertEqual(manager.stateExplanation.contains(") is blocked"), bluez.minor >= 73, "\(bluez)")
             XCTAssertTrue(manager.stateExplanation.contains("rfkill unblock bluetooth"), "\(bluez)")
             simulator.simulateRfkill(false)
         }
