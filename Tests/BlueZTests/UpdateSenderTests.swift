@@ -119,11 +119,12 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [], "The signal may not have been read yet.")
         scene.daemon.answerLate("Ping")
         XCTAssertEqual(pings(scene), 2)
-        for _ in 0..<3 { scene.daemon.answerLate("Ping") }
+        scene.daemon.answerLate("Ping")
+        scene.daemon.loop.advance(by: 1)
         XCTAssertEqual(scene.values, [[1]], "The socket has not been read yet.")
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]", "sent [3]"])
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2], [3]])
-        scene.daemon.answerLate("Ping")
+        scene.daemon.loop.advance(by: 0.01)
         XCTAssertEqual(scene.values, [[1], [4]])
         XCTAssertEqual(scene.results.withLock { $0.last }, "sent [4]")
     }

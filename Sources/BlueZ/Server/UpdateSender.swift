@@ -22,8 +22,8 @@ package struct ServerUpdate: Hashable, Sendable {
 ///
 /// **Order.** `bluetoothd` reads bus and sockets independently. Before the first value that goes the other way, those before it
 /// have to be read, so a call to `bluetoothd` (`Peer.Ping`) is made and its answer awaited: it reads the messages of one
-/// connection in their order. The answer says nothing of the sockets; it is asked for again until they are empty (`SIOCOUTQ`),
-/// which costs no timer, since each answer has given `bluetoothd` time to read. What `bluetoothd` has read it has also put into
+/// connection in their order. The answer says nothing of the sockets: after it, the kernel is asked each millisecond whether they
+/// are empty (`SIOCOUTQ`), of which it does not inform. What `bluetoothd` has read it has also put into
 /// the link's queue, within the same callback (`sock_io_read`, `property_changed_cb`).
 ///
 /// Values for all of a characteristic that notifies are handed over without waiting. All others go one after the other.
@@ -34,6 +34,9 @@ final class UpdateSender: @unchecked Sendable {
 
     /// How long centrals may take to confirm an indication, in seconds (Core Specification, Vol 3, Part F, 3.3.3).
     private static let confirmTimeout = 30.0
+
+    /// How long to wait before looking again whether `bluetoothd` has read the sockets, in seconds.
+    private static let readingPause = 0.001
 
     private enum Way {
         case bus
@@ -118,11 +121,19 @@ final class UpdateSender: @unchecked Sendable {
         let turn = turn
         record.core.pingDaemon { [weak self] in
             guard let self, turn == self.turn else { return }
-            if way == .sockets, record.hasUnreadPackets { return changeWay() }
-            isWayUsed = false
-            step = .none
-            proceed()
+            awaitReading(turn)
         }
+    }
+
+    private func awaitReading(_ turn: Int) {
+        guard turn == self.turn else { return }
+        guard way == .bus || !record.hasUnreadPackets else {
+            loop.schedule(after: Self.readingPause) { [weak self] in self?.awaitReading(turn) }
+            return
+        }
+        isWayUsed = false
+        step = .none
+        proceed()
     }
 
     // MARK: By signal

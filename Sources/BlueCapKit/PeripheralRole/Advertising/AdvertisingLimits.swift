@@ -13,10 +13,11 @@ public struct AdvertisingLimits: Hashable, Sendable {
     public let honoursIntervalAndPower: Bool
     /// In dBm; `nil` where BlueZ does not tell.
     public let txPower: ClosedRange<Int>?
-    /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.76 on what the
+    /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.77 on what the
     /// controller can do, with extended advertising up to 251. Never `nil`.
     public let maximumLength: Int?
-    /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: 31 up to BlueZ 5.68.
+    /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: the same, and from BlueZ 5.69 on with
+    /// `--experimental`.
     public let maximumLengthOnSecondaryChannel: Int
     /// The longest scan response, in bytes.
     public let maximumScanResponseLength: Int
