@@ -66,7 +66,7 @@ final class ForeignBleakLinkTests: XCTestCase {
         let line = try XCTUnwrap(run.output.split(separator: "\n").last)
         let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
 
-        XCTAssertEqual(outcome.tree.keys.sorted(), ["1801", "180a", "6e400001"])
+        XCTAssertEqual(outcome.tree.keys.sorted(), ["1800", "1801", "180a", "6e400001"])
         XCTAssertEqual(
             outcome.tree["6e400001"],
             [

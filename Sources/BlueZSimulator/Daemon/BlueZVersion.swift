@@ -27,7 +27,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     public static let known = BlueZVersion(5, 55)...head
 
     /// What a simulator behaves like unless another version is asked for.
-    public static let `default` = v5_66
+    public static let `default` = v5_82
 
     public static func < (one: BlueZVersion, other: BlueZVersion) -> Bool {
         (one.major, one.minor) < (other.major, other.minor)

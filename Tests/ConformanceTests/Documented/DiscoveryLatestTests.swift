@@ -132,7 +132,7 @@ final class DiscoveryLatestTests: DocumentedCase, @unchecked Sendable {
         }
 
         discoveryFuture.onSuccess { all in self.seen.note("\(all.count)") }
-        eventually("the discovery") { seen.texts == ["3"] }
-        XCTAssertEqual(peripheral.services.map { $0.characteristics.count }, [1, 3, 1])
+        eventually("the discovery") { seen.texts == ["4"] }
+        XCTAssertEqual(peripheral.services.map { $0.characteristics.count }, [2, 1, 3, 1])
     }
 }

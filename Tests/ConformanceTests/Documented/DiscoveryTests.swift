@@ -230,6 +230,6 @@ final class DiscoveryTests: DocumentedCase, @unchecked Sendable {
         discoveryFuture.onSuccess { services in
             self.seen.note("\(services.map { $0.characteristics.count })")
         }
-        eventually("the characteristics") { seen.texts == ["[1, 3, 1]"] }
+        eventually("the characteristics") { seen.texts == ["[2, 1, 3, 1]"] }
     }
 }

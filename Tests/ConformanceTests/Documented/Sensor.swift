@@ -9,8 +9,8 @@ enum Sensor {
     static let enabledUUID = CBUUID(string: TISensorTag.AccelerometerService.Enabled.uuid)
     static let updatePeriodUUID = CBUUID(string: TISensorTag.AccelerometerService.UpdatePeriod.uuid)
 
-    /// All that discovery finds: `bluetoothd` shows the generic attribute service too.
-    static let serviceUUIDs = [CBUUID(string: "1801"), serviceUUID, CBUUID(string: "180F")]
+    /// All that discovery finds: `bluetoothd` shows generic access (from 5.80 on) and generic attribute too.
+    static let serviceUUIDs = [CBUUID(string: "1800"), CBUUID(string: "1801"), serviceUUID, CBUUID(string: "180F")]
 
     static let peripheral = VirtualPeripheral(
         address, addressType: .random, rssi: .constant(-52),

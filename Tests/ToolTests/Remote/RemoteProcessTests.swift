@@ -89,7 +89,7 @@ final class ExploreProcessTests: XCTestCase {
             JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any], result.output)
         XCTAssertEqual(tree["name"] as? String, "Pulse Strap 7F")
         let services = try XCTUnwrap(tree["services"] as? [[String: Any]])
-        XCTAssertEqual(services.map { $0["uuid"] as? String }, ["1801", "180D", "180F", "AA00"])
+        XCTAssertEqual(services.map { $0["uuid"] as? String }, ["1800", "1801", "180D", "180F", "AA00"])
     }
 
     func testOnATerminalItSaysWhatItWaitsForAndTakesThatBack() throws {

@@ -8,9 +8,9 @@ import XCTest
 final class ServingBench {
     let simulator: Simulator
 
-    init(adapters: Int = 1) throws {
+    init(adapters: Int = 1, bluez: BlueZVersion = .default) throws {
         simulator = try Simulator.onPrivateBus(
-            room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) })
+            room: .empty, adapters: (0..<adapters).map { VirtualAdapter(index: $0) }, bluez: bluez)
     }
 
     deinit { simulator.end() }
@@ -297,7 +297,7 @@ final class AdvertiseProcessTests: XCTestCase {
     }
 
     func testWhatBlueZIgnoresIsSaid() throws {
-        let bench = try ServingBench()
+        let bench = try ServingBench(bluez: .v5_66)
         let result = try bench.start("advertise", "--name", "x", "--interval", "100", "--duration", "0.2").finish()
         XCTAssertEqual(result.status, 0)
         XCTAssertTrue(result.errors.contains { $0.contains("ignores the interval") }, "\(result.errors)")
