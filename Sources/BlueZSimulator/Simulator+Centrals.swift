@@ -66,7 +66,7 @@ extension Simulator {
 
     // MARK: Faults
 
-    /// From now on the daemon dies, as 5.66 does, where a central's link ends while a program has not answered what that
+    /// From now on the daemon dies, as BlueZ does, where a central's link ends while a program has not answered what that
     /// central asked: five seconds after the question. It comes back with ``simulateDaemonReturn()``.
     public func simulateDeathByAbandonedAnswers(_ dies: Bool = true) {
         stage.decide { $0.daemon.diesOfAbandonedAnswers = dies }

@@ -115,7 +115,7 @@ extension Simulator {
     ///
     /// - Parameters:
     ///   - count: how many attempts; 0 or less lets the next one succeed.
-    ///   - error: what `Connect` is answered; 5.66 has one word for all that goes wrong on its own side.
+    ///   - error: what `Connect` is answered; BlueZ has one word for all that goes wrong on its own side.
     ///   - address: the address of the peripheral.
     public func simulateConnectFailures(
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress

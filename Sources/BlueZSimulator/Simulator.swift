@@ -3,7 +3,7 @@ public import Foundation
 import Futures
 package import Reactor
 
-/// A pretend `bluetoothd` 5.66 with virtual adapters and a room of virtual peripherals, on a bus that any Bluetooth
+/// A pretend `bluetoothd` of a chosen version with virtual adapters and a room of virtual peripherals, on a bus that any Bluetooth
 /// program can be pointed at: this package's, in the same process or another, or anybody else's.
 ///
 /// On a private bus it lives in real time. Programs find it through the environment variable

@@ -1,4 +1,4 @@
-/// An error as `bluetoothd` 5.66 answers it: names and texts are those of its `src/error.c`.
+/// An error as `bluetoothd` answers it: names and texts are those of its `src/error.c`.
 public struct DaemonError: Error, Hashable, Sendable {
     /// The D-Bus error name.
     public var name: String
