@@ -35,7 +35,7 @@ radio-test: dependencies-build dependencies-radio python ## Run the radio tests 
 	swift build --build-tests
 	RADIO_BLUEZ="$(BLUEZ)" Scripts/radio-tests
 
-radio-test-all: ## Run the radio tests with every BlueZ that the lab knows
+radio-test-all: ## Run the radio tests with every BlueZ that the library is for
 	$(MAKE) radio-test BLUEZ=all
 
 radio-self-test: dependencies-radio python ## Check the radio lab itself

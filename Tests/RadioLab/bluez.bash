@@ -7,6 +7,8 @@ declare -A bluez_suites=([5.55]=bullseye [5.66]=bookworm [5.82]=trixie [5.87]=fo
 
 installed_bluez() { /usr/libexec/bluetooth/bluetoothd --version; }
 known_bluez() { printf '%s\n' "${!bluez_suites[@]}" | sort -V | paste -sd ' '; }
+# Those that the library is for. 5.55 is there to be looked at: its bluetoothd ends itself in some of the tests.
+supported_bluez() { echo 5.66 5.82 5.87; }
 
 # scratch_apt SUITE DIRECTORY [ARCHITECTURE]: an apt that knows that suite alone and thinks that no package is installed,
 # so that it fetches libc6 and all the rest too; for this machine's architecture if none is given. It takes the mirror
