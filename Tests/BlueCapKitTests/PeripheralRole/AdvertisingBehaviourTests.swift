@@ -79,8 +79,9 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         XCTAssertEqual(manager.advertisements.count, room)
     }
 
-    func testWhatDoesNotFitIsRefusedBeforeBlueZIsAsked() {
-        let manager = unreadyManager()
+    func testWhatDoesNotFitIsRefusedBeforeBlueZIsAsked() throws {
+        simulator = .inProcess(room: .empty, bluez: .v5_66)
+        let manager = manager()
         XCTAssertEqual(
             managerError(of: manager.startAdvertising(String(repeating: "n", count: 40)), within: 0.01),
             .advertisementTooLong(field: .localName, by: 11))
@@ -151,7 +152,7 @@ final class AdvertisingBehaviourTests: PeripheralStage {
         try running.change(to: data)
         wait { self.simulator.advertisements.first?.data == [4, 0xFF, 0xFF, 0xFF, 2] }
         XCTAssertEqual(running.data, data)
-        data.manufacturerData = [0xFFFF: Data(count: 40)]
+        data.manufacturerData = [0xFFFF: Data(count: 300)]
         XCTAssertThrowsError(try running.change(to: data))
     }
 

@@ -29,7 +29,7 @@ final class AdvertisingVersionsTests: PeripheralStage {
                 XCTAssertEqual(onAir.data.count, 3 + 60 + 9, "The name is inside.")
                 XCTAssertEqual(onAir.data.count, long.byteCount)
                 XCTAssertEqual(onAir.scanResponse, [])
-                XCTAssertEqual(running.notes, [])
+                XCTAssertEqual(running.notes, [.extended])
                 XCTAssertNoThrow(try long.check(try value(of: manager.advertisingLimits())))
             } else {
                 XCTAssertEqual(
@@ -37,6 +37,15 @@ final class AdvertisingVersionsTests: PeripheralStage {
                     "\(bluez)")
             }
             XCTAssertThrowsError(try long.check(), "It does not fit every adapter.")
+        }
+    }
+
+    func testALongScanResponseIsRefusedWhereTheAdvertisementIsNotExtended() {
+        for bluez in [BlueZVersion.v5_66, .v5_82] {
+            let manager = manager(bluez)
+            XCTAssertEqual(
+                managerError(of: manager.startAdvertising(String(repeating: "n", count: 40))),
+                .advertisementTooLong(field: .localName, by: 11), "\(bluez)")
         }
     }
 

@@ -19,7 +19,7 @@ extension AdvertisingData {
     private var nameSize: Int { localName.map { 2 + $0.utf8.count } ?? 0 }
 
     /// Whether it needs extended advertising.
-    private var isExtended: Bool { secondaryChannel != nil || sizes.reduce(0) { $0 + $1.size } > Self.capacity }
+    var isExtended: Bool { secondaryChannel != nil || sizes.reduce(0) { $0 + $1.size } > Self.capacity }
 
     /// A connectable extended advertisement has no scan response, and BlueZ puts the name into the advertisement.
     private var isNameInside: Bool { kind == .connectable && isExtended }
@@ -66,7 +66,10 @@ extension AdvertisingData {
     private func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
         let mayGrow = secondaryChannel != nil || lengths.plain > Self.capacity
         let isNameInside = isNameInside && mayGrow
-        let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - lengths.scanResponse
+        // A longer one needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E, 7.8.55), which BlueZ
+        // turns to by itself only for long advertising data.
+        let responseCapacity = isExtended ? lengths.scanResponse : Self.capacity
+        let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - responseCapacity
         if response > 0 { return (nameSize > scanResponse.byteCount ? .localName : .scanResponse, response) }
         let named = sizes + [(.localName, isNameInside ? nameSize : 0)]
         let excess = named.reduce(0) { $0 + $1.size } - (secondaryChannel == nil ? lengths.plain : lengths.onChannel)

@@ -19,7 +19,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
     /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: the same, and from BlueZ 5.69 on with
     /// `--experimental`.
     public let maximumLengthOnSecondaryChannel: Int
-    /// The longest scan response, in bytes.
+    /// The longest scan response of an extended advertisement, in bytes; that of any other has 31.
     public let maximumScanResponseLength: Int
     /// Whether ``AdvertisingData/scanResponse-swift.property`` counts: from BlueZ 5.80 on.
     public let honoursScanResponse: Bool
@@ -36,13 +36,14 @@ public struct AdvertisingLimits: Hashable, Sendable {
         return data.excess(over: self).map { .tooLong($0.field, $0.count) }
     }
 
-    /// What of this BlueZ is going to ignore.
+    /// What of it this BlueZ is going to ignore, and what it is going to do besides.
     func notes(on data: AdvertisingData) -> [AdvertisingNote] {
-        let scanResponse: [AdvertisingNote] =
-            honoursScanResponse || data.scanResponse.isEmpty ? [] : [.scanResponseIgnored]
-        guard !honoursIntervalAndPower else { return scanResponse }
-        return (data.interval == nil ? [] : [.intervalIgnored]) + (data.txPower == nil ? [] : [.txPowerIgnored])
-            + scanResponse
+        var notes: [AdvertisingNote] = []
+        if !honoursIntervalAndPower, data.interval != nil { notes.append(.intervalIgnored) }
+        if !honoursIntervalAndPower, data.txPower != nil { notes.append(.txPowerIgnored) }
+        if !honoursScanResponse, !data.scanResponse.isEmpty { notes.append(.scanResponseIgnored) }
+        if data.isExtended, data.secondaryChannel == nil { notes.append(.extended) }
+        return notes
     }
 }
 
@@ -54,6 +55,8 @@ public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConve
     case txPowerIgnored
     /// This BlueZ puts only the name into the scan response.
     case scanResponseIgnored
+    /// It is longer than 31 bytes, so it uses extended advertising, which only scanners of Bluetooth 5 receive.
+    case extended
 
     public var description: String {
         switch self {
@@ -63,6 +66,8 @@ public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConve
             "bluetoothd ignores the power: before 5.77 it takes one only when it is started with --experimental."
         case .scanResponseIgnored:
             "bluetoothd ignores the fields of the scan response: 5.80 is the first that takes them."
+        case .extended:
+            "The advertisement is longer than 31 bytes: only scanners of Bluetooth 5 receive it."
         }
     }
 }
