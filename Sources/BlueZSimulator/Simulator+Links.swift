@@ -87,7 +87,7 @@ extension Simulator {
     /// - Parameters:
     ///   - address: of a peripheral of the room, a central, or an adapter that serves.
     ///   - reason: why; `.local` is for a link that BlueZ ends.
-    public func simulateLinkLoss(of address: VirtualAddress, reason: DisconnectReason) {
+    public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
         let now = seconds
         stage.decide { $0.air.drop(address, reason, now: now) }
     }

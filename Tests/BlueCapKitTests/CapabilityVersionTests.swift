@@ -74,7 +74,7 @@ final class CapabilityVersionTests: XCTestCase {
         for bluez in versions {
             let stage = try stage(bluez)
             for (reason, cause) in [
-                (BlueZSimulator.DisconnectReason.timeout, DisconnectDetail.Cause.timeout), (.remote, .remote),
+                (LinkEndCause.timeout, DisconnectDetail.Cause.timeout), (.remote, .remote),
                 (.authentication, .authentication), (.unknown, .unspecified),
             ] {
                 stage.connect()

@@ -201,7 +201,7 @@ final class DaemonVersionTests: XCTestCase {
 
     func testFrom583OnTheEndOfALinkIsSignalledWithItsReasonBetweenItsTwoProperties() {
         let key = DaemonBench.strap
-        for (reason, isByUs) in [(DisconnectReason.timeout, false), (.remote, false), (.local, true)] {
+        for (reason, isByUs) in [(LinkEndCause.timeout, false), (.remote, false), (.local, true)] {
             var bench = DaemonBench.connected(version(83))
             if isByUs { _ = bench.ask(.disconnect(key)) }
             bench.daemon.take(.linkDown(key, reason), now: 1)

@@ -87,7 +87,7 @@ extension Daemon {
     /// The order of the radio lab: the services are not resolved, those who wait for the end of the link are answered, the
     /// device is not connected, and what was asked over the link fails. A link that we end is told in two signals, with
     /// the reply between them; one that the peer ends in one.
-    mutating func linkWentDown(_ key: DeviceKey, _ reason: DisconnectReason) {
+    mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = links.removeValue(forKey: key) else { return }
         for alarm in [Alarm.dropLink(key), .requestTimeout(key), .export(key)] { alarms.remove(alarm) }
         for service in tables[key]?.services ?? [] {
@@ -119,7 +119,7 @@ extension Daemon {
     }
 
     /// Says why a link has ended, between `ServicesResolved` and `Connected`.
-    mutating func sayDisconnected(_ key: DeviceKey, _ reason: DisconnectReason) {
+    mutating func sayDisconnected(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard traits.signalsDisconnections, let device = devices[key] else { return }
         flush()
         if traits.hasBearers { emit(.disconnected(path: device.path, interface: Self.bearerInterface, reason)) }

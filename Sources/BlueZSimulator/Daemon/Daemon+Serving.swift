@@ -47,7 +47,7 @@ extension Daemon {
     static let resolvingTime: TimeInterval = 0.1
 
     /// A central's link has ended: nobody subscribes for it any more, and what it asked is not answered.
-    mutating func centralLeft(_ key: DeviceKey, _ reason: DisconnectReason) {
+    mutating func centralLeft(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = serverLinks.removeValue(forKey: key) else { return }
         for alarm in [
             Alarm.dropLink(key), .confirmation(key), .confirmationTimeout(key), .resolveCentral(key),
@@ -77,7 +77,7 @@ extension Daemon {
     }
 
     /// The server ends a link; the central sees it go.
-    mutating func endServerLink(_ key: DeviceKey, _ reason: DisconnectReason = .local) {
+    mutating func endServerLink(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = serverLinks[key] else { return }
         order(.hangUp(link.end, key))
         centralLeft(key, reason)

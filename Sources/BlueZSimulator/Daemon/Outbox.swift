@@ -76,7 +76,7 @@ enum Emission: Hashable, Sendable {
     case interfacesAdded(path: String, interfaces: [InterfaceState])
     case interfacesRemoved(path: String, interfaces: [String])
     case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
-    case disconnected(path: String, interface: String, DisconnectReason)
+    case disconnected(path: String, interface: String, LinkEndCause)
 }
 
 /// An interface of an object with all its properties that exist.

@@ -120,7 +120,7 @@ extension Air {
         }
     }
 
-    mutating func dropHost(_ key: DeviceKey, _ reason: DisconnectReason, server: DisconnectReason) {
+    mutating func dropHost(_ key: DeviceKey, _ reason: LinkEndCause, server: LinkEndCause) {
         guard let link = hostLinks[key] else { return }
         forgetHostLink(key)
         guard link.isUp else { return }
@@ -207,7 +207,7 @@ extension Air {
         if visitors[key]?.number == number { leave(key) }
     }
 
-    mutating func leave(_ key: DeviceKey, _ reason: DisconnectReason = .remote) {
+    mutating func leave(_ key: DeviceKey, _ reason: LinkEndCause = .remote) {
         guard let visitor = visitors[key] else { return }
         dismiss(key)
         events.append(visitor.isUp ? .centralLeft(key, reason) : .centralNotReached(visitor.number))

@@ -65,7 +65,7 @@ extension Air {
     }
 
     /// The link ends.
-    mutating func drop(_ address: VirtualAddress, _ reason: DisconnectReason) {
+    mutating func drop(_ address: VirtualAddress, _ reason: LinkEndCause) {
         guard let peer = peers[address], case .linked(let link) = peer.state else { return }
         peers[address]?.state = .free
         for due in [Due.drop(address), .discovery(address), .response(address)] { deadlines.remove(due) }
@@ -82,7 +82,7 @@ extension Air {
         meet(address)
     }
 
-    mutating func drop(_ address: VirtualAddress, _ reason: DisconnectReason, now: TimeInterval) {
+    mutating func drop(_ address: VirtualAddress, _ reason: LinkEndCause, now: TimeInterval) {
         self.now = now
         drop(address, reason)
         for key in hostLinks.keys.sorted() where key.address == address || hostLinks[key]?.server.address == address {

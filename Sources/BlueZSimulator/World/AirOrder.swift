@@ -46,7 +46,7 @@ struct AttributeRequest: Hashable, Sendable {
 enum AirEvent: Hashable, Sendable {
     case linkUp(DeviceKey, VirtualLink)
     case linkFailed(DeviceKey)
-    case linkDown(DeviceKey, DisconnectReason)
+    case linkDown(DeviceKey, LinkEndCause)
     case discovered(DeviceKey, [AttributeTable.Service], AirIdentity)
     /// The services have changed while the link is up; a new discovery is due.
     case servicesChanged(DeviceKey)
@@ -57,7 +57,7 @@ enum AirEvent: Hashable, Sendable {
 
     // At the end of an adapter that serves, by it and the central's address.
     case centralCame(DeviceKey, CentralIdentity)
-    case centralLeft(DeviceKey, DisconnectReason)
+    case centralLeft(DeviceKey, LinkEndCause)
     /// A central of the simulator's own found nobody in time.
     case centralNotReached(UInt64)
     case asked(DeviceKey, AttributeRequest)

@@ -1,5 +1,5 @@
 /// Why a link has ended, as BlueZ reports it from 5.83 on.
-public enum DisconnectReason: String, CaseIterable, Sendable {
+public enum LinkEndCause: String, CaseIterable, Sendable {
     case unknown = "Unknown"
     case timeout = "Timeout"
     case local = "Local"
