@@ -30,6 +30,11 @@ final class RadioSubscriberTests: XCTestCase {
         try bodies().twoSubscribersReceiveEachValueOnceInOrder(with: try second())
     }
 
+    func testUpdatesForOneCentralKeepTheirPlace() throws {
+        try RadioLab.require(bluez: "5.76", because: "earlier ones send each value to all subscribers")
+        try bodies().updatesForOneCentralKeepTheirPlace(with: try second())
+    }
+
     func testASubscriberStaysWhenAnotherOneLeaves() throws {
         try bodies().aSubscriberStaysWhenAnotherOneLeaves(try second())
     }

@@ -69,7 +69,7 @@ extension PeripheralBodies {
         XCTAssertFalse(oven.overSocket.isUpdating)
     }
 
-    private func watchSubscribers(of characteristic: MutableCharacteristic) {
+    func watchSubscribers(of characteristic: MutableCharacteristic) {
         let journal = journal
         characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) { subscribers in
             journal.write { entries in

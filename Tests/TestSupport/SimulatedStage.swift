@@ -6,13 +6,20 @@ public import Foundation
 public final class SimulatedStage: ScanStage {
     public let simulator: Simulator
     private let isVirtual: Bool
+    private let centralAdapter: String
     private var advertisers: [VirtualPeripheral] = []
     var served: StagePeripheral?
     let refusals = StageRefusals()
 
-    private init(_ simulator: Simulator, isVirtual: Bool) {
+    private init(_ simulator: Simulator, isVirtual: Bool, centralAdapter: String = "hci0") {
         self.simulator = simulator
         self.isVirtual = isVirtual
+        self.centralAdapter = centralAdapter
+    }
+
+    /// The same stage for a second central.
+    public func withCentral(on adapter: String) -> SimulatedStage {
+        SimulatedStage(simulator, isVirtual: isVirtual, centralAdapter: adapter)
     }
 
     /// Ring 2: in this process, in virtual time.
@@ -31,7 +38,7 @@ public final class SimulatedStage: ScanStage {
 
     public var managerOptions: [String: Any] {
         let bus = [CentralManagerOptionBusAddressKey: simulator.address]
-        return simulator.adapters.count < 2 ? bus : bus.merging([CentralManagerOptionAdapterKey: "hci0"]) { $1 }
+        return simulator.adapters.count < 2 ? bus : bus.merging([CentralManagerOptionAdapterKey: centralAdapter]) { $1 }
     }
     public var measuresRSSI: Bool { true }
 

@@ -1,10 +1,18 @@
+import BlueZSimulator
 import TestSupport
 
-/// Ring 2: our peripheral and our central in one process, on two adapters of the simulator.
+/// Ring 2: our peripheral and our centrals in one process, on adapters of the simulator.
 final class PeripheralBehaviourTests: EachVersionTestCase {
     private func bodies() -> PeripheralBodies {
         let stage = SimulatedStage.inProcess(adapters: 2, bluez: bluez)
         return PeripheralBodies(on: stage, central: OwnCentral(on: stage))
+    }
+
+    /// With a second central on an adapter of its own.
+    private func withTwoCentrals(_ body: (PeripheralBodies, any StageCentral) throws -> Void) throws {
+        let stage = SimulatedStage.inProcess(adapters: 3, bluez: bluez)
+        let bodies = PeripheralBodies(on: stage, central: OwnCentral(on: stage))
+        try body(bodies, OwnCentral(on: stage.withCentral(on: "hci2")))
     }
 
     func testAllServicesAreFoundInTheirOrder() throws { try bodies().allServicesAreFoundInTheirOrder() }
@@ -23,6 +31,16 @@ final class PeripheralBehaviourTests: EachVersionTestCase {
     func testAnUpdateOfNoBytesIsOneOfThem() throws { try bodies().anUpdateOfNoBytesIsOneOfThem() }
     func testUpdatesWaitForASubscriber() throws { try bodies().updatesWaitForASubscriber() }
     func testSubscribersComeAndGo() throws { try bodies().subscribersComeAndGo() }
+    func testTwoSubscribersReceiveEachValueOnceInOrder() throws {
+        try withTwoCentrals { try $0.twoSubscribersReceiveEachValueOnceInOrder(with: $1) }
+    }
+    func testUpdatesForOneCentralKeepTheirPlace() throws {
+        guard bluez >= BlueZVersion(5, 76) else { return try bodies().updatesForOneCentralAreRefused() }
+        try withTwoCentrals { try $0.updatesForOneCentralKeepTheirPlace(with: $1) }
+    }
+    func testASubscriberStaysWhenAnotherOneLeaves() throws {
+        try withTwoCentrals { try $0.aSubscriberStaysWhenAnotherOneLeaves($1) }
+    }
     func testAServiceThatComesAndGoesLeavesTheOthersAlone() throws {
         try bodies().aServiceThatComesAndGoesLeavesTheOthersAlone()
     }
