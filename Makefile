@@ -79,6 +79,7 @@ coverage: dependencies-build dependencies-test python ## Run the tests and say w
 bench-bus: dependencies-build dependencies-bench python ## Compare our scanner and our central with others on one bus
 	Benchmarks/bench-bus
 	Benchmarks/bench-gatt
+	Benchmarks/bench-updates
 
 bench-futures: dependencies-build ## Measure promises, futures and streams
 	Benchmarks/bench-futures

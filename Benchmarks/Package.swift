@@ -22,8 +22,8 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]),
 
-        // `make bench-bus`: a pretend bluetoothd that sends as fast as the bus carries, the scanners that listen, and
-        // centrals that connect, read and subscribe.
+        // `make bench-bus`: a pretend bluetoothd that sends as fast as the bus carries, the scanners that listen, centrals
+        // that connect, read and subscribe, and a peripheral that sends notifications.
         .systemLibrary(name: "LibDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .executableTarget(name: "BusFlooder", dependencies: ["LibDBus"]),
         .executableTarget(name: "BusScannerInC", dependencies: ["LibDBus"]),
@@ -32,6 +32,8 @@ let package = Package(
             name: "BusScannerInSwift", dependencies: [.product(name: "BlueCapKit", package: "BlueCap")]),
         .executableTarget(
             name: "BusCentralInSwift", dependencies: [.product(name: "BlueCapKit", package: "BlueCap")]),
+        .executableTarget(
+            name: "BusPeripheralInSwift", dependencies: [.product(name: "BlueCapKit", package: "BlueCap")]),
     ],
     swiftLanguageModes: [.v6]
 )
