@@ -1,25 +1,31 @@
 """How the radio lab's Python programs take orders: a line each, over a socket on this machine.
 
 An order is a method order_NAME of the target; the rest of the line are its arguments, with tabs between. What it returns is
-printed, a line each, and then "ok"; "failed: …" if it raises.
+printed, a line each, and then "ok"; "failed: …" if it raises, or takes longer than LIMIT. One order runs at a time.
 """
 
 import asyncio
 import os
 
+# Seconds for an order, with its waiting for those before it: a caller, who waits for 120, learns what failed.
+LIMIT = 110
+
 
 async def take_orders(target, state):
     """Writes the port to STATE/port, and answers from then on."""
+    turn = asyncio.Lock()
 
     async def answer(reader, writer):
         while words := (await reader.readline()).decode().rstrip("\n").split("\t"):
             if words == [""]:
                 break
+            limit = asyncio.timeout(LIMIT)
             try:
                 order = getattr(target, "order_" + words[0].replace("-", "_"))
-                lines = [*(await order(*words[1:]) or []), "ok"]
+                async with limit, turn:
+                    lines = [*(await order(*words[1:]) or []), "ok"]
             except Exception as error:  # pylint: disable=broad-except  # whatever it is, the test has to read it
-                lines = [f"failed: {error!r}"]
+                lines = [f"failed: not done within {LIMIT} s" if limit.expired() else f"failed: {error!r}"]
             writer.write(("\n".join(lines) + "\n").encode())
             await writer.drain()
         writer.close()

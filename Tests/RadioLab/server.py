@@ -25,12 +25,24 @@ from orders import ask, take_orders
 
 ADAPTER, ADVERTISING = "org.bluez.Adapter1", "org.bluez.LEAdvertisingManager1"
 BLUETOOTHD = "/usr/libexec/bluetooth/bluetoothd"
-# Seconds for what takes one or two; a caller that waits for 120 learns the reason.
+# Seconds for what takes one or two: less than an order may take, so that the reason is said.
 LIMIT = 100
+# Seconds for the end of a program, which blocks all orders.
+END_LIMIT = 5
 
 
 class Refused(Exception):
     """An error that the bus or bluetoothd answered."""
+
+
+class Options(argparse.ArgumentParser):
+    """Those of an order: what is wrong with them is the caller's error, and no reason for the server to end."""
+
+    def error(self, message):
+        raise ValueError(f"radio-advertise --help: {message}")
+
+    def exit(self, status=0, message=None):
+        self.error(message or f"status {status}")
 
 
 class Advertisement(ServiceInterface):
@@ -38,7 +50,7 @@ class Advertisement(ServiceInterface):
 
     def __init__(self, words):
         super().__init__("org.bluez.LEAdvertisement1")
-        options = argparse.ArgumentParser(exit_on_error=False)
+        options = Options(add_help=False, allow_abbrev=False)
         options.add_argument("name")
         options.add_argument("--service", action="append", default=[])
         options.add_argument("--manufacturer", action="append", default=[])
@@ -117,6 +129,13 @@ class Lab:
             raise Refused(f"{answer.error_name}: {' '.join(map(str, answer.body))}")
         return answer.body[0] if answer.body else None
 
+    async def call_if_there(self, *call):
+        """Where the device or its link may have gone by itself meanwhile."""
+        try:
+            await self.call(*call)
+        except Refused:
+            pass
+
     async def get(self, adapter, name, interface=ADAPTER):
         variant = await self.call(f"/org/bluez/{adapter}", "org.freedesktop.DBus.Properties", "Get", "ss", interface, name)
         return variant.value
@@ -141,9 +160,9 @@ class Lab:
     # --- bluetoothd ---
 
     async def order_bluetoothd(self, what, *options):
-        if what in ("kill", "stop", "restart"):
-            if not self.runs():
-                raise Refused("bluetoothd is not running")
+        if self.runs() == (what == "start"):
+            raise Refused(f"bluetoothd is {'already' if self.runs() else 'not'} running")
+        if what != "start":
             self.bluetoothd.terminate() if what == "stop" else self.bluetoothd.kill()
             while self.runs():
                 await asyncio.sleep(0.01)
@@ -180,10 +199,7 @@ class Lab:
                     file.write(str(int(is_blocked)))
 
     async def order_advertise(self, adapter, *words):
-        try:
-            advertisement = Advertisement(words)
-        except argparse.ArgumentError as error:
-            raise ValueError(f"radio-advertise --help: {error}") from None
+        advertisement = Advertisement(words)
         await self.order_silence(adapter)
         path = f"/radio_lab/{adapter}"
         self.bus.export(path, advertisement)
@@ -235,6 +251,8 @@ class Lab:
         process = self.programs.pop(program, None)
         if process is not None:
             process.terminate()
+            process.join(END_LIMIT)
+            process.kill()  # if it did not
             process.join()
             shutil.rmtree(self.place(program), ignore_errors=True)
             # bluetoothd drops what a connection has registered when that leaves the bus: it has, when this is answered.
@@ -273,13 +291,10 @@ class Lab:
             await self.until(self.set_powered, adapter, True)
         for path, interfaces in (await self.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")).items():
             if "org.bluez.Device1" in interfaces:
-                try:
-                    # 5.87 dies of RemoveDevice where there is a link.
-                    if interfaces["org.bluez.Device1"]["Connected"].value:
-                        await self.call(path, "org.bluez.Device1", "Disconnect")
-                    await self.call(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
-                except Refused:
-                    pass  # It may have gone by itself meanwhile.
+                # 5.87 dies of RemoveDevice where there is a link.
+                if interfaces["org.bluez.Device1"]["Connected"].value:
+                    await self.call_if_there(path, "org.bluez.Device1", "Disconnect")
+                await self.call_if_there(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
 
 
 async def main():
