@@ -15,6 +15,8 @@ supported_bluez() { echo 5.66 5.82 5.87; }
 # that the machine's own sources name, and leaves those alone.
 scratch_apt() {
     local suite=$1 directory=$2 architecture=${3:-$(dpkg --print-architecture)} mirror
+    mkdir -p "$directory"/{lists/partial,archives/partial,sources,preferences}
+    : >"$directory/log"
     # shellcheck disable=SC2016  # apt's own variable
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |
         grep -v security | head -n 1)
@@ -22,7 +24,6 @@ scratch_apt() {
         say "apt knows no mirror of Debian's main archive: run apt-get update"
         return 1
     fi
-    mkdir -p "$directory"/{lists/partial,archives/partial,sources,preferences}
     printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
         "$mirror" "$suite" /usr/share/keyrings/debian-archive-keyring.gpg >"$directory/sources/suite.sources"
     : >"$directory/status"
