@@ -33,7 +33,7 @@ test: dependencies-build dependencies-test python ## Run all tests but the radio
 
 radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82"
 	swift build --build-tests
-	RADIO_BLUEZ="$(BLUEZ)" Scripts/radio-tests
+	RADIO_BLUEZ="$${BLUEZ:-$${RADIO_BLUEZ-}}" Scripts/radio-tests
 
 radio-test-all: ## Run the radio tests with every BlueZ that the library is for
 	$(MAKE) radio-test BLUEZ=all
