@@ -70,6 +70,44 @@ final class CapabilityVersionTests: XCTestCase {
         }
     }
 
+    func testARefreshThatForgetsNothingFailsAsBlueZDid() throws {
+        for bluez in versions {
+            let stage = try stage(bluez)
+            try stage.explore()
+            // The connection's own call, and the refresh's.
+            stage.simulator.simulateRefusedCalls(2, of: "Disconnect")
+            let refresh = stage.peripheral.refreshServices(timeout: 60)
+            if bluez == .v5_87 {
+                XCTAssertEqual((stage.failure(of: refresh) as? BusFailure)?.name, "org.bluez.Error.Failed")
+            } else {
+                try stage.wait(refresh)
+            }
+            XCTAssertEqual(
+                stage.simulator.statistics.count(of: "RemoveDevice"), bluez == .v5_87 ? 0 : 1, "\(bluez)")
+
+            stage.simulator.advance(by: 30)
+            stage.simulator.simulateRefusedCalls(1, of: "RemoveDevice", error: .alreadyExists)
+            let second = stage.peripheral.refreshServices(timeout: 60)
+            XCTAssertEqual(
+                (stage.failure(of: second) as? BusFailure)?.name, "org.bluez.Error.AlreadyExists", "\(bluez)")
+            XCTAssertTrue(stage.simulator.advance(until: { stage.isLinked }, limit: 30), "\(bluez)")
+        }
+    }
+
+    func testALinkOfAnotherProgramEndsTheReasonOfTheLast() throws {
+        let stage = try stage(.v5_87)
+        stage.connect()
+        stage.simulator.advance(by: 5)
+        stage.peripheral.disconnect()
+        XCTAssertTrue(stage.simulator.advance(until: { stage.peripheral.disconnectDetail != nil }, limit: 5))
+        let other = manager(on: stage.simulator)
+        let connected = try XCTUnwrap(other.retrievePeripherals(withIdentifiers: [stage.peripheral.identifier]).first)
+        connected.connect()
+        XCTAssertTrue(stage.simulator.advance(until: { connected.state == .connected }, limit: 10))
+        XCTAssertTrue(stage.simulator.advance(until: { stage.peripheral.disconnectDetail == nil }, limit: 10))
+        withExtendedLifetime(other) {}
+    }
+
     func testTheReasonOfALossIsBlueZsFrom583On() throws {
         for bluez in versions {
             let stage = try stage(bluez)

@@ -132,7 +132,18 @@ final class LinkEndTests: XCTestCase {
         withExtendedLifetime(observation) {}
     }
 
+    func testADeviceWhoseLinkCannotBeEndedIsRemovedByADaemonThatIsNot587() throws {
+        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82))]
+        let (client, observation) = readyClient()
+        daemon.silent = ["Disconnect"]
+        try remove(client)
+        XCTAssertEqual(daemon.calls, ["Disconnect", "RemoveDevice"])
+        XCTAssertEqual(results.withLock { $0 }, ["done"])
+        withExtendedLifetime(observation) {}
+    }
+
     func testADeviceWhoseLinkCannotBeEndedIsNotRemoved() throws {
+        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(87))]
         let (client, observation) = readyClient()
         daemon.silent = ["Disconnect"]
         try remove(client)

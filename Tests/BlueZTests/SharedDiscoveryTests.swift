@@ -132,6 +132,24 @@ final class SharedDiscoveryTests: XCTestCase {
         }
     }
 
+    func testADaemonThatDoesNotSayItsFiltersIsAskedAgainAtTheNextChange() {
+        daemon.objects = [(BlueZMessages.adapterPath, BlueZMessages.adapter(82, modalias: "usb:v0000p0000d0001"))]
+        daemon.bodies["GetDiscoveryFilters"] = { $0.strings(["UUIDs", "Pathloss"]) }
+        daemon.errors["GetDiscoveryFilters"] = [DBusError(name: "org.freedesktop.DBus.Error.NoReply", message: "")]
+        daemon.appear()
+        let client = BlueZClient.shared(at: daemon.bus.address)
+        let observation = client.observe(observer)
+        daemon.loop.run()
+        XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 1)
+        for alias in ["one", "two"] {
+            daemon.send(
+                BlueZMessages.propertiesChanged(
+                    BlueZMessages.adapterPath, "org.bluez.Adapter1", [("Alias", .string(alias))]))
+            XCTAssertEqual(daemon.count("GetDiscoveryFilters"), 2)
+        }
+        withExtendedLifetime((client, observation)) {}
+    }
+
     func testADaemonThatSaysItsVersionIsNotAskedForItsFilters() {
         for minor in [66, 72, 82, 87] {
             daemon = FakeDaemon()

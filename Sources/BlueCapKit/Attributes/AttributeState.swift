@@ -110,6 +110,12 @@ struct AttributeState {
         wishes.takeWaitingForNextLink().flatMap { finish($0, .linkLost, .linkEnded) }
     }
 
+    /// BlueZ has refused what should have come before the next link, for which this one waits.
+    mutating func refuseNextLink(_ id: OperationID, _ error: BusFailure) -> Effects {
+        guard wishes.contains(id) else { return [] }
+        return endTimer(id) + [.settle(id, wishes.deny(id, .bus(error)))]
+    }
+
     /// Ends look-ups that outlive links: those for this name, or all.
     mutating func abandonLookUps(of name: AttributeName? = nil) -> Effects {
         wishes.takeLasting(name).flatMap { id in

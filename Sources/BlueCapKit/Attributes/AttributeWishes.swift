@@ -82,8 +82,12 @@ struct AttributeWishes {
 
     /// Nothing will be shown, for this reason.
     mutating func deny(_ id: OperationID, _ error: PeripheralError) -> PeripheralFailure {
+        deny(id, .peripheral(error))
+    }
+
+    mutating func deny(_ id: OperationID, _ failure: PeripheralFailure) -> PeripheralFailure {
         forget(id)
-        return .peripheral(error)
+        return failure
     }
 
     /// The time of a wish is up. Answers what that means for whoever has it; `nil` where there is no such wish.

@@ -159,18 +159,28 @@ extension CentralSession {
                     "The peripheral is bonded and would have to be paired again: "
                         + "ask for refreshServices(forgettingBond: true) if that is meant."))
         }
+        var refresh: OperationID?
         let future: Future<Peripheral> = operation(on: key, value: { peripheral }) { state, id in
             state.isRefreshing = true
+            refresh = id
             let effects = state.attributes.discoverServicesOnNextLink(id, timeout: timeout)
             return state.connection.state == .connected ? effects + state.connect(.disconnectAsked) : effects
         }
-        loop.post { [self] in
+        loop.post { [self, refresh] in
             // The connection's own call goes first.
             drain()
             guard let device = readDealing(with: key, { $0.facts.device }) else {
                 return endRefresh(of: peripheral)
             }
-            client.removeDevice(device) { [self] _ in endRefresh(of: peripheral) }
+            client.removeDevice(device) { [self] result in
+                // A device that is not there any more is forgotten.
+                if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,
+                    error.cause != .unknownObject
+                {
+                    decide(key) { $0.attributes.refuseNextLink(refresh, BusFailure(error)) }
+                }
+                endRefresh(of: peripheral)
+            }
         }
         return future
     }

@@ -82,9 +82,11 @@ public struct BluetoothCapabilities: Hashable, Sendable, Codable {
     public var maximumExtendedAdvertisingLength = 31
     /// The longest data of a scan response in bytes; unknown: 31.
     public var maximumScanResponseLength = 31
-    /// Whether ``AdvertisingData/interval`` is used: from 5.77, with `--experimental` before. Unknown: false.
+    /// Whether ``AdvertisingData/interval`` is used: from 5.77, with `--experimental` before. It also needs a kernel
+    /// with the management command Add Extended Advertising Parameters (Linux 5.11), which BlueZ does not show on the bus:
+    /// with an older kernel the interval is ignored. Unknown: false.
     public var advertisingInterval = false
-    /// Whether ``AdvertisingData/txPower`` is used: as the interval, and if the controller has it. Unknown: false.
+    /// Whether ``AdvertisingData/txPower`` is used: as the interval, and if kernel and controller have it. Unknown: false.
     public var advertisingPower = false
     /// The powers that the controller can advertise with, in dBm; unknown: `nil`.
     public var advertisingPowerRange: ClosedRange<Int>?

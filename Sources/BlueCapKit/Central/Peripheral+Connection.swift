@@ -118,8 +118,9 @@ extension Peripheral {
         }
     }
 
-    /// What BlueZ said of the last link's end; `nil` while there is a link, before there was one, and if BlueZ did not say it, as
-    /// none does before 5.83 and none can that has ended itself.
+    /// What BlueZ said of the end of the device's last link, which may have been another program's; `nil` while the device is
+    /// connected, before it was, and if BlueZ did not say it: versions before 5.83 never do, nor does a `bluetoothd` that has
+    /// stopped.
     ///
     /// It may come a moment after ``disconnectReason``: if the application ends the link, when the link is down.
     public var disconnectDetail: DisconnectDetail? {

@@ -11,6 +11,7 @@ enum PeripheralFailure: Equatable, Sendable {
     case peripheral(PeripheralError)
     case service(ServiceError)
     case characteristic(CharacteristicError)
+    case bus(BusFailure)
     /// The application does not want it any more.
     case cancelled
 
@@ -19,6 +20,7 @@ enum PeripheralFailure: Equatable, Sendable {
         case .peripheral(let error): error
         case .service(let error): error
         case .characteristic(let error): error
+        case .bus(let error): error
         case .cancelled: CancellationError()
         }
     }
@@ -94,7 +96,11 @@ struct PeripheralState {
     /// BlueZ's device has come, changed or gone, or its daemon with it.
     mutating func factsChanged(_ new: Facts) -> [Effect] {
         facts = new
-        if let end = new.linkEnd { linkEnd = end }
+        if new.isConnected {
+            linkEnd = nil
+        } else if let end = new.linkEnd {
+            linkEnd = end
+        }
         guard new.device != nil else { return connect(.deviceDisappeared) }
         let effects = connect(.deviceAppeared(isConnected: new.isConnected))
         guard connection.state == .connected else { return effects }

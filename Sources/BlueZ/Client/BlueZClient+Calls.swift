@@ -36,21 +36,26 @@ extension BlueZClient {
     /// loop.
     ///
     /// The link is ended first, and always: 5.87 dies of `RemoveDevice` on a connected device (its commit 5d836f1c6), and that a
-    /// device is connected is not always signalled. If it cannot be ended, the device is not removed.
+    /// device is connected is not always signalled. If it cannot be ended, the device is removed only by a daemon that is known not to be 5.87.
     package func removeDevice(
         _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
         loop.perform { [self] in
             disconnect(device) { [self] result in
-                if case .failure(let error) = result, error.cause != .notConnected {
+                if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
                     return completion(.failure(error))
                 }
-                removeDisconnected(device, completion: completion)
+                remove(device, completion: completion)
             }
         }
     }
 
-    private func removeDisconnected(
+    private func removesConnected(_ device: ObjectKey) -> Bool {
+        guard let handle = objects.handle(of: device) else { return false }
+        return objects[adapter: objects[handle].adapter]?.capabilities.removesConnectedDevices ?? false
+    }
+
+    private func remove(
         _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
         guard let handle = objects.handle(of: device), let path = path(of: device) else {

@@ -219,7 +219,8 @@ extension BlueZClient {
         deliver(changes)
     }
 
-    /// What an adapter's properties leave open of the daemon's version is asked for once. Nothing waits for the answer.
+    /// What an adapter's properties leave open of the daemon's version is asked for once, and after a
+    /// failure again at the adapter's next change. Nothing waits for the answer.
     private func learnFilters(_ change: Change) {
         switch change {
         case .adapterAdded(let adapter), .adapterChanged(let adapter, _):
@@ -227,7 +228,9 @@ extension BlueZClient {
             hasAskedForFilters = true
             let number = link?.number
             call(adapter, interface: BlueZName.adapter, member: "GetDiscoveryFilters") { [weak self] result in
-                guard let self, link?.number == number, hasAskedForFilters, case .success(let reply) = result else {
+                guard let self, link?.number == number, hasAskedForFilters else { return }
+                guard case .success(let reply) = result else {
+                    hasAskedForFilters = false
                     return
                 }
                 var reader = reply.reader

@@ -22,6 +22,8 @@ package struct DaemonCapabilities: Hashable, Sendable {
     package var reportsAdvertisingData = false
     /// Whether `SetDiscoveryFilter` may have `UUIDs`: not at 5.87, which dies of it; unknown: false.
     package var acceptsServiceFilter = false
+    /// Whether `RemoveDevice` may be called on a connected device: not at 5.87, which dies of it; unknown: false.
+    package var removesConnectedDevices = false
     /// Whether `AcquireNotify` is answered when the peripheral refuses the subscription: 5.84; unknown: false.
     package var answersRefusedAcquireNotify = false
 
@@ -88,6 +90,7 @@ package struct DaemonCapabilities: Hashable, Sendable {
         reportsDisconnectReasons = versions.isAtLeast(.v5(83))
         reportsAdvertisingData = versions.isAtLeast(.v5(78))
         acceptsServiceFilter = !versions.contains(.v5(87))
+        removesConnectedDevices = !versions.contains(.v5(87))
         answersRefusedAcquireNotify = versions.isAtLeast(.v5(84))
 
         notificationSockets =

@@ -31,7 +31,8 @@ package struct DiscoveryMachine {
     private var nextRequest: RequestID = 1
     /// Whether BlueZ may hold a session for us: from a start on until a stop that was not refused.
     private var mayBeUp = false
-    /// Whether the kernel may continue a discovery that we have started through a daemon that is gone.
+    /// Whether the kernel may continue a discovery that we have started through a daemon that is gone, and a scan that ran
+    /// then waits for it; false without scans.
     private var kernelMayDiscover = false
     /// Whether BlueZ keeps a filter of ours.
     private var hasFilter = false
@@ -93,6 +94,7 @@ package struct DiscoveryMachine {
         guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
         scans.remove(at: index)
         announced.remove(id)
+        if scans.isEmpty { kernelMayDiscover = false }
         return reconcile()
     }
 
@@ -126,7 +128,7 @@ package struct DiscoveryMachine {
     private mutating func becomeUnavailable() -> [Effect] {
         if !announced.isEmpty { restartReason = .adapterReturned }
         session = .unavailable
-        if mayBeUp { kernelMayDiscover = true }
+        if mayBeUp, !scans.isEmpty { kernelMayDiscover = true }
         mayBeUp = false
         hasFilter = false
         isPathlossRefused = false
@@ -162,7 +164,7 @@ package struct DiscoveryMachine {
         case .settingFilter(request, let filter):
             // Without SetDiscoveryFilter (an old kernel, a small fake) everything is reported, and filtered by the scans.
             if let error, error.cause != .unknownMethod, error.cause != .notSupported {
-                return isPathlossRefused(error, of: filter) ? setFilter() : startFailed(error)
+                return dropPathloss(after: error, of: filter) ? setFilter() : startFailed(error)
             }
             hasFilter = true
             guard !isRestWanted else {
@@ -177,7 +179,7 @@ package struct DiscoveryMachine {
         case .updatingFilter(request, let filter):
             if let error {
                 guard error.cause == .unknownMethod || error.cause == .notSupported else {
-                    if isPathlossRefused(error, of: filter) {
+                    if dropPathloss(after: error, of: filter) {
                         session = .running(filter)
                         return reconcile()
                     }
@@ -280,8 +282,8 @@ extension DiscoveryMachine {
         }
     }
 
-    /// Notes that the daemon has refused a filter, if that may be because of `Pathloss`.
-    private mutating func isPathlossRefused(_ error: BlueZError, of filter: DiscoveryFilter) -> Bool {
+    /// Leaves `Pathloss` out of the next filters if the daemon may have refused this one because of it; false if not.
+    private mutating func dropPathloss(after error: BlueZError, of filter: DiscoveryFilter) -> Bool {
         guard error.cause == .invalidArguments, filter.hasPathloss, filter.rssi == nil, !isRestWanted else {
             return false
         }

@@ -9,7 +9,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
     /// Empty without extended advertising, which needs a controller and a kernel that can do it.
     public let secondaryChannels: [AdvertisingData.SecondaryChannel]
     /// Whether ``AdvertisingData/interval`` and ``AdvertisingData/txPower`` count: not before 5.77, unless BlueZ is
-    /// experimental.
+    /// experimental. An older kernel than Linux 5.11 ignores them, which BlueZ does not show.
     public let honoursIntervalAndPower: Bool
     /// In dBm; `nil` where BlueZ does not tell.
     public let txPower: ClosedRange<Int>?
