@@ -14,12 +14,24 @@ struct HandleLayout {
 
     private var next = HandleLayout.first
 
-    /// Handles for all attributes of a service, the same for the same services in the same order.
+    /// Handles for all attributes of a service, the same for the same services in the same order; none if it has more than there
+    /// are. An attribute more gives all of its service new ones.
     mutating func place(_ service: ServerService, includes: Int) -> [ServerAttributeID: UInt16] {
-        var handles: [ServerAttributeID: UInt16] = [:]
-        var handle = next
-        handles[service.id] = handle
-        handle += UInt16(clamping: 1 + includes)
+        for first in [next, Self.first] {
+            let (handles, end) = Self.place(service, includes: includes, from: Int(first))
+            guard end <= Int(UInt16.max) else { continue }
+            next = end < Int(Self.last) ? UInt16(end) : Self.first
+            return handles.mapValues { UInt16($0) }
+        }
+        return [:]
+    }
+
+    /// - Returns: The handles, and the one after the last.
+    private static func place(
+        _ service: ServerService, includes: Int, from first: Int
+    ) -> (handles: [ServerAttributeID: Int], end: Int) {
+        var handles = [service.id: first]
+        var handle = first + 1 + includes
         for characteristic in service.characteristics {
             handles[characteristic.id] = handle + 1
             handle += 2
@@ -30,8 +42,7 @@ struct HandleLayout {
                 handle += 1
             }
         }
-        next = handle < Self.last ? handle : Self.first
-        return handles
+        return (handles, handle)
     }
 }
 
