@@ -25,8 +25,10 @@ extension MutableCharacteristic {
     /// Each subscribed central receives each value once, with every version of BlueZ.
     ///
     /// A notification is taken when the bus has it. Bluetooth has no receipt for notifications: those on their way over a link
-    /// that falls are lost. An indication is taken when each central of ``subscribers`` has confirmed it; up to BlueZ 5.68, which
-    /// names only the first, when one has.
+    /// that falls are lost. An indication is taken when as many confirmations have come as centrals have a socket that is open.
+    /// BlueZ does not say which central has confirmed, so the first confirmation is enough where no socket says how many to
+    /// expect: up to BlueZ 5.68, and with ``sendsUpdatesOverSocket`` `false`. A central without a socket is not waited for.
+    /// After thirty seconds one confirmation is enough.
     ///
     /// BlueZ cuts a value that is longer than a central's packets, and reports nothing: to the MTU less 3, and to the MTU less 5
     /// if the central accepts several values in a packet, as another BlueZ does.
@@ -192,6 +194,8 @@ extension MutableCharacteristic {
             try checkUpdating()
             throw MutableCharacteristicError.tooLong(count: value.count, maximum: UpdateQueue.longestValue)
         }
+        // A central's `identifier` may be foreign code, which does not run under the lock.
+        let centrals = centrals?.map(\.identifier)
         var awaited: PeripheralManagerSession?
         var error: MutableCharacteristicError?
         // Dropped under the lock, and released after it.
@@ -277,14 +281,14 @@ extension MutableCharacteristic.Core {
 
     /// What BlueZ calls the centrals that a value is for.
     fileprivate func devices(
-        of centrals: [any CBCentralInjectable], for value: Data
+        of centrals: [UUID], for value: Data
     ) -> Result<[ObjectKey], DirectedUpdateRefusal> {
         if subscribers.contains(where: { $0.source.directWay == .unsupported }) { return .failure(.notSupported) }
         guard !value.isEmpty else { return .failure(.emptyValue) }
         guard !centrals.isEmpty else { return .failure(.notSubscribed) }
         var devices: [ObjectKey] = []
-        for central in centrals {
-            guard let subscriber = subscribers.first(where: { $0.central.identifier == central.identifier }) else {
+        for identifier in centrals {
+            guard let subscriber = subscribers.first(where: { $0.central.identifier == identifier }) else {
                 return .failure(.notSubscribed)
             }
             guard subscriber.source.directWay == .open, let device = subscriber.source.peer?.device else {
