@@ -81,6 +81,52 @@ final class SubscriberTableTests: XCTestCase {
         }
     }
 
+    func testALostLinkClosesOneSocketOfAnotherAtMost() {
+        for linkIsFirst in [true, false] {
+            table = SubscriberTable()
+            for number: UInt8 in 1...4 { acquire(number) }
+            if linkIsFirst { lose(4) }
+            end(1)
+            end(2)
+            if !linkIsFirst {
+                end(4)
+                lose(4)
+            }
+            pass(SubscriberTable.settlingTime)
+            XCTAssertEqual(reached.count, linkIsFirst ? 3 : 2)
+            XCTAssertEqual(reached.filter { $0 < 0 }.count, 1)
+        }
+    }
+
+    func testALostLinkOfTheOldestClosesNoSocketOfAnother() {
+        for linkIsFirst in [true, false] {
+            table = SubscriberTable()
+            for number: UInt8 in 1...3 { acquire(number) }
+            if linkIsFirst { lose(1) }
+            end(1)
+            end(2)
+            if !linkIsFirst { lose(1) }
+            pass(SubscriberTable.settlingTime)
+            XCTAssertEqual(reached, [3])
+        }
+    }
+
+    func testTheEndOfASocketBeforeThatOfAnOlderOneIsNoOthersDoing() {
+        for number: UInt8 in 1...3 { acquire(number) }
+        end(2)
+        lose(3)
+        end(3)
+        pass(SubscriberTable.settlingTime)
+        XCTAssertEqual(reached, [1])
+    }
+
+    func testASocketMayEndWithTheLinkOfACentralThatBlueZDoesNotName() {
+        acquire(1)
+        table.startNotify()
+        end(1)
+        XCTAssertEqual(reached, [-1, 0])
+    }
+
     func testTheEndOfABondedCentralsLinkClosesNoOtherSocket() {
         acquire(1)
         acquire(2)

@@ -87,6 +87,28 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(scene.values, [[1]])
     }
 
+    func testABondedCentralThatIsRemovedWhileItIsAwayDoesNotReturn() throws {
+        let (scene, sockets) = try subscribed(by: 1)
+        scene.meet(1, isBonded: true)
+        sockets[0].close()
+        scene.setLink(of: 1, isUp: false)
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.delegate.log.last == "-2" }, limit: 5))
+        scene.daemon.send(BlueZMessages.interfacesRemoved(ServerScene.device(1), ["org.bluez.Device1"]))
+        scene.meet(1)
+        scene.setLink(of: 1, isUp: false)
+        scene.setLink(of: 1, isUp: true)
+        scene.daemon.loop.advance(by: 1)
+        XCTAssertEqual(scene.delegate.log, ["+2", "-2"])
+    }
+
+    func testWhatCanBeDoneForACentralIsToldAgainWhenMoreIsKnownOfTheDaemon() throws {
+        let (scene, sockets) = try subscribed(minor: nil)
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.unsupported, .unsupported])
+        scene.daemon.set([("Modalias", .string("usb:v1D6Bp0246d0552"))])
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.open, .open])
+        withExtendedLifetime(sockets) {}
+    }
+
     func testAValueForOneCentralGoesOverItsSocketAlone() throws {
         let (scene, sockets) = try subscribed(by: 3)
         scene.notify(2, [1], for: [key(2)])
@@ -120,11 +142,11 @@ final class UpdateSenderTests: XCTestCase {
         scene.daemon.answerLate("Ping")
         XCTAssertEqual(pings(scene), 2)
         scene.daemon.answerLate("Ping")
-        scene.daemon.loop.advance(by: 1)
+        scene.daemon.loop.advance(by: 0.2)
         XCTAssertEqual(scene.values, [[1]], "The socket has not been read yet.")
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "sent [2]", "sent [3]"])
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2], [3]])
-        scene.daemon.loop.advance(by: 0.01)
+        scene.daemon.loop.advance(by: 0.1)
         XCTAssertEqual(scene.values, [[1], [4]])
         XCTAssertEqual(scene.results.withLock { $0.last }, "sent [4]")
     }
@@ -146,7 +168,7 @@ final class UpdateSenderTests: XCTestCase {
     }
 
     func testAnIndicationIsTakenWhenEachSubscriberHasConfirmedIt() throws {
-        let (scene, _) = try subscribed(.indicate, by: 3)
+        let (scene, sockets) = try subscribed(.indicate, by: 3)
         scene.notify(2, [1])
         scene.notify(2, [2])
         for confirmation in 1...3 {
@@ -155,6 +177,7 @@ final class UpdateSenderTests: XCTestCase {
         }
         XCTAssertEqual(scene.values, [[1], [2]])
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        withExtendedLifetime(sockets) {}
     }
 
     func testNoConfirmationIsExpectedOfACentralThatHasLeft() throws {
@@ -181,6 +204,151 @@ final class UpdateSenderTests: XCTestCase {
         XCTAssertEqual(try ServerScene.packets(sockets[0]), [[2]])
         scene.daemon.loop.advance(by: 31)
         XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "noReply [2]"])
+    }
+
+    /// Until it has read the first answer, `bluetoothd` asks again when the central writes its 0x2902 again.
+    func testASecondSocketForOneCentralIsRefused() throws {
+        for minor: UInt8 in [69, 76, 82] {
+            let (scene, sockets) = try subscribed(minor: minor)
+            XCTAssertThrowsError(try scene.acquire(1)) { error in
+                XCTAssertEqual("\(error)".contains("Failed"), true, "\(error): BlueZ must not call StartNotify.")
+            }
+            XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(1), key(2)])
+            if minor >= 76 {
+                scene.notify(2, [1], for: [key(1)])
+                XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+            }
+            sockets[0].close()
+            let again = try scene.acquire(1)
+            scene.daemon.loop.advance(by: 2)
+            XCTAssertEqual(Set(scene.delegate.subscribers(of: 2).map(\.peer?.device)), [key(1), key(2)])
+            withExtendedLifetime(again) {}
+        }
+    }
+
+    func testASocketEndsWithItsLink() throws {
+        let (scene, sockets) = try subscribed()
+        scene.setLink(of: 1, isUp: false)
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.peer?.device), [key(2)])
+        XCTAssertTrue(isHungUp(try XCTUnwrap(sockets[0].rawValue)))
+        XCTAssertFalse(isHungUp(try XCTUnwrap(sockets[1].rawValue)))
+    }
+
+    func testASocketThatTheDaemonDoesNotReadIsGivenUp() throws {
+        let (scene, sockets) = try subscribed()
+        scene.notify(2, [1], for: [key(1)])
+        scene.notify(2, [2])
+        scene.daemon.loop.advance(by: 0.4)
+        XCTAssertEqual(scene.values, [], "The daemon may be slow.")
+        scene.daemon.loop.advance(by: 1)
+        XCTAssertEqual(scene.values, [[2]])
+        XCTAssertTrue(isHungUp(try XCTUnwrap(sockets[0].rawValue)))
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.closed, .open])
+        scene.notify(2, [3], for: [key(2)])
+        XCTAssertEqual(try ServerScene.packets(sockets[1]), [[3]])
+    }
+
+    func testNoSocketIsGivenUpWhileTheDaemonHangs() throws {
+        let (scene, sockets) = try subscribed()
+        scene.daemon.silent.insert("Ping")
+        scene.notify(2, [1], for: [key(1)])
+        scene.notify(2, [2])
+        for _ in 1...3 { scene.daemon.loop.advance(by: 60) }
+        XCTAssertEqual(scene.values, [])
+        XCTAssertGreaterThan(pings(scene), 1, "It is asked again.")
+        XCTAssertLessThan(pings(scene), 30)
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+        scene.daemon.silent.remove("Ping")
+        scene.daemon.loop.advance(by: 20)
+        XCTAssertEqual(scene.values, [[2]])
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.open, .open])
+    }
+
+    func testAnUpdateThatReachesNoneNeedsNoBarrier() throws {
+        let (scene, sockets) = try subscribed()
+        scene.notify(2, [1])
+        scene.notify(2, [2], for: [key(3)])
+        scene.notify(2, [3])
+        XCTAssertEqual(pings(scene), 0)
+        XCTAssertEqual(scene.values, [[1], [3]])
+        XCTAssertEqual(Set(scene.results.withLock { $0 }), ["sent [1]", "other [2]", "sent [3]"])
+        withExtendedLifetime(sockets) {}
+    }
+
+    /// A packet of no bytes would end the reading of the socket.
+    func testAnEmptyValueForOneIsRefused() throws {
+        let (scene, sockets) = try subscribed()
+        scene.notify(2, [], for: [key(1)])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["invalidArguments []"])
+        scene.notify(2, [1], for: [key(1)])
+        XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+    }
+
+    func testOneThatHasJustUnsubscribedNeedNotConfirm() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        sockets[1].close()
+        scene.daemon.loop.wait(until: { scene.delegate.subscribers(of: 2)[1].directWay == .closed }, limit: 5)
+        scene.notify(2, [1])
+        scene.notify(2, [2])
+        scene.tell("/service0/char0", "Confirm")
+        XCTAssertEqual(scene.values, [[1], [2]])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+    }
+
+    func testTheConfirmationsThatHaveComeSufficeWhenTheMissingOneHasLeft() throws {
+        let (scene, sockets) = try subscribed(.indicate, by: 3)
+        scene.notify(2, [1])
+        scene.tell("/service0/char0", "Confirm")
+        scene.tell("/service0/char0", "Confirm")
+        XCTAssertEqual(scene.results.withLock { $0 }, [])
+        sockets[2].close()
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0 } == ["sent [1]"] }, limit: 5))
+    }
+
+    /// It may have unsubscribed since, which BlueZ does not report.
+    func testABondedCentralThatReturnedWithoutASocketNeedNotConfirm() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        scene.meet(1, isBonded: true)
+        sockets[0].close()
+        scene.setLink(of: 1, isUp: false)
+        scene.setLink(of: 1, isUp: true)
+        scene.daemon.loop.advance(by: SubscriberTable.settlingTime)
+        XCTAssertEqual(scene.delegate.subscribers(of: 2).map(\.directWay), [.closed, .open])
+        scene.notify(2, [1])
+        scene.tell("/service0/char0", "Confirm")
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+    }
+
+    func testAnIndicationThatOneHasConfirmedIsNotSentAgain() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        scene.notify(2, [1])
+        scene.tell("/service0/char0", "Confirm")
+        scene.daemon.loop.advance(by: 31)
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]"])
+        withExtendedLifetime(sockets) {}
+    }
+
+    func testAConfirmationCountsWhileAnotherSocketHasNoRoom() throws {
+        let (scene, sockets) = try subscribed(.indicate)
+        var isFull = false
+        for number in 1...2_000 where !isFull {
+            scene.notify(2, [1], for: [key(1), key(2)])
+            XCTAssertEqual(try ServerScene.packets(sockets[0]), [[1]])
+            scene.daemon.loop.advance(by: 31)
+            isFull = scene.results.withLock { $0.count } < number
+        }
+        XCTAssertTrue(isFull)
+        func confirm(_ index: Int) throws {
+            let socket = try XCTUnwrap(sockets[index].rawValue)
+            XCTAssertNil([UInt8]([1]).withUnsafeBytes { sendPacket($0, to: socket) })
+            XCTAssertTrue(scene.daemon.loop.wait(until: { unreadBytes(socket) == 0 }, limit: 5))
+        }
+        try confirm(0)
+        while try !ServerScene.packets(sockets[1]).isEmpty {}
+        XCTAssertTrue(
+            scene.daemon.loop.wait(until: { (try? ServerScene.packets(sockets[1])) == [[1]] }, limit: 5))
+        try confirm(1)
+        XCTAssertTrue(scene.daemon.loop.wait(until: { scene.results.withLock { $0.last } == "sent [1]" }, limit: 5))
     }
 
     func testFrom576To579AnIndicationForOneIsTakenWhenItIsSent() throws {

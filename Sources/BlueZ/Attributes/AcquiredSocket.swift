@@ -182,6 +182,12 @@ extension AcquiredSocket {
         guard !isClosed, let number = descriptor.rawValue else { return false }
         return firstUnsent < unsent.count || unreadBytes(number) > 0
     }
+
+    /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has told.
+    var isHungUp: Bool {
+        guard !isClosed, let number = descriptor.rawValue else { return true }
+        return Reactor.isHungUp(number)
+    }
 }
 
 // MARK: - Ending

@@ -33,6 +33,10 @@ package struct DaemonCapabilities: Hashable, Sendable {
     package var notificationSockets = NotificationSockets.unknown
     /// Whether an update can be sent to one central alone, over its socket: 5.76; unknown: false.
     package var directedUpdates: Bool { notificationSockets == .perCentral }
+    /// Whether each notification socket is one central's, and ends with its link: 5.69; unknown: false.
+    package var opensSocketPerCentral: Bool {
+        notificationSockets == .perCentral || notificationSockets == .perCentralBroadcast
+    }
     /// Whether the confirmation of an indication that was written to a socket comes as a byte over it: 5.80. Before that none
     /// comes with 5.76 to 5.79, and `Confirm` is called up to 5.75. Unknown: false.
     package var confirmsOverSocket = false

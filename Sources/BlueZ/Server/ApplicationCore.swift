@@ -92,12 +92,14 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         record.notify(update, completion: completion)
     }
 
-    /// Calls `work` when `bluetoothd` has read what was sent to it before over the bus. If the connection ends before, it is not
-    /// called; if `bluetoothd` does not answer, after ten seconds.
-    func pingDaemon(_ work: @escaping @Sendable () -> Void) {
+    /// Calls `work` with `true` when `bluetoothd` has read what was sent to it before over the bus, with `false` if it does not
+    /// answer within ten seconds. If the connection ends before, it is not called.
+    func pingDaemon(_ work: @escaping @Sendable (Bool) -> Void) {
         let ping = Message.call(
             destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.Peer", member: "Ping")
-        connection?.call(ping, timeout: BlueZClient.defaultTimeout) { _ in work() }
+        connection?.call(ping, timeout: BlueZClient.defaultTimeout) { result in
+            work(result.failure?.name != DBusError.Name.noReply)
+        }
     }
 
     // MARK: What happens
@@ -109,24 +111,29 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         switch change {
         case .adapterAdded(adapter), .adapterChanged(adapter, _):
             guard let values = tree[adapter: adapter] else { return }
+            if case .adapterChanged(_, let fields) = change, fields.contains(.capabilities) {
+                for record in exported?.characteristics.values ?? [:].values { record.report() }
+            }
             // Services stay registered while an adapter is off.
             perform(machine.obstacleChanged(values.interfaces.contains(.gattManager) ? nil : .support))
         case .adapterRemoved(adapter):
             perform(machine.obstacleChanged(.adapter))
         case .deviceChanged(let handle, let fields, _):
             guard fields.contains(.isConnected) else { return }
-            linkChanged(of: handle, isConnected: tree[handle].isConnected, in: tree)
+            let device = tree[handle]
+            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsSubscriptions, in: tree)
         case .deviceRemoved(let handle):
-            linkChanged(of: handle, isConnected: false, in: tree)
+            linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
             .attributeRemoved:
             return
         }
     }
 
-    private func linkChanged(of handle: DeviceHandle, isConnected: Bool, in tree: borrowing ObjectTree) {
+    private func linkChanged(
+        of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
+    ) {
         guard let exported, let device = tree.key(of: handle) else { return }
-        let isBonded = tree[handle].keepsSubscriptions
         for record in exported.characteristics.values {
             record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
         }

@@ -29,18 +29,20 @@ extension CharacteristicRecord {
 
     func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
         let now = core.client.loop.now
+        guard !isConnected else { return change { $0.linkBegan(device, at: now) } }
+        // Its socket ends with the link. One that `bluetoothd` has lost sight of would stay open.
+        let ended = core.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
+        let socket = ended.flatMap { notifySockets.removeValue(forKey: $0) }
+        socket?.close()
         change { table in
-            if isConnected {
-                table.linkBegan(device, at: now)
-            } else {
-                table.linkEnded(device, isBonded: isBonded, at: now)
-            }
+            table.linkEnded(device, isBonded: isBonded, at: now)
+            if let ended { table.socketEnded(ended, isBonded: isBonded, at: now) }
         }
+        if let socket { sender.confirmed(over: socket) }
     }
 
     /// Reports what has changed, and sees to it that what only time can settle is settled.
     private func change(_ event: (inout SubscriberTable) -> Void) {
-        let before = table.subscribers
         event(&table)
         let now = core.client.loop.now
         if let deadline = table.deadline {
@@ -52,19 +54,30 @@ extension CharacteristicRecord {
         } else {
             settlingTimer.cancel()
         }
-        let after = table.subscribers
-        guard after != before else { return }
-        if after.isEmpty { sender.fail(.nobodySubscribed) } else { sender.subscribersChanged() }
+        report()
+    }
+
+    /// Tells of the subscribers, if they, or what can be done for them, have changed.
+    func report() {
         let isDirected = core.capabilities.directedUpdates
-        core.delegate?.subscribersChanged(
-            of: id, to: isDirected ? after : after.map { ServerSubscriber(peer: $0.peer, directWay: .unsupported) })
+        let subscribers = table.subscribers.map {
+            isDirected ? $0 : ServerSubscriber(peer: $0.peer, directWay: .unsupported)
+        }
+        if !subscribers.isEmpty {
+            sender.subscribersChanged()
+        } else if !reported.isEmpty {
+            sender.fail(.nobodySubscribed)
+        }
+        guard subscribers != reported else { return }
+        reported = subscribers
+        core.delegate?.subscribersChanged(of: id, to: subscribers)
     }
 
     // MARK: Sockets
 
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
-        guard let (socket, peer) = makeSocket(invocation) else { return }
+        guard let (socket, peer) = makeSocket(invocation, refuses: hasSocket) else { return }
         let number = core.client.makeID()
         notifySockets[number] = socket
         socket.start(
@@ -80,6 +93,13 @@ extension CharacteristicRecord {
                 sender.confirmed(over: socket)
             })
         change { $0.acquired(number, by: peer) }
+    }
+
+    /// Whether `bluetoothd` has asked for a socket before it has read that there is one, since the central wrote its 0x2902 twice.
+    /// It would not use the second one.
+    private func hasSocket(_ peer: ServerPeer) -> Bool {
+        guard core.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
+        return table.socket(of: device).flatMap { notifySockets[$0] }.map { !$0.isHungUp } ?? false
     }
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
@@ -108,13 +128,19 @@ extension CharacteristicRecord {
     }
 
     /// Answers the call with one end of a pair of sockets; gives the other.
-    private func makeSocket(_ invocation: Invocation) -> (AcquiredSocket, ServerPeer)? {
+    private func makeSocket(
+        _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
+    ) -> (AcquiredSocket, ServerPeer)? {
         guard core.isFromDaemon(invocation) else {
             invocation.fail(.foreignCaller)
             return nil
         }
         var reader = invocation.reader
         let peer = ServerOptions(&reader).peer
+        guard !refuses(peer) else {
+            invocation.fail(.secondSocket)
+            return nil
+        }
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
@@ -137,6 +163,7 @@ extension CharacteristicRecord {
     func notify(_ update: ServerUpdate, completion: @escaping Completion) {
         let count = update.value.count
         guard count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(count)) }
+        guard update.centrals == nil || count > 0 else { return fail(completion, .emptyPacket) }
         guard isSubscribed else { return fail(completion, .nobodySubscribed) }
         sender.send(update, completion: completion)
     }
@@ -152,10 +179,6 @@ extension CharacteristicRecord {
             .propertiesChanged(path, ServerTables.characteristic.bound(to: self), ["Value"]))
     }
 
-    /// How many calls of `Confirm` an indication to all brings: one for each subscriber. Where BlueZ names only one of several,
-    /// the first one counts.
-    var expectedConfirmations: Int { max(table.subscribers.count { $0.peer != nil }, 1) }
-
     /// The open socket of a central, if what is written to it goes to that central alone.
     func socket(of device: ObjectKey) -> AcquiredSocket? {
         guard core.capabilities.directedUpdates else { return nil }
@@ -166,6 +189,15 @@ extension CharacteristicRecord {
 
     /// Whether `bluetoothd` has not read all that was written to the sockets.
     var hasUnreadPackets: Bool { notifySockets.values.contains { $0.hasUnreadPackets } }
+
+    /// Gives up the sockets that `bluetoothd` does not read although it answers.
+    func closeUnreadSockets() {
+        for (number, socket) in notifySockets where socket.hasUnreadPackets {
+            notifySockets[number] = nil
+            socket.close()
+            change { $0.socketIsDead(number) }
+        }
+    }
 
     // MARK: Ending
 
@@ -179,6 +211,7 @@ extension CharacteristicRecord {
         notifySockets = [:]
         writeSockets = []
         sender.fail(.nobodySubscribed)
+        reported = []
         guard wasSubscribed, let delegate = core.delegate else { return }
         // Not inside what the machine has ordered: the delegate may have new requests.
         core.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
@@ -189,9 +222,18 @@ extension BlueZError {
     static let nobodySubscribed = BlueZError(
         name: "org.bluez.Error.NotConnected", message: "No central has subscribed to the characteristic.")
 
+    fileprivate static let emptyPacket = BlueZError(
+        name: "org.bluez.Error.InvalidArguments", message: "BlueZ takes no value without bytes for single centrals.")
+
     fileprivate static func valueTooLong(_ count: Int) -> BlueZError {
         BlueZError(
             name: "org.bluez.Error.InvalidArguments",
             message: "A value has at most \(WriteAssembly.longestValue) bytes, and this one \(count).")
     }
+}
+
+extension DBusError {
+    /// After this one BlueZ does nothing more; after any other one it calls `StartNotify`.
+    fileprivate static let secondSocket = DBusError(
+        name: "org.bluez.Error.Failed", message: "The central has a socket.")
 }

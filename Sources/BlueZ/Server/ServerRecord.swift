@@ -60,6 +60,8 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     /// What was sent to all last.
     var value: Data?
     var table = SubscriberTable()
+    /// What the delegate knows.
+    var reported: [ServerSubscriber] = []
     /// For what ``table`` settles after a time.
     let settlingTimer: LoopTimer
     /// One for all centrals, or, since 5.69, one for each.

@@ -33,11 +33,13 @@ package struct ServerSubscriber: Hashable, Sendable {
 /// | its link has ended, and it is bonded | the same | subscribed, without another `AcquireNotify` when it returns |
 /// | another subscriber that is not bonded has lost its link (bluez#1452) | the other's `Connected` turns false soon | subscribed |
 ///
-/// So where more than the first is possible, the end of a socket is settled after ``settlingTime``. Up to 5.68 one socket, named
-/// after the first central, is open while any central is subscribed.
+/// So where more than the first is possible, the end of a socket is settled after ``settlingTime``. Of the last kind there is
+/// at most one for each lost link: the oldest socket, unless that was the lost link's own. Up to 5.68 one socket, named after the
+/// first central, is open while any central is subscribed.
 ///
 /// Pure: events go in, ``subscribers`` and ``deadline`` are read afterwards.
 struct SubscriberTable {
+    /// Of two sockets the older one has the lower number.
     typealias SocketNumber = UInt64
 
     /// How long the end of a link may take to follow the end of a socket, or to precede it, in seconds.
@@ -49,7 +51,7 @@ struct SubscriberTable {
     private enum State: Equatable {
         case socket(SocketNumber, hasLink: Bool)
         /// The socket has ended, and the reason is not known yet.
-        case unsettled(until: Instant)
+        case unsettled(SocketNumber, until: Instant)
         case withoutSocket
         /// Bonded, and its link has ended.
         case away
@@ -59,8 +61,8 @@ struct SubscriberTable {
     private var entries: [(peer: ServerPeer, state: State)] = []
     /// Between `StartNotify` and `StopNotify`.
     private(set) var hasUnnamed = false
-    /// When a subscriber that is not bonded has lost its link.
-    private var linkLostAt: Instant?
+    /// A subscriber that is not bonded has lost its link, and the socket that BlueZ closes for it is not known yet.
+    private var loss: (at: Instant, ofSocket: SocketNumber?)?
 
     /// Those that values reach now: the named ones in the order in which they came.
     var subscribers: [ServerSubscriber] {
@@ -78,7 +80,7 @@ struct SubscriberTable {
     var deadline: Instant? {
         entries.compactMap { entry in
             switch entry.state {
-            case .unsettled(let time), .returning(let time): time
+            case .unsettled(_, let time), .returning(let time): time
             case .socket, .withoutSocket, .away: nil
             }
         }.min()
@@ -91,6 +93,14 @@ struct SubscriberTable {
     func socket(of device: ObjectKey) -> SocketNumber? {
         for case (let peer, .socket(let number, _)) in entries where peer.device == device { return number }
         return nil
+    }
+
+    /// The open sockets of the centrals that have a link: each of these confirms an indication.
+    var linkedSockets: Set<SocketNumber> {
+        Set(
+            entries.compactMap { entry in
+                if case .socket(let number, hasLink: true) = entry.state { number } else { nil }
+            })
     }
 
     // MARK: Events
@@ -108,11 +118,15 @@ struct SubscriberTable {
     mutating func socketEnded(_ socket: SocketNumber, isBonded: Bool, at now: Instant) {
         guard let index = index(of: socket), case .socket(_, let hasLink) = entries[index].state else { return }
         guard hasLink else { return isBonded ? entries[index].state = .away : remove(index) }
-        let isAlone = entries.count == 1
+        let isAlone = entries.count == 1 && !hasUnnamed
         guard isBonded || !isAlone else { return remove(index) }
-        let isVictim = linkLostAt.map { now.seconds(since: $0) < Self.settlingTime } ?? false
-        entries[index].state =
-            isVictim ? .withoutSocket : .unsettled(until: now.advanced(by: Self.settlingTime))
+        entries[index].state = .unsettled(socket, until: now.advanced(by: Self.settlingTime))
+        settleLoss(at: now)
+    }
+
+    /// `bluetoothd` does not read the socket: it has another one, or none, for the central.
+    mutating func socketIsDead(_ socket: SocketNumber) {
+        if let index = index(of: socket) { entries[index].state = .withoutSocket }
     }
 
     /// The one socket of all subscribers has ended.
@@ -120,17 +134,35 @@ struct SubscriberTable {
 
     mutating func linkEnded(_ device: ObjectKey, isBonded: Bool, at now: Instant) {
         guard let index = index(of: device) else { return }
-        if !isBonded {
-            linkLostAt = now
-            for other in entries.indices where other != index {
-                if case .unsettled = entries[other].state { entries[other].state = .withoutSocket }
-            }
-        }
+        var own: SocketNumber?
         switch entries[index].state {
-        case .socket(let socket, _): entries[index].state = .socket(socket, hasLink: false)
-        case .unsettled, .withoutSocket, .away, .returning:
+        case .socket(let socket, _):
+            own = socket
+            entries[index].state = .socket(socket, hasLink: false)
+        case .unsettled(let socket, _):
+            own = socket
+            fallthrough
+        case .withoutSocket, .away, .returning:
             if isBonded { entries[index].state = .away } else { remove(index) }
         }
+        guard !isBonded else { return }
+        loss = (now, own)
+        settleLoss(at: now)
+    }
+
+    /// Finds the central whose socket was closed because another one has lost its link.
+    private mutating func settleLoss(at now: Instant) {
+        guard let (time, own) = loss, now.seconds(since: time) < Self.settlingTime else { return }
+        let ended = entries.indices.compactMap { index -> (index: Int, socket: SocketNumber, until: Instant)? in
+            guard case .unsettled(let socket, let until) = entries[index].state else { return nil }
+            return (index, socket, until)
+        }
+        let oldestOpen = linkedSockets.min()
+        let possible = ended.filter { $0.socket < own ?? .max && $0.socket < oldestOpen ?? .max }
+        // Of several the last one: the others had unsubscribed before.
+        guard let victim = possible.max(by: { $0.until < $1.until }) else { return }
+        entries[victim.index].state = .withoutSocket
+        loss = nil
     }
 
     mutating func linkBegan(_ device: ObjectKey, at now: Instant) {
@@ -155,7 +187,7 @@ struct SubscriberTable {
     mutating func timePassed(_ now: Instant) {
         for index in entries.indices.reversed() {
             switch entries[index].state {
-            case .unsettled(let time) where time <= now: remove(index)
+            case .unsettled(_, let time) where time <= now: remove(index)
             case .returning(let time) where time <= now: entries[index].state = .withoutSocket
             case .socket, .unsettled, .withoutSocket, .away, .returning: break
             }

@@ -22,9 +22,10 @@ package struct ServerUpdate: Hashable, Sendable {
 ///
 /// **Order.** `bluetoothd` reads bus and sockets independently. Before the first value that goes the other way, those before it
 /// have to be read, so a call to `bluetoothd` (`Peer.Ping`) is made and its answer awaited: it reads the messages of one
-/// connection in their order. The answer says nothing of the sockets: after it, the kernel is asked each millisecond whether they
-/// are empty (`SIOCOUTQ`), of which it does not inform. What `bluetoothd` has read it has also put into
-/// the link's queue, within the same callback (`sock_io_read`, `property_changed_cb`).
+/// connection in their order. A call without an answer is repeated. The answer says nothing of the sockets: after it, the kernel
+/// is asked after growing pauses whether they are empty (`SIOCOUTQ`), of which it does not inform. One that `bluetoothd` leaves
+/// unread although it answers is closed. What `bluetoothd` has read it has also put into the link's queue, within the same
+/// callback (`sock_io_read`, `property_changed_cb`).
 ///
 /// Values for all of a characteristic that notifies are handed over without waiting. All others go one after the other.
 ///
@@ -35,8 +36,14 @@ final class UpdateSender: @unchecked Sendable {
     /// How long centrals may take to confirm an indication, in seconds (Core Specification, Vol 3, Part F, 3.3.3).
     private static let confirmTimeout = 30.0
 
-    /// How long to wait before looking again whether `bluetoothd` has read the sockets, in seconds.
-    private static let readingPause = 0.001
+    /// How long to wait before looking again whether `bluetoothd` has read the sockets, in seconds: each time twice as long.
+    private static let readingPauses = 0.001...0.1
+
+    /// How long `bluetoothd` may leave a socket unread after each of two answers, in seconds.
+    private static let readingTime = 0.5
+
+    /// How long to wait before `bluetoothd` is called again that has not answered, in seconds.
+    private static let callingPause = 1.0
 
     private enum Way {
         case bus
@@ -47,11 +54,18 @@ final class UpdateSender: @unchecked Sendable {
     private enum Step {
         case none
         case changingWay
-        /// An indication to all; how many have not confirmed it yet.
-        case confirming(missing: Int)
-        case writing
-        /// The sockets over which no confirmation has come yet.
-        case confirmingOverSockets(Set<ObjectIdentifier>)
+        /// An indication to all: the sockets whose centrals are to confirm it, and how many confirmations have come. Those do not
+        /// say from which central. One without a socket need not confirm it: whether it is still subscribed is not known.
+        case confirming(by: Set<SubscriberTable.SocketNumber>, received: Int)
+        case writing(Writing)
+    }
+
+    /// A value on its way over sockets.
+    private struct Writing {
+        var untaken: Set<ObjectIdentifier>
+        /// Those over which no confirmation has come yet; none where none will come.
+        var unconfirmed: Set<ObjectIdentifier>
+        var isTaken = false
     }
 
     private unowned let record: CharacteristicRecord
@@ -82,13 +96,19 @@ final class UpdateSender: @unchecked Sendable {
 
     private func proceed() {
         while case .none = step, let next = waiting.first {
-            let needed: Way = next.update.centrals == nil ? .bus : .sockets
+            let sockets = next.update.centrals.map { $0.compactMap { record.socket(of: $0) } }
+            if let sockets, sockets.isEmpty {
+                waiting.removeFirst()
+                loop.post { next.completion(.failure(.centralUnreachable)) }
+                continue
+            }
+            let needed: Way = sockets == nil ? .bus : .sockets
             guard needed == way || !isWayUsed else { return changeWay() }
             way = needed
             isWayUsed = true
             waiting.removeFirst()
-            if let centrals = next.update.centrals {
-                write(next.update.value, to: centrals, next.completion)
+            if let sockets {
+                write(next.update.value, to: sockets, next.completion)
             } else if record.isConfirmed {
                 indicate(next.update.value, next.completion)
             } else {
@@ -116,20 +136,36 @@ final class UpdateSender: @unchecked Sendable {
 
     // MARK: Order
 
-    private func changeWay() {
+    private func changeWay(isRepeated: Bool = false) {
         step = .changingWay
         let turn = turn
-        record.core.pingDaemon { [weak self] in
+        record.core.pingDaemon { [weak self] isAnswered in
             guard let self, turn == self.turn else { return }
-            awaitReading(turn)
+            if isAnswered {
+                let limit = loop.now.advanced(by: Self.readingTime)
+                return awaitReading(until: limit, isLast: isRepeated, pause: Self.readingPauses.lowerBound, turn)
+            }
+            loop.schedule(after: Self.callingPause) { [weak self] in
+                guard let self, turn == self.turn else { return }
+                changeWay(isRepeated: isRepeated)
+            }
         }
     }
 
-    private func awaitReading(_ turn: Int) {
+    private func awaitReading(until limit: Instant, isLast: Bool, pause: Double, _ turn: Int) {
         guard turn == self.turn else { return }
-        guard way == .bus || !record.hasUnreadPackets else {
-            loop.schedule(after: Self.readingPause) { [weak self] in self?.awaitReading(turn) }
-            return
+        if way == .sockets, record.hasUnreadPackets {
+            guard loop.now >= limit else {
+                let next = min(pause * 2, Self.readingPauses.upperBound)
+                loop.schedule(after: pause) { [weak self] in
+                    self?.awaitReading(until: limit, isLast: isLast, pause: next, turn)
+                }
+                return
+            }
+            // It may be `bluetoothd` that hangs.
+            guard isLast else { return changeWay(isRepeated: true) }
+            record.closeUnreadSockets()
+            guard turn == self.turn else { return }
         }
         isWayUsed = false
         step = .none
@@ -150,68 +186,68 @@ final class UpdateSender: @unchecked Sendable {
 
     private func indicate(_ value: Data, _ completion: @escaping Completion) {
         current = completion
-        step = .confirming(missing: record.expectedConfirmations)
+        step = .confirming(by: record.table.linkedSockets, received: 0)
         record.emit(value)
         awaitConfirmation()
     }
 
     private func awaitConfirmation() {
-        confirmTimer.start(after: Self.confirmTimeout) { [weak self] in self?.end(.failure(.notConfirmed)) }
+        confirmTimer.start(after: Self.confirmTimeout) { [weak self] in
+            guard let self else { return }
+            if case .confirming(_, let received) = step, received > 0 { return end(.success(())) }
+            end(.failure(.notConfirmed))
+        }
     }
 
     /// A central has confirmed a value that was sent to all.
     func confirmed() {
-        guard case .confirming(let missing) = step else { return }
-        if missing > 1 { step = .confirming(missing: missing - 1) } else { end(.success(())) }
+        guard case .confirming(let sockets, let received) = step else { return }
+        confirm(by: sockets, received + 1)
     }
 
     /// Of those that have left no confirmation is expected.
     func subscribersChanged() {
-        guard case .confirming(let missing) = step else { return }
-        step = .confirming(missing: min(missing, record.expectedConfirmations))
+        guard case .confirming(let sockets, let received) = step else { return }
+        confirm(by: sockets.intersection(record.table.linkedSockets), received)
+    }
+
+    private func confirm(by sockets: Set<SubscriberTable.SocketNumber>, _ received: Int) {
+        if received >= max(sockets.count, 1) { return end(.success(())) }
+        step = .confirming(by: sockets, received: received)
     }
 
     // MARK: Over sockets
 
-    private func write(_ value: Data, to centrals: [ObjectKey], _ completion: @escaping Completion) {
-        let sockets = centrals.compactMap { record.socket(of: $0) }
-        guard !sockets.isEmpty else { return loop.post { completion(.failure(.centralUnreachable)) } }
+    private func write(_ value: Data, to sockets: [AcquiredSocket], _ completion: @escaping Completion) {
         current = completion
-        step = .writing
+        let isConfirmed = record.isConfirmed && record.core.capabilities.confirmsOverSocket
+        let all = Set(sockets.map { ObjectIdentifier($0) })
+        step = .writing(Writing(untaken: all, unconfirmed: isConfirmed ? all : []))
         let turn = turn
-        let tally = Tally()
         for socket in sockets {
             let id = ObjectIdentifier(socket)
             socket.send(value) { [weak self] result in
-                guard let self, turn == self.turn else { return }
-                if case .success = result { tally.taken.insert(id) }
-                tally.open.remove(id)
-                if tally.open.isEmpty { written(tally.taken) }
+                guard let self, turn == self.turn, case .writing(var writing) = step else { return }
+                writing.untaken.remove(id)
+                if case .success = result { writing.isTaken = true } else { writing.unconfirmed.remove(id) }
+                proceed(with: writing)
             }
-            tally.open.insert(id)
         }
-    }
-
-    /// Of one value; on the loop.
-    private final class Tally: @unchecked Sendable {
-        var open: Set<ObjectIdentifier> = []
-        var taken: Set<ObjectIdentifier> = []
-    }
-
-    private func written(_ sockets: Set<ObjectIdentifier>) {
-        guard !sockets.isEmpty else { return end(.failure(.centralUnreachable)) }
-        guard record.isConfirmed, record.core.capabilities.confirmsOverSocket else { return end(.success(())) }
-        let open = sockets.filter { record.isOpen($0) }
-        guard !open.isEmpty else { return end(.success(())) }
-        step = .confirmingOverSockets(open)
-        awaitConfirmation()
     }
 
     /// The central of a socket has confirmed what was written to it, or the socket has ended.
     func confirmed(over socket: AcquiredSocket) {
-        guard case .confirmingOverSockets(var sockets) = step else { return }
-        sockets.remove(ObjectIdentifier(socket))
-        if sockets.isEmpty { end(.success(())) } else { step = .confirmingOverSockets(sockets) }
+        guard case .writing(var writing) = step else { return }
+        writing.unconfirmed.remove(ObjectIdentifier(socket))
+        proceed(with: writing)
+    }
+
+    private func proceed(with writing: Writing) {
+        step = .writing(writing)
+        guard writing.untaken.isEmpty else { return }
+        if !writing.isTaken { return end(.failure(.centralUnreachable)) }
+        if writing.unconfirmed.isEmpty { return end(.success(())) }
+        if !confirmTimer.isRunning { awaitConfirmation() }
     }
 
     // MARK: Ending
