@@ -98,6 +98,16 @@ final class SubscriberTableTests: XCTestCase {
         }
     }
 
+    func testTheLastOneMayHaveLostItsSocketByTheLinkThatEndedBefore() {
+        acquire(1)
+        acquire(2)
+        lose(2)
+        end(2)
+        end(1)
+        XCTAssertEqual(reached, [-1])
+        XCTAssertNil(table.deadline)
+    }
+
     func testALostLinkOfTheOldestClosesNoSocketOfAnother() {
         for linkIsFirst in [true, false] {
             table = SubscriberTable()

@@ -271,7 +271,7 @@ final class UpdateSenderTests: XCTestCase {
         scene.notify(2, [3])
         XCTAssertEqual(pings(scene), 0)
         XCTAssertEqual(scene.values, [[1], [3]])
-        XCTAssertEqual(Set(scene.results.withLock { $0 }), ["sent [1]", "other [2]", "sent [3]"])
+        XCTAssertEqual(scene.results.withLock { $0 }, ["sent [1]", "other [2]", "sent [3]"])
         withExtendedLifetime(sockets) {}
     }
 

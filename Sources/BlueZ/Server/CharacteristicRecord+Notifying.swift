@@ -63,13 +63,14 @@ extension CharacteristicRecord {
         let subscribers = table.subscribers.map {
             isDirected ? $0 : ServerSubscriber(peer: $0.peer, directWay: .unsupported)
         }
+        let before = reported
+        reported = subscribers
         if !subscribers.isEmpty {
             sender.subscribersChanged()
-        } else if !reported.isEmpty {
+        } else if !before.isEmpty {
             sender.fail(.nobodySubscribed)
         }
-        guard subscribers != reported else { return }
-        reported = subscribers
+        guard subscribers != before else { return }
         core.delegate?.subscribersChanged(of: id, to: subscribers)
     }
 

@@ -118,10 +118,10 @@ struct SubscriberTable {
     mutating func socketEnded(_ socket: SocketNumber, isBonded: Bool, at now: Instant) {
         guard let index = index(of: socket), case .socket(_, let hasLink) = entries[index].state else { return }
         guard hasLink else { return isBonded ? entries[index].state = .away : remove(index) }
-        let isAlone = entries.count == 1 && !hasUnnamed
-        guard isBonded || !isAlone else { return remove(index) }
         entries[index].state = .unsettled(socket, until: now.advanced(by: Self.settlingTime))
         settleLoss(at: now)
+        let isAlone = entries.count == 1 && !hasUnnamed
+        if isAlone, !isBonded, case .unsettled = entries[index].state { remove(index) }
     }
 
     /// `bluetoothd` does not read the socket: it has another one, or none, for the central.

@@ -99,7 +99,7 @@ final class UpdateSender: @unchecked Sendable {
             let sockets = next.update.centrals.map { $0.compactMap { record.socket(of: $0) } }
             if let sockets, sockets.isEmpty {
                 waiting.removeFirst()
-                loop.post { next.completion(.failure(.centralUnreachable)) }
+                complete(next.completion, with: .failure(.centralUnreachable))
                 continue
             }
             let needed: Way = sockets == nil ? .bus : .sockets
@@ -175,12 +175,16 @@ final class UpdateSender: @unchecked Sendable {
     // MARK: By signal
 
     private func signal(_ value: Data, _ completion: @escaping Completion) {
+        record.emit(value)
+        complete(completion, with: .success(()))
+    }
+
+    /// When the bus has taken what was sent: one that takes values slower than they are made must be waited for.
+    private func complete(_ completion: @escaping Completion, with result: Result<Void, BlueZError>) {
         let number = record.core.client.makeID()
         unsent[number] = completion
-        record.emit(value)
-        // A bus that takes values slower than they are made must be waited for.
         record.core.connection?.whenDrained { [weak self] in
-            self?.unsent.removeValue(forKey: number)?(.success(()))
+            self?.unsent.removeValue(forKey: number)?(result)
         }
     }
 

@@ -219,6 +219,21 @@ final class SeveralSubscribersTests: PeripheralStage {
         }
     }
 
+    private struct ForeignCentral: CBCentralInjectable {
+        let maximumUpdateValueLength = 20
+        let ask: @Sendable () -> UUID
+        var identifier: UUID { ask() }
+    }
+
+    /// Its getter may use the characteristic.
+    func testACentralOfAnotherTypeIsComparedByItsIdentifier() throws {
+        let characteristic = try served(.v5_82)
+        let phone = try subscribed(1)
+        let central = ForeignCentral { characteristic.subscribers.first?.identifier ?? UUID() }
+        try characteristic.update(withData: Data([7]), for: central)
+        expect(phone, [[7]], "foreign")
+    }
+
     func testACentralWithoutASocketReceivesUpdatesForAllAlone() throws {
         for bluez in Self.directing {
             let characteristic = try served(bluez)
