@@ -54,6 +54,19 @@ final class DaemonVersionTests: XCTestCase {
         }
     }
 
+    func testAVersionHasNumbersOfAModalias() {
+        XCTAssertEqual(BlueZVersion("5.255"), BlueZVersion(5, 255))
+        for text in ["5.256", "256.1", "5.-1", "5", "5.82.1", ""] { XCTAssertNil(BlueZVersion(text), text) }
+    }
+
+    func testFeaturesComeBeforeCapabilities() {
+        let names = DaemonBench(.v5_82).daemon.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties).map(
+            \.name)
+        let first = names?.firstIndex(of: "SupportedFeatures")
+        XCTAssertNotNil(first)
+        XCTAssertLessThan(first ?? .max, names?.firstIndex(of: "SupportedCapabilities") ?? 0)
+    }
+
     func testTheModaliasNamesTheVersion() {
         XCTAssertEqual(
             values([55, 66, 72, 82, 87, 88]) {
@@ -185,6 +198,51 @@ final class DaemonVersionTests: XCTestCase {
         }
     }
 
+    func test587ComparesNoServicesBehindASessionThatTakesEverything() {
+        func dies(_ filters: [[(key: String, value: FilterValue)]]) -> Bool {
+            var bench = DaemonBench(.v5_87)
+            for (number, filter) in filters.enumerated() {
+                _ = bench.ask(.setDiscoveryFilter(adapter: 0, entries: filter), as: ":1.\(number)")
+                _ = bench.ask(.start, as: ":1.\(number)")
+            }
+            let report = AdvertisingReport(Advertisement(serviceUUIDs: ["180d"], flags: 6))
+            let heard = Sighting(address: "C0:00:00:00:00:01", addressType: .random, rssi: -50, report: report)
+            bench.daemon.hear(heard, now: 1)
+            return bench.daemon.takeEffects().contains { if case .die = $0 { true } else { false } }
+        }
+        let services: [(key: String, value: FilterValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
+        let everything: [(key: String, value: FilterValue)] = [("Transport", .string("le"))]
+        // The session that began last comes first.
+        XCTAssertTrue(dies([everything, services]))
+        XCTAssertFalse(dies([services, everything]))
+    }
+
+    func testOtherDataIsKeptUnlessRejectedAndSignalledForTransportDiscoveryOnly() {
+        var bench = DaemonBench(.v5_82)
+        _ = bench.ask(.start)
+        let address: VirtualAddress = "C0:00:00:00:00:01"
+        func hear(_ fields: [UInt8]) -> (signalled: Bool, kept: [UInt8]) {
+            let report = AdvertisingReport(onAir: [2, 1, 6] + fields, scanResponse: [], isConnectable: true)
+            let sighting = Sighting(address: address, addressType: .random, rssi: -50, report: report)
+            let now = bench.now
+            let signals = bench.signals { $0.hear(sighting, now: now) }
+            let device = bench.daemon.devices[DeviceKey(adapter: 0, address: address)]
+            return (
+                signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.type) ?? []
+            )
+        }
+        _ = hear([])
+        for (field, signalled, kept) in [
+            ([3, 0x1F, 1, 2], false, []), ([3, 0x24, 1, 2], false, [0x24]), ([3, 0x3D, 1, 2], false, [0x24]),
+            ([3, 0x26, 1, 2], true, [0x24, 0x26]), ([3, 0x26, 1, 2], false, [0x24, 0x26]),
+            ([3, 0x26, 1, 3], true, [0x24, 0x26]),
+        ] as [([UInt8], Bool, [UInt8])] {
+            let outcome = hear(field)
+            XCTAssertEqual(outcome.signalled, signalled, "\(field)")
+            XCTAssertEqual(outcome.kept, kept, "\(field)")
+        }
+    }
+
     // MARK: Links
 
     private func connected(_ bluez: BlueZVersion) -> (Simulator, BusClient) {
@@ -216,6 +274,20 @@ final class DaemonVersionTests: XCTestCase {
         var bench = DaemonBench.connected(version(82))
         bench.daemon.take(.linkDown(key, .remote), now: 1)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected"])
+    }
+
+    func testAWaitingConnectIsAnsweredBeforeTheReasonIsSaid() {
+        for minor in [83, 84] {
+            var bench = DaemonBench.connected(version(minor))
+            bench.daemon.connects[DaemonBench.strap] = CallID(number: 1000)
+            bench.daemon.take(.linkDown(DaemonBench.strap, .remote), now: 1)
+            let outline = bench.settle().outline
+            let answer = outline.firstIndex { $0.hasPrefix("org.bluez.Error") }
+            let reason = outline.firstIndex { $0.contains("Disconnected") }
+            XCTAssertNotNil(answer, "\(minor)")
+            XCTAssertNotNil(reason, "\(minor)")
+            XCTAssertLessThan(answer ?? .max, reason ?? .max, "\(minor)")
+        }
     }
 
     func testASecondConnectFailsInTheWordsOfTheVersion() {

@@ -13,9 +13,11 @@ final class ServedVersionTests: XCTestCase {
 
     /// The bytes of the advertisement and the scan response, or the error's text.
     private func onAir(
-        _ properties: [(String, PropertyValue)], type: String = "peripheral", _ bluez: BlueZVersion
+        _ properties: [(String, PropertyValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
+        _ bluez: BlueZVersion
     ) -> String {
-        let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
+        let simulator = Simulator.inProcess(
+            room: .empty, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: bluez)
         let program = ServingProgram(
             simulator, [ServingProgram.advertisement([("Type", .string(type))] + properties)])
         if let error = program.advertise() { return error.message }
@@ -41,6 +43,31 @@ final class ServedVersionTests: XCTestCase {
             values([68, 69, 76, 77, 80]) { onAir([property], $0) }, [" ", "020100 ", "020100 ", "020104 ", "020104 "])
         XCTAssertEqual(
             values([68, 69, 79, 80]) { onAir([property], type: "broadcast", $0) }, [" ", parse, parse, " "])
+    }
+
+    func testAnAdapterWithoutClassicBluetoothSaysSo() {
+        for (isDiscoverable, flags) in [
+            (false, [" ", "020104 ", "020104 ", "020104 "]), (true, ["020106 ", "020106 ", "020106 ", "020106 "]),
+        ] {
+            let property = ("Discoverable", PropertyValue.bool(isDiscoverable))
+            XCTAssertEqual(
+                values([68, 69, 77, 80]) { onAir([property], isLowEnergyOnly: true, $0) }, flags, "\(isDiscoverable)")
+        }
+    }
+
+    /// What of the record's flags is left when `Discoverable` is taken twice, and whether the second is.
+    func testWhatIsNotDiscoverableTwiceIsRefusedFrom569On() {
+        func second(_ type: String, _ bluez: BlueZVersion) -> (isTaken: Bool, flags: UInt8?) {
+            var record = AdvertisementRecord(
+                AdvertisementKey(adapter: 0, number: 1), owner: ":1.1", path: "/a", instance: 1,
+                stage: .registered, isLowEnergyOnly: false, traits: DaemonTraits(bluez))
+            XCTAssertTrue(record.take("Type", .string(type), adapterIsDiscoverable: false))
+            XCTAssertTrue(record.take("Discoverable", .bool(false), adapterIsDiscoverable: false))
+            let isTaken = record.take("Discoverable", .bool(false), adapterIsDiscoverable: false)
+            return (isTaken, record.data.flags)
+        }
+        XCTAssertEqual(values([68, 69, 77, 80]) { second("peripheral", $0).isTaken }, [true, false, false, false])
+        XCTAssertEqual(values([68, 69, 77, 80]) { second("broadcast", $0).isTaken }, [true, false, false, true])
     }
 
     func testTheScanResponseHasItsOwnFieldsFrom580On() {

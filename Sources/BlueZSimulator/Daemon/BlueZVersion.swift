@@ -6,10 +6,16 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     public let major: Int
     public let minor: Int
 
+    /// - Precondition: Both numbers are 0 to 255, as in an adapter's `Modalias`.
     public init(_ major: Int, _ minor: Int) {
+        precondition(
+            Self.numbers.contains(major) && Self.numbers.contains(minor),
+            "The numbers of a BlueZ version are 0 to 255, not \(major) and \(minor).")
         self.major = major
         self.minor = minor
     }
+
+    private static let numbers = 0...255
 
     /// Debian 12.
     public static let v5_66 = BlueZVersion(5, 66)
@@ -45,16 +51,16 @@ extension BlueZVersion {
 }
 
 extension BlueZVersion: LosslessStringConvertible {
-    /// - Parameter description: Major and minor number, as in `5.82`, or `head`.
+    /// - Parameter description: Major and minor number, each 0 to 255, as in `5.82`, or `head`.
     public init?(_ description: String) {
         if description == "head" {
             self = .head
             return
         }
         let parts = description.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let major = Int(parts[0]), let minor = Int(parts[1]), major >= 0, minor >= 0 else {
-            return nil
-        }
+        guard parts.count == 2, let major = Int(parts[0]), let minor = Int(parts[1]),
+            Self.numbers.contains(major), Self.numbers.contains(minor)
+        else { return nil }
         self.init(major, minor)
     }
 

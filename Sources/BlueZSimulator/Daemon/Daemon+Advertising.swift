@@ -18,7 +18,8 @@ extension Daemon {
         let key = AdvertisementKey(adapter: index, number: advertisementNumber)
         advertisements[index, default: []].append(
             AdvertisementRecord(
-                key, owner: client, path: path, instance: instance, stage: .asksObjects(call), traits: traits))
+                key, owner: client, path: path, instance: instance, stage: .asksObjects(call),
+                isLowEnergyOnly: adapters[index]?.hardware.isLowEnergyOnly == true, traits: traits))
         // It may be an object manager itself, and most are not.
         callClient(
             client, path, Self.objectManagerInterface, "GetManagedObjects", form: .objects,
@@ -286,8 +287,8 @@ enum AdvertisingProperty: String, CaseIterable, Sendable {
     case supportedInstances = "SupportedInstances"
     case supportedIncludes = "SupportedIncludes"
     case supportedSecondaryChannels = "SupportedSecondaryChannels"
-    case supportedCapabilities = "SupportedCapabilities"
     case supportedFeatures = "SupportedFeatures"
+    case supportedCapabilities = "SupportedCapabilities"
 
     var signature: String {
         switch self {

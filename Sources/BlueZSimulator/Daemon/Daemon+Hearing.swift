@@ -30,9 +30,11 @@ extension Daemon {
 
         guard isDiscoverable else { return }
         if adapter.scansWithFilter {
-            let compares =
-                !sighting.report.uuids.isEmpty && adapter.scanning.contains { $0.filter?.uuids.isEmpty == false }
-            if traits.diesOfUUIDFilters, compares { return effects.append(.die) }
+            // The first session that takes everything ends the search, and those behind it compare nothing.
+            let comparing = adapter.scanning.prefix { $0.filter?.uuids.isEmpty == false }
+            if traits.diesOfUUIDFilters, !comparing.isEmpty, !sighting.report.uuids.isEmpty {
+                return effects.append(.die)
+            }
             guard wanted(sighting, by: adapter.scanning) else { return }
         }
         let changed = devices.values[place].hear(

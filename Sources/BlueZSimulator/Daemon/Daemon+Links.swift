@@ -84,8 +84,8 @@ extension Daemon {
         forgetLater(key)
     }
 
-    /// The order of the radio lab: the services are not resolved, those who wait for the end of the link are answered, the
-    /// device is not connected, and what was asked over the link fails. A link that we end is told in two signals, with
+    /// The order of the radio lab: the services are not resolved, a `Connect` that waits is answered, the reason is
+    /// said, those who wait for the end of the link are answered, the device is not connected, and what was asked over the link fails. A link that we end is told in two signals, with
     /// the reply between them; one that the peer ends in one.
     mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = links.removeValue(forKey: key) else { return }
@@ -101,8 +101,8 @@ extension Daemon {
             outbox.changed(.device(.servicesResolved), of: .device(key))
         }
         if reason == .local { flush() }
-        sayDisconnected(key, reason)
         if let call = connects.removeValue(forKey: key) { fail(call, .failed(traits.connectionCancelled)) }
+        sayDisconnected(key, reason)
         for call in disconnects.removeValue(forKey: key) ?? [] { reply(call) }
         devices[key]?.isConnected = false
         // What was advertised before the link is forgotten with it.

@@ -240,7 +240,9 @@ struct DaemonTraits: Hashable, Sendable {
         Change(81, "a second `Connect` is `InProgress`, before `Failed` \"Operation already in progress\"") {
             $0.secondConnect = .inProgress
         },
-        Change(81, "generic access that is served has no Central Address Resolution") {
+        Change(
+            81, "generic access that is served has Central Address Resolution only with LL privacy, which is off here"
+        ) {
             $0.hasAddressResolution = false
         },
         Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },

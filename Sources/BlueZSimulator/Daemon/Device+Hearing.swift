@@ -36,13 +36,17 @@ extension Device {
         }
         let services = report.serviceData.filter { $0.length <= longestField }
         if add(serviceData: services, repeating: repeatingData) { changed.append(.serviceData) }
-        if add(otherData: report.otherData, repeating: repeatingData) { changed.append(.advertisingData) }
+        let others = report.otherData.filter { $0.bytes.count <= longestField }
+        if add(otherData: others, repeating: repeatingData) { changed.append(.advertisingData) }
         if advertisingFlags != report.flags {
             advertisingFlags = report.flags
             changed.append(.advertisingFlags)
         }
         return changed
     }
+
+    /// The type of transport discovery data.
+    private static let transportDiscovery: UInt8 = 0x26
 
     /// Forgets how strongly it was heard, as BlueZ does for all that it found when a discovery ends.
     mutating func forgetStrength() -> [DeviceProperty] {
@@ -97,16 +101,18 @@ extension Device {
         return changed
     }
 
+    /// Whether the property is signalled, which it is for one type alone; the bytes of others are there for who asks (`add_data`).
     private mutating func add(otherData heard: [AdvertisingReport.OtherData], repeating: Bool) -> Bool {
         guard !heard.isEmpty else { return false }
-        let before = otherData
         if repeating { otherData = [] }
-        for data in heard {
+        var isTold = false
+        for data in heard where !otherData.contains(data) {
             otherData.removeAll { $0.type == data.type }
             otherData.append(data)
+            if data.type == Self.transportDiscovery { isTold = true }
         }
         otherData.sort { $0.type < $1.type }
-        return repeating || otherData != before
+        return isTold
     }
 
     private mutating func add(serviceData heard: [AdvertisingReport.ServiceData], repeating: Bool) -> Bool {

@@ -21,6 +21,8 @@ struct AdvertisementRecord: Hashable, Sendable {
     let path: String
     /// The controller's number for it, from 1.
     let instance: Int
+    /// Whether its adapter has no classic Bluetooth.
+    private let isLowEnergyOnly: Bool
     private let traits: DaemonTraits
     var stage: Stage
 
@@ -46,8 +48,10 @@ struct AdvertisementRecord: Hashable, Sendable {
     var txPower: Int16?
 
     init(
-        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage, traits: DaemonTraits
+        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage,
+        isLowEnergyOnly: Bool, traits: DaemonTraits
     ) {
+        self.isLowEnergyOnly = isLowEnergyOnly
         self.traits = traits
         if traits.advertisingLength != .legacy {
             data.limit = Daemon.longestAdvertisement
@@ -155,7 +159,7 @@ extension AdvertisementRecord {
         case "Discoverable":
             guard let value else { data.clearFlags(); return true }
             guard let isDiscoverable = value.flag else { return false }
-            return isDiscoverable ? setFlags(0x02, adapterIsDiscoverable) : setUndiscoverable(adapterIsDiscoverable)
+            return setDiscoverable(isDiscoverable, adapterIsDiscoverable)
         case "DiscoverableTimeout":
             return takeNumber(value) { record, seconds in
                 record.discoverableTimeout = seconds
@@ -261,31 +265,32 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func setUndiscoverable(_ adapterIsDiscoverable: Bool) -> Bool {
-        let flags: UInt8? =
+    private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapterIsDiscoverable: Bool) -> Bool {
+        if !isDiscoverable {
             switch traits.undiscoverableFlags {
-            case .none: nil
-            case .zero: 0
-            case .withoutClassicInPeripherals where !isPeripheral: nil
-            case .withoutClassic, .withoutClassicInPeripherals: adapterIsDiscoverable ? 0 : 0x04
+            case .none:
+                data.clearFlags()
+                return true
+            case .withoutClassicInPeripherals where !isPeripheral: return true
+            case .zero, .withoutClassic, .withoutClassicInPeripherals: break
             }
-        data.clearFlags()
-        return flags.map { data.setFlags($0) } ?? true
-    }
-
-    /// Who is discoverable while its adapter is not says that it has no classic Bluetooth.
-    private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
-        guard flags != 0 else {
-            data.clearFlags()
-            return true
         }
-        guard data.setFlags(adapterIsDiscoverable ? flags : flags | 0x04) else {
+        guard setFlags(isDiscoverable ? 0x02 : 0, adapterIsDiscoverable) else {
             // Said again, they are gone.
             data.clearFlags()
             return false
         }
         return true
     }
+
+    /// False where these are the flags already. An adapter without classic Bluetooth says so, and so does an advertisement that
+    /// is discoverable while its adapter is not; from 5.77 on each advertisement of such an adapter.
+    private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
+        let isClassicHidden = !adapterIsDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
+        return data.setFlags(isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags)
+    }
+
+    private static let withoutClassic: UInt8 = 0x04
 }
 
 /// What goes on the air.
@@ -312,7 +317,10 @@ extension AdvertisementRecord {
         if kernelFlags { room -= 3 }
         if includes.contains(.txPower) { room -= 3 }
         guard own.count <= room else { return nil }
-        var bytes = kernelFlags ? AdvertisingData.field(AdvertisingData.flagsType, [0x02]) : []
+        var bytes =
+            kernelFlags
+            ? AdvertisingData.field(AdvertisingData.flagsType, [isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02])
+            : []
         bytes += own
         if includes.contains(.txPower) { bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: txPower)]) }
 

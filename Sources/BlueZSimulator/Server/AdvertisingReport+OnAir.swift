@@ -32,8 +32,10 @@ extension AdvertisingReport {
         case 0xFF where bytes.count >= 2:
             manufacturerData.append(
                 ManufacturerData(company: UInt16(bytes[0]) | UInt16(bytes[1]) << 8, bytes: Array(bytes.dropFirst(2))))
-        case 0x00, 0x14, 0x15, 0x19, 0xFF: break
-        default: otherData.append(OtherData(type: type, bytes: bytes))
+        case 0x00: break
+        default:
+            guard !AdvertisingData.rejected.contains(type) else { return }
+            otherData.append(OtherData(type: type, bytes: bytes))
         }
     }
 
