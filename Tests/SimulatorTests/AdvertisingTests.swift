@@ -5,8 +5,11 @@ import XCTest
 
 /// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
 final class AdvertisingTests: XCTestCase {
-    private func scene(_ properties: [(String, PropertyValue)]) -> (Simulator, ServingProgram) {
-        let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
+    private func scene(
+        _ properties: [(String, PropertyValue)], isLowEnergyOnly: Bool = false
+    ) -> (Simulator, ServingProgram) {
+        let simulator = Simulator.inProcess(
+            room: .empty, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: .v5_66)
         return (simulator, ServingProgram(simulator, [ServingProgram.advertisement(properties)]))
     }
 
@@ -102,15 +105,19 @@ final class AdvertisingTests: XCTestCase {
     }
 
     func testTheFlagsComeFromTheKernelWhereTheAdapterIsDiscoverable() {
-        let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
-        XCTAssertNil(
-            program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
-                writer.string("org.bluez.Adapter1")
-                writer.string("Discoverable")
-                writer.variant("b") { $0.bool(true) }
-            })
-        XCTAssertNil(program.advertise())
-        XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "02010203030d18")
+        for (isLowEnergyOnly, flags) in [(false, "020102"), (true, "020106")] {
+            let (simulator, program) = scene(
+                [("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))],
+                isLowEnergyOnly: isLowEnergyOnly)
+            XCTAssertNil(
+                program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
+                    writer.string("org.bluez.Adapter1")
+                    writer.string("Discoverable")
+                    writer.variant("b") { $0.bool(true) }
+                })
+            XCTAssertNil(program.advertise())
+            XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), flags + "03030d18")
+        }
     }
 
     func testPropertiesAreReadAtOnceAndInstancesAreTold() {
