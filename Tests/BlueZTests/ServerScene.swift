@@ -212,8 +212,8 @@ final class ServerScene {
         return path.withUTF8 { ObjectKey(path: $0) } ?? ObjectKey(foreign: 0)
     }
 
-    /// A central is there, and its link is up.
-    func meet(_ number: UInt8, isBonded: Bool = false) {
+    /// A central is there, and its link is up unless said otherwise.
+    func meet(_ number: UInt8, isBonded: Bool = false, isUp: Bool = true) {
         daemon.send(
             BlueZMessages.interfacesAdded(
                 Self.device(number),
@@ -222,7 +222,7 @@ final class ServerScene {
                         "org.bluez.Device1",
                         [
                             ("Address", .string(String(format: "C0:26:DF:00:00:%02X", number))),
-                            ("Adapter", .path(BlueZMessages.adapterPath)), ("Connected", .bool(true)),
+                            ("Adapter", .path(BlueZMessages.adapterPath)), ("Connected", .bool(isUp)),
                             ("Paired", .bool(isBonded)), ("Bonded", .bool(isBonded)),
                         ]
                     )
