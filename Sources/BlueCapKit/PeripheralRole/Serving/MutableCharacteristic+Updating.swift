@@ -89,14 +89,14 @@ extension MutableCharacteristic {
 
     /// Sends a value to one subscribed central, and to no other.
     ///
-    /// See ``update(withData:for:)-([any CBCentralInjectable])`` for versions of BlueZ, order and errors.
+    /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
     public func update(withData value: Data, for central: any CBCentralInjectable) throws {
         try update(withData: value, for: [central])
     }
 
     /// Sends a value of a type that has a form on the air to one subscribed central, and to no other.
     ///
-    /// See ``update(withData:for:)-([any CBCentralInjectable])`` for versions of BlueZ, order and errors.
+    /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
     public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable) throws {
         try update(withData: value.serialize(), for: [central])
     }
