@@ -294,6 +294,13 @@ final class DiscoveryMachineTests: XCTestCase {
         _ = machine.scanRemoved(a)
         XCTAssertEqual(machine.poweredOn(), [])
         var effects = machine.scanAdded(scan(b, all))
+        let waited = secondsOfRefusedStarts(&machine, &effects)
+        XCTAssertEqual(waited, Machine.retryDelays.reduce(0, +), accuracy: 0.001)
+        XCTAssertEqual(effects.first, .scanFailed(b, inProgress))
+    }
+
+    /// Each start is refused as busy, and each stop fails: how long the machine waits between them, until it gives up.
+    private func secondsOfRefusedStarts(_ machine: inout Machine, _ effects: inout [Machine.Effect]) -> Double {
         var request: Machine.RequestID = 3
         var waited = 0.0
         while case .setFilter(request, all)? = effects.last {
@@ -308,27 +315,13 @@ final class DiscoveryMachineTests: XCTestCase {
             waited += seconds
             effects = machine.timerFired(.retry)
         }
-        XCTAssertEqual(waited, Machine.retryDelays.reduce(0, +), accuracy: 0.001)
-        XCTAssertEqual(effects.first, .scanFailed(b, inProgress))
+        return waited
     }
 
     /// The adapter returns, and each start is refused as busy: the scan fails, but not before the 10.24 s are over.
     private func assertOutlastsTheKernelsDiscovery(_ machine: inout Machine) {
         var effects = machine.poweredOn()
-        var request: Machine.RequestID = 3
-        var waited = 0.0
-        while case .setFilter(request, all)? = effects.last {
-            _ = machine.setFilterReplied(request, error: nil)
-            effects = machine.startReplied(request + 1, error: inProgress)
-            request += 2
-            if case .stopDiscovery(request)? = effects.last {
-                effects = machine.stopReplied(request, error: failed)
-                request += 1
-            }
-            guard case .startTimer(.retry, let seconds)? = effects.last else { break }
-            waited += seconds
-            effects = machine.timerFired(.retry)
-        }
+        let waited = secondsOfRefusedStarts(&machine, &effects)
         XCTAssertGreaterThan(waited, 10.24)
         XCTAssertEqual(effects.first, .scanFailed(a, inProgress))
     }

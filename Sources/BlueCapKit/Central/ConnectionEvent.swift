@@ -52,13 +52,14 @@ public struct DisconnectDetail: Hashable, Sendable, CustomStringConvertible {
 
     init(_ end: LinkEnd) {
         cause =
-            switch end.cause {
-            case .unknown: .unspecified
-            case .timeout: .timeout
-            case .local: .local
-            case .remote: .remote
-            case .authentication: .authentication
-            case .suspend: .suspend
+            switch end.name {
+            case "org.bluez.Reason.Timeout": .timeout
+            case "org.bluez.Reason.Local": .local
+            case "org.bluez.Reason.Remote": .remote
+            case "org.bluez.Reason.Authentication": .authentication
+            case "org.bluez.Reason.Suspend": .suspend
+            // `org.bluez.Reason.Unknown`, and what this library does not know.
+            default: .unspecified
             }
         name = end.name
         message = end.message

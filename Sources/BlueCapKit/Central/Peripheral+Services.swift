@@ -98,9 +98,9 @@ extension Peripheral {
     /// BlueZ keeps a peripheral's services from one connection to the next. A peripheral with new firmware that does not
     /// say that they have changed is shown with its old ones, until it is forgotten. The stream of the last `connect`
     /// tells `.forceDisconnect` and then `.connect`; the peripheral has to advertise in between to be found. `disconnect()` and
-    /// `terminate()` end it: the future fails with ``PeripheralError/forcedDisconnect``, and nothing is connected anew. If `bluetoothd` does not
-    /// end the link or does not forget the peripheral, the future fails with its ``BusFailure``; the peripheral is connected
-    /// anew all the same.
+    /// `terminate()` end it: the future fails with ``PeripheralError/forcedDisconnect``, and the peripheral is not connected again.
+    /// If `bluetoothd` does not end the link or does not forget the peripheral, the future fails with its ``BusFailure``, and the
+    /// peripheral is connected again.
     /// - Parameters:
     ///   - forgettingBond: Whether that may be done to a bonded peripheral, which has to be paired again then. Without
     ///     it the future of a bonded one fails with ``PeripheralError/invalidArgument(_:)``.

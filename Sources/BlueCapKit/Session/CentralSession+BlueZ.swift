@@ -184,7 +184,7 @@ extension CentralSession: BlueZObserver {
         if hasMoved { adapterReplaced(in: tree, by: choice.flatMap { keys[$0] }) }
         if isReload || hasMoved { linksReplaced(in: tree, on: choice.flatMap { keys[$0] }) }
         let values = choice.flatMap { keys[$0] }.flatMap { tree[adapter: $0] }
-        // Before the state: whoever is told of that finds them.
+        // Before the state, whose handlers read them.
         capabilitiesChanged(to: values?.capabilities)
         decide { core in
             let isPowered = values?.isPowered

@@ -36,7 +36,8 @@ extension BlueZClient {
     /// loop.
     ///
     /// The link is ended first, and always: 5.87 dies of `RemoveDevice` on a connected device (its commit 5d836f1c6), and that a
-    /// device is connected is not always signalled. If it cannot be ended, the device is removed only by a daemon that is known not to be 5.87.
+    /// device is connected is not always signalled. If it cannot be ended, the device is removed only by a daemon that is known
+    /// not to be 5.87.
     package func removeDevice(
         _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {

@@ -163,7 +163,7 @@ extension DaemonCapabilities {
             known.supportedSecondaryChannels?.compactMap { AdvertisementData.SecondaryChannel(rawValue: $0) } ?? [])
         usesAdvertisingInterval = known.supportedFeatures != nil
         usesAdvertisingPower = known.supportedFeatures?.contains("CanSetTxPower") ?? false
-        if let min = known.minTxPower, let max = known.maxTxPower, min <= max { advertisingPower = min...max }
+        advertisingPower = known.powers
         // Up to 5.68 the daemon does not let more than 31 bytes through, whatever the kernel says.
         guard extendedAdvertising, versions.isAtLeast(.v5(69)) else { return }
         let length = Swift.max(31, known.maxAdvertisementLength ?? 31)

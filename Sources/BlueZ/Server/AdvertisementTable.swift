@@ -10,31 +10,16 @@ enum AdvertisementTable {
         methods: [.init("Release") { $0.releaseCalled($1) }],
         properties: [
             .init("Type", "s") { $1.string($0.data.kind.rawValue) },
-            .init(
-                "ServiceUUIDs", "as", exists: { !$0.data.serviceUUIDs.isEmpty },
-                get: { $1.strings($0.data.serviceUUIDs.map(\.busText)) }),
-            .init(
-                "SolicitUUIDs", "as", exists: { !$0.data.solicitedUUIDs.isEmpty },
-                get: { $1.strings($0.data.solicitedUUIDs.map(\.busText)) }),
+            uuids("ServiceUUIDs") { $0.serviceUUIDs },
+            uuids("SolicitUUIDs") { $0.solicitedUUIDs },
             manufacturerData("ManufacturerData") { $0.manufacturerData },
             serviceData("ServiceData") { $0.serviceData },
-            .init(
-                "ScanResponseServiceUUIDs", "as", exists: { !$0.data.scanResponseServiceUUIDs.isEmpty },
-                get: { $1.strings($0.data.scanResponseServiceUUIDs.map(\.busText)) }),
+            uuids("ScanResponseServiceUUIDs") { $0.scanResponseServiceUUIDs },
             manufacturerData("ScanResponseManufacturerData") { $0.scanResponseManufacturerData },
             serviceData("ScanResponseServiceData") { $0.scanResponseServiceData },
-            .init(
-                "Data", "a{yv}", exists: { !$0.data.data.isEmpty },
-                get: { core, writer in
-                    writer.dictionary(key: "y", value: "v") { dictionary in
-                        for (type, bytes) in core.data.data.sorted(by: { $0.key < $1.key }) {
-                            dictionary.entry { entry in
-                                entry.byte(type)
-                                entry.variant("ay") { $0.bytes(bytes) }
-                            }
-                        }
-                    }
-                }),
+            byteArrays("Data", "a{yv}", key: "y", { $0.data.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
+                $0.byte($1)
+            },
             .init(
                 "Discoverable", "b", exists: { $0.data.isDiscoverable != nil },
                 get: { $1.bool($0.data.isDiscoverable ?? false) }),
@@ -61,32 +46,43 @@ enum AdvertisementTable {
             .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
         ])
 
+    private static func uuids(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID]
+    ) -> InterfaceTable<AdvertisingCore>.Property {
+        .init(name, "as", exists: { !value($0.data).isEmpty }, get: { $1.strings(value($0.data).map(\.busText)) })
+    }
+
     private static func manufacturerData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
     ) -> InterfaceTable<AdvertisingCore>.Property {
-        .init(
-            name, "a{qv}", exists: { !value($0.data).isEmpty },
-            get: { core, writer in
-                writer.dictionary(key: "q", value: "v") { dictionary in
-                    for (company, bytes) in value(core.data).sorted(by: { $0.key < $1.key }) {
-                        dictionary.entry { entry in
-                            entry.uint16(company)
-                            entry.variant("ay") { $0.bytes(bytes) }
-                        }
-                    }
-                }
-            })
+        byteArrays(name, "a{qv}", key: "q", { value($0).sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
+            $0.uint16($1)
+        }
     }
 
     private static func serviceData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
     ) -> InterfaceTable<AdvertisingCore>.Property {
+        byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.key.busText, $0.value) }.sorted { $0.0 < $1.0 } }) {
+            $0.string($1)
+        }
+    }
+
+    /// A dictionary of variants with `ay` inside; there is none without entries.
+    private static func byteArrays<Key>(
+        _ name: StaticString, _ signature: StaticString, key: String,
+        _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
+        writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
+    ) -> InterfaceTable<AdvertisingCore>.Property {
         .init(
-            name, "a{sv}", exists: { !value($0.data).isEmpty },
+            name, signature, exists: { !entries($0.data).isEmpty },
             get: { core, writer in
-                writer.dictionary(key: "s", value: "v") { dictionary in
-                    for (uuid, bytes) in value(core.data).sorted(by: { $0.key.busText < $1.key.busText }) {
-                        dictionary.entry(uuid.busText, variant: "ay") { $0.bytes(bytes) }
+                writer.dictionary(key: key, value: "v") { dictionary in
+                    for (key, bytes) in entries(core.data) {
+                        dictionary.entry { entry in
+                            writeKey(&entry, key)
+                            entry.variant("ay") { $0.bytes(bytes) }
+                        }
                     }
                 }
             })

@@ -58,6 +58,12 @@ extension BlueZClient {
 }
 
 extension AdvertisingCapabilities {
+    /// The powers of the controller, in dBm; `nil` if BlueZ does not report them.
+    package var powers: ClosedRange<Int>? {
+        guard let least = minTxPower, let most = maxTxPower, least <= most else { return nil }
+        return least...most
+    }
+
     init(_ reply: Message) {
         var reader = reply.reader
         self.init()

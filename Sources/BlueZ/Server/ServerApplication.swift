@@ -34,8 +34,8 @@ package final class ServerApplication: Sendable {
     /// - Parameter completion: Called for each value, in the order of the values. Success when the bus or the sockets have taken
     ///   it; of a characteristic that only indicates, when as many confirmations have come as subscribers have a socket and a
     ///   link, one value after the other. Where none has a socket, and up to 5.68, that is the first confirmation; after 30
-    ///   seconds one is enough as well. From 5.76 to 5.79 BlueZ does not report the confirmation of what was written to a socket: that succeeds
-    ///   when it was taken.
+    ///   seconds one is enough as well. From 5.76 to 5.79 BlueZ does not report the confirmation of what was written to a
+    ///   socket: that succeeds when it was taken.
     ///
     ///   It fails with `notConnected` when no central is subscribed or all have left, with ``BlueZError/centralUnreachable`` if
     ///   of the centrals that it is for none has an open socket or BlueZ cannot send to one central, with `noReply` after 30

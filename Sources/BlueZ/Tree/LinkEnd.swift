@@ -3,24 +3,11 @@ import DBus
 /// Why a link ended, as the signal `Device1.Disconnected` says: from 5.83 on, between `ServicesResolved` false and `Connected`
 /// false, when the last bearer of the device is down (`device_disconnected` in `src/device.c`).
 package struct LinkEnd: Hashable, Sendable {
-    package enum Cause: String, Hashable, Sendable, CaseIterable {
-        case unknown = "Unknown"
-        case timeout = "Timeout"
-        case local = "Local"
-        case remote = "Remote"
-        case authentication = "Authentication"
-        case suspend = "Suspend"
-    }
-
-    /// `unknown` also for a name that this library does not know.
-    package let cause: Cause
     /// The D-Bus name, such as `org.bluez.Reason.Remote`.
     package let name: String
     package let message: String
 
     package init(name: String, message: String) {
-        let prefix = "org.bluez.Reason."
-        cause = (name.hasPrefix(prefix) ? Cause(rawValue: String(name.dropFirst(prefix.count))) : nil) ?? .unknown
         self.name = name
         self.message = message
     }

@@ -14,32 +14,22 @@ extension MessageWriter {
         case .strings(let list): strings(list)
         case .objectPaths(let list): objectPaths(list.compactMap(ObjectPath.init(validating:)))
         case .bytes(let list): bytes(list)
-        case .manufacturerData(let list):
-            dictionary(key: "q", value: "v") { dictionary in
-                for data in list {
-                    dictionary.entry { entry in
-                        entry.uint16(data.company)
-                        entry.variant("ay") { $0.bytes(data.bytes) }
-                    }
-                }
-            }
+        case .manufacturerData(let list): byteArrays(key: "q", list, bytes: \.bytes) { $0.uint16($1.company) }
         case .options(let list): properties(list)
-        case .advertisingData(let list):
-            dictionary(key: "y", value: "v") { dictionary in
-                for data in list {
-                    dictionary.entry { entry in
-                        entry.byte(data.type)
-                        entry.variant("ay") { $0.bytes(data.bytes) }
-                    }
-                }
-            }
-        case .serviceData(let list):
-            dictionary(key: "s", value: "v") { dictionary in
-                for data in list {
-                    dictionary.entry { entry in
-                        entry.string(data.uuid)
-                        entry.variant("ay") { $0.bytes(data.bytes) }
-                    }
+        case .advertisingData(let list): byteArrays(key: "y", list, bytes: \.bytes) { $0.byte($1.type) }
+        case .serviceData(let list): byteArrays(key: "s", list, bytes: \.bytes) { $0.string($1.uuid) }
+        }
+    }
+
+    /// A dictionary of variants with `ay` inside.
+    private mutating func byteArrays<Element>(
+        key: String, _ list: [Element], bytes: (Element) -> [UInt8], writeKey: (inout MessageWriter, Element) -> Void
+    ) {
+        dictionary(key: key, value: "v") { dictionary in
+            for element in list {
+                dictionary.entry { entry in
+                    writeKey(&entry, element)
+                    entry.variant("ay") { $0.bytes(bytes(element)) }
                 }
             }
         }

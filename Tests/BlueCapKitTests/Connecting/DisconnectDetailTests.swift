@@ -45,6 +45,21 @@ final class DisconnectDetailTests: XCTestCase {
         XCTAssertEqual(detail.description, "org.bluez.Reason.Local: Connection terminated by local host")
     }
 
+    func testEachReason() {
+        let causes: [(String, DisconnectDetail.Cause)] = [
+            ("Unknown", .unspecified), ("Timeout", .timeout), ("Local", .local), ("Remote", .remote),
+            ("Authentication", .authentication), ("Suspend", .suspend),
+        ]
+        XCTAssertEqual(Set(causes.map(\.1)), Set(DisconnectDetail.Cause.allCases))
+        for (name, cause) in causes {
+            XCTAssertEqual(DisconnectDetail(LinkEnd(name: "org.bluez.Reason.\(name)", message: "")).cause, cause)
+        }
+        let other = DisconnectDetail(LinkEnd(name: "org.bluez.Reason.Eclipse", message: "Dark"))
+        XCTAssertEqual(other.cause, .unspecified)
+        XCTAssertEqual(other.name, "org.bluez.Reason.Eclipse")
+        XCTAssertEqual(DisconnectDetail(LinkEnd(name: "com.example.Timeout", message: "")).cause, .unspecified)
+    }
+
     func testABlockedAdapterSaysSo() {
         let adapter = AdapterChoice.Candidate(name: "hci0", address: "00:1A:7D:DA:71:13")
         func text(_ power: Adapter1.PowerState?) -> String {

@@ -35,12 +35,7 @@ extension AdvertisingLimits {
             AdvertisingData.SecondaryChannel(rawValue: $0)
         }
         honoursIntervalAndPower = capabilities.supportedFeatures != nil
-        txPower =
-            if let least = capabilities.minTxPower, let most = capabilities.maxTxPower, least <= most {
-                least...most
-            } else {
-                nil
-            }
+        txPower = capabilities.powers
         maximumLength = daemon.maximumAdvertisingLength
         maximumLengthOnSecondaryChannel = daemon.maximumExtendedAdvertisingLength
         maximumScanResponseLength = daemon.maximumScanResponseLength

@@ -11,7 +11,7 @@ extension AdvertisingData {
     private static let extendedCapacity = 251
 
     /// How many bytes the advertisement takes.
-    public var byteCount: Int { sizes.reduce(0) { $0 + $1.size } + (isNameInside ? nameSize : 0) }
+    public var byteCount: Int { Self.sum(sizes) + (isNameInside ? nameSize : 0) }
 
     /// How many bytes the scan response takes, which contains the name.
     public var scanResponseByteCount: Int { (isNameInside ? 0 : nameSize) + scanResponse.byteCount }
@@ -19,7 +19,7 @@ extension AdvertisingData {
     private var nameSize: Int { localName.map { 2 + $0.utf8.count } ?? 0 }
 
     /// Whether it needs extended advertising.
-    var isExtended: Bool { secondaryChannel != nil || sizes.reduce(0) { $0 + $1.size } > Self.capacity }
+    var isExtended: Bool { secondaryChannel != nil || Self.sum(sizes) > Self.capacity }
 
     /// A connectable extended advertisement has no scan response, and BlueZ puts the name into the advertisement.
     private var isNameInside: Bool { kind == .connectable && isExtended }
@@ -72,7 +72,7 @@ extension AdvertisingData {
         let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - responseCapacity
         if response > 0 { return (nameSize > scanResponse.byteCount ? .localName : .scanResponse, response) }
         let named = sizes + [(.localName, isNameInside ? nameSize : 0)]
-        let excess = named.reduce(0) { $0 + $1.size } - (secondaryChannel == nil ? lengths.plain : lengths.onChannel)
+        let excess = Self.sum(named) - (secondaryChannel == nil ? lengths.plain : lengths.onChannel)
         guard excess > 0 else { return nil }
         return named.max { $0.size < $1.size }.map { ($0.field, excess) }
     }
@@ -106,6 +106,10 @@ extension AdvertisingData {
         ] + Self.sizes(serviceUUIDs, manufacturerData, serviceData)
     }
 
+    fileprivate static func sum(_ sizes: [(field: AdvertisingField, size: Int)]) -> Int {
+        sizes.reduce(0) { $0 + $1.size }
+    }
+
     fileprivate static func sizes(
         _ serviceUUIDs: [CBUUID], _ manufacturerData: [UInt16: Data], _ serviceData: [CBUUID: Data]
     ) -> [(field: AdvertisingField, size: Int)] {
@@ -128,7 +132,7 @@ extension AdvertisingData {
 
 extension AdvertisingData.ScanResponse {
     fileprivate var byteCount: Int {
-        AdvertisingData.sizes(serviceUUIDs, manufacturerData, serviceData).reduce(0) { $0 + $1.size }
+        AdvertisingData.sum(AdvertisingData.sizes(serviceUUIDs, manufacturerData, serviceData))
     }
 }
 

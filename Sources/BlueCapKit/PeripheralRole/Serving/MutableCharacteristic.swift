@@ -179,9 +179,9 @@ public final class MutableCharacteristic: Sendable {
 
     /// Whether BlueZ is offered a socket for each central that subscribes, `true` at first.
     ///
-    /// Over the socket go the updates for that central alone (``update(withData:for:)-(_,CBCentralInjectable)``), and by it BlueZ names the centrals
-    /// (``subscribers``). Updates for all go over the bus in either case. A change takes effect the next time that the service
-    /// is added.
+    /// The updates for that central alone (``update(withData:for:)-(_,CBCentralInjectable)``) go over the socket, and by it BlueZ
+    /// names the centrals (``subscribers``). Updates for all go over the bus in either case. A change takes effect the next time
+    /// that the service is added.
     public var sendsUpdatesOverSocket: Bool {
         get { core.withLock { $0.sendsUpdatesOverSocket } }
         set { core.withLock { $0.sendsUpdatesOverSocket = newValue } }
