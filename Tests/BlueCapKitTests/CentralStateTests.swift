@@ -39,7 +39,7 @@ final class CentralStateTests: XCTestCase {
     ) -> [CentralState.Effect] {
         var effects: [CentralState.Effect] = []
         state.deviceChanged(
-            PeripheralKey(device), device, fields: fields, wasHeard: wasHeard, at: time(seconds), date: date,
+            PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields, wasHeard: wasHeard, at: time(seconds), date: date,
             into: &effects)
         return effects
     }
@@ -178,7 +178,7 @@ final class CentralStateTests: XCTestCase {
         _ = state.stopScan()
         let gone = device(1, rssi: nil)
         XCTAssertEqual(hear(gone, fields: [.rssi], wasHeard: false), [])
-        XCTAssertNil(state.peripherals[key(1)]?.values.rssi)
+        XCTAssertNil(state.peripherals[key(1)]?.lastValues, "The values are those in the object tree.")
     }
 
     // MARK: Leaving

@@ -1,19 +1,22 @@
+import GATT
 import Reactor
 import XCTest
 
 @testable import BlueCapKit
+@testable import BlueZ
 
 final class PeripheralTableTests: XCTestCase {
     private let scan = ScanNumber(rawValue: 1)
     private let date = Date(timeIntervalSince1970: 0)
 
     private func key(_ number: Int) -> PeripheralKey { PeripheralKey(rawValue: UInt64(number)) }
+    private func source(_ number: Int) -> ObjectKey { ObjectKey(foreign: UInt64(number)) }
     private func time(_ seconds: Double) -> Instant { Instant(nanoseconds: 0).advanced(by: seconds) }
 
-    private func table(capacity: Int, listing count: Int) -> PeripheralTable<Int> {
-        var table = PeripheralTable<Int>(capacity: capacity)
+    private func table(capacity: Int, listing count: Int) -> PeripheralTable {
+        var table = PeripheralTable(capacity: capacity)
         for number in 0..<count {
-            _ = table.list(key(number), reportedBy: scan, values: number, at: time(Double(number)), date: date)
+            _ = table.list(key(number), reportedBy: scan, device: source(number), at: time(Double(number)), date: date)
         }
         return table
     }
@@ -21,15 +24,15 @@ final class PeripheralTableTests: XCTestCase {
     func testTheLongestSilentMakeRoomForTheNew() {
         var table = table(capacity: 8, listing: 8)
         _ = table.update(key(0)) { $0.hear(at: time(100)) }
-        XCTAssertEqual(table.list(key(8), reportedBy: scan, values: 8, at: time(101), date: date), [key(1)])
+        XCTAssertEqual(table.list(key(8), reportedBy: scan, device: source(8), at: time(101), date: date), [key(1)])
         XCTAssertEqual(table.listedCount, 8)
     }
 
     func testAnyNumberOfStrangersNeverExceedsTheCapacity() {
-        var table = PeripheralTable<Int>(capacity: 500)
+        var table = PeripheralTable(capacity: 500)
         for number in 0..<20_000 {
             for evicted in table.list(
-                key(number), reportedBy: scan, values: 0, at: time(Double(number)), date: date)
+                key(number), reportedBy: scan, device: source(0), at: time(Double(number)), date: date)
             {
                 table.release(evicted)
             }
@@ -58,9 +61,22 @@ final class PeripheralTableTests: XCTestCase {
         var table = table(capacity: 8, listing: 1)
         XCTAssertTrue(table.unlist(key(0)))
         XCTAssertFalse(table.unlist(key(0)))
-        XCTAssertEqual(table[key(0)]?.values, 0)
+        XCTAssertEqual(table[key(0)]?.device, source(0))
         table.release(key(0))
         XCTAssertNil(table[key(0)])
+    }
+
+    func testTheLastValuesOfARemovedDeviceAreKeptUntilItComesBack() {
+        var table = table(capacity: 8, listing: 1)
+        var device = Device1(address: BluetoothAddress(rawValue: 1), adapter: ObjectKey(foreign: 99))
+        device.rawRSSI = -40
+        _ = table.update(key(0)) { $0.wasRemoved(source(1), device) }
+        XCTAssertNil(table[key(0)]?.lastValues, "That was the device of another adapter.")
+        _ = table.update(key(0)) { $0.wasRemoved(source(0), device) }
+        XCTAssertEqual(table[key(0)]?.lastValues?.device.rssi, -40)
+        _ = table.update(key(0)) { $0.isPresent(as: source(1)) }
+        XCTAssertNil(table[key(0)]?.lastValues)
+        XCTAssertEqual(table[key(0)]?.device, source(1))
     }
 
     func testReleasingAListedOneChangesNothing() {
@@ -72,7 +88,7 @@ final class PeripheralTableTests: XCTestCase {
     func testOneThatComesBackKeepsTheDateOfItsDiscovery() {
         var table = table(capacity: 8, listing: 1)
         _ = table.unlist(key(0))
-        _ = table.list(key(0), reportedBy: scan, values: 1, at: time(50), date: date.addingTimeInterval(50))
+        _ = table.list(key(0), reportedBy: scan, device: source(1), at: time(50), date: date.addingTimeInterval(50))
         XCTAssertEqual(table[key(0)]?.discoveredAt, date)
         XCTAssertEqual(table.listedCount, 1)
     }

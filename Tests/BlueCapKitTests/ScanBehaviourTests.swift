@@ -247,6 +247,21 @@ final class ScanBehaviourTests: XCTestCase {
         XCTAssertEqual(journal.sightings.first?.name, "Unknown")
     }
 
+    func testValuesFollowBlueZAlsoWithoutAScanAndRemainWhenItRemovesTheDevice() {
+        let manager = manager(in: [strap])
+        journal.watch(manager.startScanning())
+        simulator.advance(by: 2)
+        XCTAssertEqual(journal.sightings.first?.rssi, -50)
+        manager.stopScanning()
+        simulator.advance(by: 1)
+        XCTAssertNil(journal.sightings.first?.rssi, "BlueZ takes the strength back when discovery ends.")
+        XCTAssertEqual(journal.sightings.first?.name, "Strap")
+        simulator.simulateDaemonDeath()
+        simulator.advance(by: 1)
+        XCTAssertEqual(journal.sightings.first?.name, "Strap")
+        XCTAssertEqual(journal.sightings.first?.advertisements.serviceUUIDs, [CBUUID(string: "180D")])
+    }
+
     func testOnePeripheralIsOneObject() {
         let manager = manager(in: [strap])
         journal.watch(manager.startScanning(options: [CBCentralManagerScanOptionAllowDuplicatesKey: true]))

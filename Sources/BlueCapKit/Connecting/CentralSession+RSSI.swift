@@ -31,7 +31,7 @@ extension CentralSession {
             guard core.state.readDealing(with: key, { $0.connection.state == .connected }) == true else {
                 return .failure(.disconnected)
             }
-            return core.state.read(key) { $0.values.rssi }.map { .success($0) } ?? .failure(.rssiUnavailable)
+            return core.read(key, in: client) { $0.rssi }.map { .success($0) } ?? .failure(.rssiUnavailable)
         }
     }
 

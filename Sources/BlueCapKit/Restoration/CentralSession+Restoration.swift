@@ -61,7 +61,8 @@ extension CentralSession {
                 core.isKeeping = true
                 core.restored = state
                 for connection in state.connections { watchRestored(connection.key, in: &core) }
-                return core.state.restore(state, at: now, date: date)
+                let effects = core.state.restore(state)
+                return effects + listRestored(state, in: &core, at: now, date: date)
             }
         }
     }
@@ -75,6 +76,16 @@ extension CentralSession {
         core.connections[ConnectionName(key: key, number: number)] = ConnectionStream(keeping: peripheral)
     }
 
+    /// Lists the restored peripherals that BlueZ has on the adapter in use.
+    private func listRestored(
+        _ restored: RestorationState, in core: inout Core, at now: Instant, date: Date
+    ) -> [CentralState.Effect] {
+        restored.connections.flatMap { connection in
+            let device = core.device(of: connection.key, in: client)
+            return core.state.listRestored(connection.key, device: device, at: now, date: date)
+        }
+    }
+
     /// On the loop.
     func tellRestored() {
         let now = loop.now
@@ -83,9 +94,8 @@ extension CentralSession {
         decide { core in
             guard let state = core.restored else { return [] }
             core.restored = nil
-            var effects: [CentralState.Effect] = []
+            let effects = listRestored(state, in: &core, at: now, date: date)
             for connection in state.connections {
-                effects += core.state.listRestored(connection.key, at: now, date: date)
                 restored.peripherals.append(
                     core.handles.hold(connection.key) { Peripheral(session: self, key: connection.key) })
             }

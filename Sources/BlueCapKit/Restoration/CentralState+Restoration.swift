@@ -19,12 +19,11 @@ extension CentralState {
 
     /// Wants again what an earlier run wanted. Whoever waits for that is told when it is known how Bluetooth stands: then
     /// links that outlived the process are known, too.
-    mutating func restore(_ kept: RestorationState, at now: Instant, date: Date) -> [Effect] {
+    mutating func restore(_ kept: RestorationState) -> [Effect] {
         var effects: [Effect] = []
         for connection in kept.connections {
             let key = connection.key
             unlistedRestored.insert(key)
-            effects += listRestored(key, at: now, date: date)
             // Somebody was quicker: their own wish holds.
             guard readDealing(with: key, { $0.connection.isWanted }) != true else { continue }
             effects += peripheral(key) { $0.restore(connection) }
@@ -41,10 +40,10 @@ extension CentralState {
         return [.cancelTimer(.restoration), .restored]
     }
 
-    /// A restored peripheral is on the list from the moment at which BlueZ knows it.
-    mutating func listRestored(_ key: PeripheralKey, at now: Instant, date: Date) -> [Effect] {
-        guard unlistedRestored.contains(key), isKnown(key) || peripherals[key] != nil else { return [] }
+    /// A restored peripheral is listed from the moment at which BlueZ has its device.
+    mutating func listRestored(_ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date) -> [Effect] {
+        guard unlistedRestored.contains(key), device != nil || peripherals[key] != nil else { return [] }
         unlistedRestored.remove(key)
-        return list(key, at: now, date: date)
+        return list(key, device: device, at: now, date: date)
     }
 }

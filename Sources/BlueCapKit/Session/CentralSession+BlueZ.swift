@@ -30,7 +30,7 @@ extension CentralSession: BlueZObserver {
         loop.post {
             self.drain()
             let (observation, handles, attributes) = self.core.withLock { core in
-                core.state.forgetAll()
+                core.state.forgetAll { self.client.readDevice($0) { PeripheralTable.LastValues($0) } }
                 defer { (core.link.observation, core.attributeHandles) = (nil, [:]) }
                 return (core.link.observation, core.handles.letGoOfAll(), core.attributeHandles)
             }
@@ -87,12 +87,17 @@ extension CentralSession: BlueZObserver {
         switch change {
         case .deviceChanged(let handle, let fields, let isHeard):
             let linkEnd = fields.contains(.isConnected) ? tree.linkEnd(of: handle) : nil
-            tree.read(handle) { deviceChanged($0, fields: fields, isHeard: isHeard, linkEnd: linkEnd) }
+            guard let source = tree.key(of: handle) else { return }
+            tree.read(handle) { deviceChanged(source, $0, fields: fields, isHeard: isHeard, linkEnd: linkEnd) }
             if fields.contains(.battery) { batteryChanged(handle, in: tree) }
         case .deviceAdded(let handle, let isHeard):
-            tree.read(handle) { deviceChanged($0, fields: $0.fields, isHeard: isHeard) }
+            guard let source = tree.key(of: handle) else { return }
+            tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isHeard: isHeard) }
         case .deviceRemoved(let handle):
             let key = PeripheralKey(tree[handle])
+            if let source = tree.key(of: handle) {
+                tree.read(handle) { device in core.withLock { $0.state.valuesEnd(key, source, device) } }
+            }
             if core.withLock({ $0.link.adapter }) == tree.adapter(of: handle) {
                 linkChanged(key, PeripheralState.Facts())
             }
@@ -126,8 +131,8 @@ extension CentralSession: BlueZObserver {
     }
 
     private func deviceChanged(
-        _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool, linkEnd: LinkEnd? = nil,
-        only: ScanNumber? = nil
+        _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool,
+        linkEnd: LinkEnd? = nil, only: ScanNumber? = nil
     ) {
         let key = PeripheralKey(device)
         core.withLock { core in
@@ -137,29 +142,16 @@ extension CentralSession: BlueZObserver {
                 facts.linkEnd = linkEnd
                 core.effects.pending += core.state.factsChanged(facts, of: key)
             }
-            if isToBeKnown(device, key, fields: fields, isHeard: isHeard, in: &core) {
-                core.state.deviceKnown(key, device)
-            }
             if !core.state.unlistedRestored.isEmpty {
-                core.effects.pending += core.state.listRestored(key, at: loop.now, date: loop.date)
+                core.effects.pending += core.state.listRestored(key, device: source, at: loop.now, date: loop.date)
             }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
-                key, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
+                key, source, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
                 into: &core.effects.pending)
         }
-    }
-
-    private func isToBeKnown(
-        _ device: borrowing Device1, _ key: PeripheralKey, fields: Device1.Fields, isHeard: Bool, in core: inout Core
-    ) -> Bool {
-        // Nothing that sightings bring by the thousand: strengths and what is advertised.
-        let isNew = fields.contains(.address)
-        guard isNew || !fields.isDisjoint(with: [.isConnected, .isPaired, .name, .alias, .uuids]) else { return false }
-        if isNew && !isHeard || core.state.managerState != .poweredOn { return true }
-        return device.isConnected || device.isPaired || core.state.isKnown(key)
     }
 
     // MARK: Adapters
@@ -209,20 +201,16 @@ extension CentralSession: BlueZObserver {
             takeBack(key)
             if tree.handle(of: device) != nil { client.disconnect(device) { _ in } }
         }
-        tree.forEachDevice { handle in
-            tree.read(handle) { device in
-                guard device.adapter == adapter else { return }
-                let key = PeripheralKey(device)
-                core.withLock { $0.state.found(key, device) }
-            }
+        tree.forEachDevice(on: adapter) { source, device in
+            let key = PeripheralKey(device)
+            core.withLock { $0.state.found(key, source) }
         }
     }
 
     private func linksReplaced(in tree: borrowing ObjectTree, on adapter: ObjectKey?) {
         var facts: [PeripheralKey: PeripheralState.Facts] = [:]
-        tree.forEachDevice { handle in
-            tree.read(handle) { device in
-                guard device.adapter == adapter else { return }
+        if let adapter {
+            tree.forEachDevice(on: adapter) { _, device in
                 facts[PeripheralKey(device)] = PeripheralState.Facts(device)
             }
         }
@@ -282,9 +270,10 @@ extension CentralSession: BlueZObserver {
     private func reportWhoIsHeard(to scan: ScanNumber) {
         client.withTree { tree in
             tree.forEachDevice { handle in
+                guard let source = tree.key(of: handle) else { return }
                 tree.read(handle) { device in
                     if device.fields.contains(.rssi) {
-                        deviceChanged(device, fields: [], isHeard: true, only: scan)
+                        deviceChanged(source, device, fields: [], isHeard: true, only: scan)
                     }
                 }
             }

@@ -111,9 +111,11 @@ extension CentralSession {
         }
     }
 
-    /// Reads from what is known of a peripheral.
+    /// Reads a peripheral's device in place; `nil` if nothing is known of it.
+    ///
+    /// - Parameter body: Runs under locks: it calls no code of a user.
     func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
-        core.withLock { $0.state.read(key) { body($0.values) } }
+        core.withLock { $0.read(key, in: client, body) }
     }
 
     func discoveredAt(_ key: PeripheralKey) -> Date {
@@ -145,6 +147,23 @@ extension CentralSession {
         if let services { complete { services.finish() } }
         if successor == nil { endForgottenNotifications(of: key) }
         withExtendedLifetime((successor, attributes)) {}
+    }
+}
+
+extension CentralSession.Core {
+    /// The device of a peripheral on the adapter in use; `nil` if BlueZ has none there.
+    func device(of key: PeripheralKey, in client: BlueZClient) -> ObjectKey? {
+        guard let adapter = link.adapter, let device = ObjectKey(device: key.address, on: adapter) else { return nil }
+        return client.readDevice(device) { _ in device }
+    }
+
+    /// Reads a peripheral's device in place. The tree's lock is taken inside that of the session, never the other way round;
+    /// so a device that BlueZ removes is found either in the tree or in its record.
+    mutating func read<R>(_ key: PeripheralKey, in client: BlueZClient, _ body: (borrowing Device1) -> R?) -> R? {
+        state.read(key) { record in
+            if let last = record.lastValues { return body(last.device) }
+            return client.readDevice(record.device, body)
+        }
     }
 }
 

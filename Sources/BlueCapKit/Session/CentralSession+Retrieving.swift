@@ -7,45 +7,52 @@ import Reactor
 extension CentralSession {
     func retrievePeripherals(_ identifiers: [UUID]) -> [Peripheral] {
         let places = Dictionary(identifiers.enumerated().map { ($1, $0) }) { first, _ in first }
-        return retrieve { core, adapter in
-            var found: [(place: Int, key: PeripheralKey)] = []
-            for key in core.state.keys(on: adapter, where: { _, _ in true }) {
-                if let place = places[key.address.identifier(type: key.addressType)] { found.append((place, key)) }
-            }
-            return found.sorted { $0.place < $1.place }.map(\.key)
-        }
+        func place(_ key: PeripheralKey) -> Int? { places[key.address.identifier(type: key.addressType)] }
+        // The identifiers are computed outside the locks.
+        let found = candidates { _ in true }.compactMap { candidate in place(candidate.key).map { ($0, candidate) } }
+        return retrieve(found.sorted { $0.0 < $1.0 }.map(\.1))
     }
 
     func retrieveConnectedPeripherals(_ services: Set<CBUUID>) -> [Peripheral] {
-        retrieve { core, adapter in
-            let connected = Set(core.state.connectedKeys)
-            return core.state.keys(on: adapter) { key, device in
-                connected.contains(key) && (services.isEmpty || device.uuids.contains(where: services.contains))
-            }
-            .sorted { $0.rawValue < $1.rawValue }
+        let connected = candidates { device in
+            PeripheralState.Facts(device).isConnected
+                && (services.isEmpty || device.uuids.contains(where: services.contains))
         }
+        return retrieve(connected.sorted { $0.key < $1.key })
     }
 
     func retrievePeripherals() -> [Peripheral] {
-        let (keys, now, date) = (core.withLock { $0.state.recordKeys }, loop.now, loop.date)
-        return retrieve(keys, now, date)
+        retrieve(core.withLock { $0.state.recordKeys }.map { ($0, nil) })
     }
 
-    private func retrieve(_ select: (inout Core, ObjectKey) -> [PeripheralKey]) -> [Peripheral] {
-        let keys = core.withLock { core -> [PeripheralKey] in
-            guard let adapter = core.link.adapter else { return [] }
-            return select(&core, adapter)
+    /// The peripherals that `isIncluded` accepts, of those that BlueZ has on the adapter in use and those that this manager
+    /// has found.
+    private func candidates(
+        _ isIncluded: (borrowing Device1) -> Bool
+    ) -> [(key: PeripheralKey, device: ObjectKey?)] {
+        guard let adapter = core.withLock({ $0.link.adapter }) else { return [] }
+        var found: [(key: PeripheralKey, device: ObjectKey?)] = []
+        var present: Set<PeripheralKey> = []
+        client.forEachDevice(on: adapter) { source, device in
+            let key = PeripheralKey(device)
+            present.insert(key)
+            if isIncluded(device) { found.append((key, source)) }
         }
-        return retrieve(keys, loop.now, loop.date)
+        for (key, record) in core.withLock({ $0.state.absent(from: adapter) }) where !present.contains(key) {
+            let isFound = record.lastValues.map { isIncluded($0.device) } ?? client.readDevice(record.device, isIncluded)
+            if isFound == true { found.append((key, nil)) }
+        }
+        return found
     }
 
-    private func retrieve(_ keys: [PeripheralKey], _ now: Instant, _ date: Date) -> [Peripheral] {
+    private func retrieve(_ candidates: [(key: PeripheralKey, device: ObjectKey?)]) -> [Peripheral] {
+        let (now, date) = (loop.now, loop.date)
         var retrieved: [Peripheral] = []
         _ = decideIfOpen { core in
             var effects: [CentralState.Effect] = []
-            for key in keys {
-                effects += core.state.list(key, at: now, date: date)
-                // It may have gone since it was picked.
+            for (key, device) in candidates {
+                effects += core.state.list(key, device: device, at: now, date: date)
+                // Its record may have gone since it was picked.
                 guard core.state.peripherals[key] != nil else { continue }
                 retrieved.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
             }

@@ -73,7 +73,7 @@ extension CentralState {
     /// Where a dealing begins: a device without a link is known from its sightings alone.
     private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
         if let known = facts[key] { return known }
-        let device = peripherals.read(key) { ObjectKey(device: key.address, on: $0.values.adapter) }
+        let device = peripherals.read(key) { $0.device }
         let first = PeripheralState.Facts(device: device)
         facts[key] = first
         return first
@@ -112,7 +112,6 @@ extension CentralState {
     /// All that BlueZ knows of an adapter's devices: what is not there any more has no link either.
     mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts]) -> [Effect] {
         facts = all.filter { $0.value.isConnected }
-        for key in known.keys where all[key] == nil { known[key] = nil }
         return dealings.keys.flatMap { key in
             let new = all[key] ?? PeripheralState.Facts()
             facts[key] = new
@@ -131,13 +130,10 @@ extension CentralState {
         return links
     }
 
-    /// Another adapter has this one, too.
-    mutating func found(_ key: PeripheralKey, _ device: borrowing Device1) {
-        _ = peripherals.update(key) { $0.values = copy device }
+    /// The adapter in use from now on has this device.
+    mutating func found(_ key: PeripheralKey, _ source: ObjectKey) {
+        _ = peripherals.update(key) { $0.isPresent(as: source) }
     }
-
-    /// Whether BlueZ has a link to a peripheral, whoever made it.
-    var connectedKeys: [PeripheralKey] { facts.filter { $0.value.isConnected }.map(\.key) }
 
     /// The peripherals that were asked for something.
     var dealingKeys: [PeripheralKey] { dealings.keys }

@@ -68,14 +68,11 @@ struct CentralState {
     // Those below are changed in this type's files alone.
     /// Beacons are looked for, beside the scan.
     var ranging: Ranging?
-    var peripherals: PeripheralTable<Device1>
+    var peripherals: PeripheralTable
     /// Those that were asked for something.
     var dealings = KeyedTable<PeripheralState>()
     /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
     var facts: [PeripheralKey: PeripheralState.Facts] = [:]
-    /// Devices that BlueZ knew when this manager came, that it remembers, or that have had a link: those that can be
-    /// retrieved. Whoever is merely heard is not among them, or a busy place would be kept twice.
-    var known = KeyedTable<Device1>()
     /// Those whose handle died while something was under way.
     var released: Set<PeripheralKey> = []
     /// Restored peripherals of which BlueZ has said nothing yet.
@@ -185,19 +182,21 @@ struct CentralState {
 
     /// Reads what is known of a peripheral, where it lies; `nil` where nothing is.
     mutating func read<R>(
-        _ key: PeripheralKey, _ body: (borrowing PeripheralTable<Device1>.Record) -> R?
+        _ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?
     ) -> R? {
         peripherals.read(key, body)
     }
 
-    /// BlueZ has told something of a device: `fields` have new values; `wasHeard` where that came from its radio.
-    /// - Parameter only: whom alone it is told, where it is news to one that has just begun.
+    /// `fields` of a device have new values; `wasHeard` if these come from a report of the controller.
+    /// - Parameters:
+    ///   - source: The device in the object tree.
+    ///   - only: The one scan that is to see the change, because it has just begun; `nil` for all.
     mutating func deviceChanged(
-        _ key: PeripheralKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool, at now: Instant,
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool, at now: Instant,
         only: ScanNumber? = nil, date: @autoclosure () -> Date, into effects: inout [Effect]
     ) {
         if wasHeard, only == nil || only == ranging?.id {
-            range(key, device, fields: fields, at: now, date: date, into: &effects)
+            range(key, source, device, fields: fields, at: now, date: date, into: &effects)
         }
         let scan = only == nil || only == scan?.id ? scan : nil
         // A name or a service may come by itself, after the sighting that it belongs to.
@@ -205,7 +204,7 @@ struct CentralState {
             wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
         var isReported = false
         let isKnown = peripherals.update(key) { record -> Bool in
-            record.values.take(fields, from: device)
+            record.isPresent(as: source)
             if wasHeard { record.hear(at: now) }
             guard record.isListed else { return false }
             guard let scan, isSighting, scan.request.allowsDuplicates || record.reportedBy != scan.id,
@@ -218,7 +217,7 @@ struct CentralState {
         guard let scan else { return }
         if isReported { report(key, device, to: scan, date: date, into: &effects) }
         guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
-        let evicted = peripherals.list(key, reportedBy: scan.id, values: copy device, at: now, date: date())
+        let evicted = peripherals.list(key, reportedBy: scan.id, device: source, at: now, date: date())
         effects += evicted.map { drop($0) }
         report(key, device, to: scan, date: date, into: &effects)
     }
@@ -235,12 +234,16 @@ struct CentralState {
     /// Whether silence says something.
     private var isListening: Bool { scan != nil || ranging != nil }
 
+    /// BlueZ removes a device, whose values can be read for the last time.
+    mutating func valuesEnd(_ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1) {
+        _ = peripherals.update(key) { $0.wasRemoved(source, device) }
+    }
+
     /// BlueZ has dropped a device.
     ///
-    /// While we scan that means it has fallen silent. In every other situation BlueZ removes devices for reasons of its
-    /// own (the scan's end, a restart), and who was found a moment ago stays on the list.
+    /// During a scan that means that it has fallen silent. In every other situation BlueZ removes devices for reasons of its
+    /// own (the scan's end, a restart), and a peripheral that was found a moment ago stays on the list.
     mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
-        known[key] = nil
         guard isListening, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
         expire(key, into: &effects)
     }
@@ -257,8 +260,14 @@ struct CentralState {
         return .drop(key)
     }
 
-    /// The manager ends: the list is emptied, and only who is held elsewhere stays readable.
-    mutating func forgetAll() {
-        for (key, _) in peripherals.listed({ _ in }) { _ = peripherals.unlist(key) }
+    /// The manager ends: the list is emptied. A peripheral that the application holds keeps its last values, which `read`
+    /// yields.
+    mutating func forgetAll(_ read: (ObjectKey) -> PeripheralTable.LastValues?) {
+        var devices: [(key: PeripheralKey, device: ObjectKey)] = []
+        peripherals.forEach { devices.append(($0, $1.device)) }
+        for (key, device) in devices {
+            _ = peripherals.update(key) { $0.keepValues(read(device)) }
+            _ = peripherals.unlist(key)
+        }
     }
 }

@@ -1,13 +1,26 @@
+import BlueZ
 import Foundation
 import Reactor
 
-/// The peripherals of a manager, bounded: who was heard, when, and how regularly.
+/// The peripherals of a manager, at most `capacity` of them: when each was received last, and how regularly.
 ///
 /// A peripheral is *listed* from the moment it is reported until it expires or has to make room. A record that is no
-/// longer listed stays until the session says that nobody holds its `Peripheral` any more (`release`).
-struct PeripheralTable<Values> {
+/// longer listed stays until its `Peripheral` is released (`release`).
+///
+/// The table has no copy of what BlueZ reports: a record names the device, whose values are in the object tree. Only when
+/// BlueZ removes the device does the record keep its last values.
+struct PeripheralTable {
+    /// The values that a device had when BlueZ removed it.
+    final class LastValues: Sendable {
+        let device: Device1
+        init(_ device: borrowing Device1) { self.device = copy device }
+    }
+
     struct Record {
-        var values: Values
+        /// The device in the object tree.
+        private(set) var device: ObjectKey
+        /// `nil` while the device is in the tree.
+        private(set) var lastValues: LastValues?
         /// When it was first reported.
         let discoveredAt: Date
         var lastHeard: Instant
@@ -16,14 +29,30 @@ struct PeripheralTable<Values> {
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
         fileprivate(set) var isListed = true
-        /// Whether it neither expires nor has to make room: somebody is connected to it, or wants to be.
+        /// Whether it neither expires nor has to make room, because it is connected or being connected.
         var isInUse = false
 
-        init(values: Values, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
-            self.values = values
+        init(device: ObjectKey, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
+            self.device = device
             self.discoveredAt = discoveredAt
             self.lastHeard = lastHeard
             self.reportedBy = reportedBy
+        }
+
+        /// BlueZ has this device, on the adapter in use.
+        mutating func isPresent(as device: ObjectKey) {
+            self.device = device
+            if lastValues != nil { lastValues = nil }
+        }
+
+        /// BlueZ removes a device; if it is this one, its values are kept.
+        mutating func wasRemoved(_ key: ObjectKey, _ device: borrowing Device1) {
+            if key == self.device { lastValues = LastValues(device) }
+        }
+
+        /// The tree is not followed any more: these are its values from now on, unless BlueZ had removed the device before.
+        mutating func keepValues(_ values: LastValues?) {
+            if lastValues == nil { lastValues = values }
         }
 
         /// A peripheral is silent for too long after four of its own intervals, and never before half a minute: that
@@ -74,7 +103,7 @@ struct PeripheralTable<Values> {
 
     /// Puts a peripheral on the list; answers those that have to make room, the longest silent first.
     mutating func list(
-        _ key: PeripheralKey, reportedBy scan: ScanNumber?, values: Values, at now: Instant, date: Date
+        _ key: PeripheralKey, reportedBy scan: ScanNumber?, device: ObjectKey, at now: Instant, date: Date
     ) -> [PeripheralKey] {
         let wasListed = records.update(key) { record in
             defer { record.isListed = true }
@@ -83,7 +112,7 @@ struct PeripheralTable<Values> {
         }
         guard wasListed != true else { return [] }
         if wasListed == nil {
-            records[key] = Record(values: values, discoveredAt: date, lastHeard: now, reportedBy: scan)
+            records[key] = Record(device: device, discoveredAt: date, lastHeard: now, reportedBy: scan)
         }
         listedCount += 1
         return makeRoom(for: key)
@@ -130,7 +159,7 @@ struct PeripheralTable<Values> {
         listed { !$0.isInUse && now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
     }
 
-    /// Nobody holds its `Peripheral` any more.
+    /// The `Peripheral` is released.
     mutating func release(_ key: PeripheralKey) {
         if records.read(key, { $0.isListed }) == false { records[key] = nil }
     }

@@ -113,8 +113,8 @@ extension CentralState {
 
     /// A device was heard.
     mutating func range(
-        _ key: PeripheralKey, _ device: borrowing Device1, fields: Device1.Fields, at now: Instant, date: () -> Date,
-        into effects: inout [Effect]
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
+        at now: Instant, date: () -> Date, into effects: inout [Effect]
     ) {
         guard let id = ranging?.id else { return }
         let beacons = Beacon.all(in: device, heard: fields)
@@ -123,7 +123,7 @@ extension CentralState {
         else { return }
         // Who is listed stays marked as reported by the scan that runs beside this.
         if peripherals.read(key, { $0.isListed }) != true {
-            let evicted = peripherals.list(key, reportedBy: nil, values: copy device, at: now, date: date())
+            let evicted = peripherals.list(key, reportedBy: nil, device: source, at: now, date: date())
             effects += evicted.map { drop($0) }
         }
         for beacon in ranged { effects.append(.ranged(key, id, beacon)) }

@@ -74,10 +74,11 @@ extension BlueZClient {
         // From 5.83 on; earlier ones send no signal of this interface.
         let disconnections = MatchRule(
             sender: BlueZName.service, interface: BlueZName.device, member: "Disconnected")
+        let apply: @Sendable (Message) -> Void = { signal in self.change { $0.apply(signal, into: &$1) } }
         link?.subscriptions = [
-            connection.subscribe(properties) { self.received($0) },
-            connection.subscribe(objects) { self.received($0) },
-            connection.subscribe(disconnections) { self.received($0) },
+            connection.subscribe(properties, handler: apply),
+            connection.subscribe(objects, handler: apply),
+            connection.subscribe(disconnections, handler: apply),
             connection.watchName(BlueZName.service) { [weak self] owner in
                 guard let self, self.link?.number == number else { return }
                 perform(daemon.ownerChanged(owner))
@@ -101,7 +102,9 @@ extension BlueZClient {
         link.connection.call(objectsMessage, timeout: Self.loadTimeout) { [weak self] result in
             guard let self, self.link?.number == number, daemon.state == state else { return }
             // Otherwise what is known goes on to hold: it is kept current all the time.
-            if case .success(let reply) = result, reply.hasSignature("a{oa{sa{sv}}}") { load(reply) }
+            if case .success(let reply) = result, reply.hasSignature("a{oa{sa{sv}}}") {
+                change { $0.load(reply, into: &$1) }
+            }
         }
     }
 
@@ -116,7 +119,7 @@ extension BlueZClient {
         guard daemon.isWaiting(for: load) else { return }
         switch result {
         case .success(let reply) where reply.hasSignature("a{oa{sa{sv}}}"):
-            self.load(reply)
+            change { $0.load(reply, into: &$1) }
             perform(daemon.loadReplied(load, error: nil))
         case .success(let reply):
             let error = DBusError.unexpected(reply, to: "GetManagedObjects", instead: "a{oa{sa{sv}}}")

@@ -9,16 +9,20 @@ package import Reactor
 /// number of scans, and starts over by itself when daemon or bus come back. Nothing is done before the first observer is
 /// added and nothing is left behind after the last one has gone.
 ///
-/// Unchecked `Sendable`: all mutable state is touched on ``loop`` only. It is not behind a lock because observers are
-/// called while it is being read, and no lock may be held then.
+/// The tree is the only copy of what BlueZ reports. The loop alone changes it, and holds ``treeLock`` while it does; so the
+/// loop reads it without the lock, and every other thread with it (``readDevice(_:_:)``).
+///
+/// Unchecked `Sendable`: the tree is protected as said, and all other mutable state is used on ``loop`` only.
 package final class BlueZClient: @unchecked Sendable {
     package let loop: any EventLoop
     let address: BusAddress
 
-    // All below: on the loop only.
-    /// Behind a pointer, since of a variable the runtime would check at each access that no other one overlaps. Only what
-    /// comes from the bus changes it, and that never comes inside a report.
+    /// Behind a pointer: for a variable the runtime would check at each access that no other one overlaps.
     private let tree: UnsafeMutablePointer<ObjectTree>
+    /// A leaf: no other lock is taken and no foreign code runs while it is held.
+    private let treeLock = Locked<Void>(())
+
+    // All below: on the loop only.
     var daemon = DaemonMachine()
     var link: Link?
     let daemonTimer: LoopTimer
@@ -60,9 +64,16 @@ package final class BlueZClient: @unchecked Sendable {
         tree.deallocate()
     }
 
+    /// The daemon's objects; on the loop only.
     var objects: ObjectTree {
         _read { yield tree.pointee }
-        _modify { yield &tree.pointee }
+    }
+
+    /// Changes the tree and reports the changes to the observers. On the loop only, and never inside a report.
+    func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
+        var changes = ChangeBuffer()
+        treeLock.withLock { _ in body(&tree.pointee, &changes) }
+        deliver(changes)
     }
 
     /// A number that nothing else of this client has. Any thread.
@@ -77,15 +88,29 @@ package final class BlueZClient: @unchecked Sendable {
         assert(loop.isCurrent, "This belongs on the client's loop: wrap it in client.loop.post { … }.")
     }
 
-    // MARK: Reading; on the loop only
+    // MARK: Reading
 
-    /// How far the client has come.
+    /// How far the client has come; on the loop only.
     package var availability: Availability { daemon.availability }
 
     /// The daemon's objects as they are now; on the loop only.
     package func withTree<R>(_ body: (borrowing ObjectTree) throws -> R) rethrows -> R {
         requireLoop()
         return try body(objects)
+    }
+
+    /// Reads a device in place; `nil` if BlueZ has no such device. Any thread.
+    ///
+    /// A device that BlueZ has just removed can be read until the observers have received the removal.
+    ///
+    /// - Parameter body: Runs under the tree's lock: it takes no other lock and calls no code of a user.
+    package func readDevice<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
+        treeLock.withLock { _ in tree.pointee.read(key, body) }
+    }
+
+    /// Reads each device of an adapter in place. Any thread; the same rules hold for `body`.
+    package func forEachDevice(on adapter: ObjectKey, _ body: (ObjectKey, borrowing Device1) -> Void) {
+        treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }
     }
 }
 
@@ -193,30 +218,9 @@ extension BlueZClient {
 // MARK: - The tree
 
 extension BlueZClient {
-    /// A signal of the daemon.
-    func received(_ signal: Message) {
-        var changes = ChangeBuffer()
-        objects.apply(signal, into: &changes)
-        deliver(changes)
-    }
-
-    func load(_ reply: Message) {
-        var changes = ChangeBuffer()
-        objects.load(reply, into: &changes)
-        deliver(changes)
-    }
-
-    func connectionAnswered(_ isConnected: Bool, of device: ObjectKey) {
-        var changes = ChangeBuffer()
-        objects.connectionAnswered(isConnected, of: device, into: &changes)
-        deliver(changes)
-    }
-
     func clearTree() {
-        var changes = ChangeBuffer()
-        objects.clear(into: &changes)
         hasAskedForFilters = false
-        deliver(changes)
+        change { $0.clear(into: &$1) }
     }
 
     /// What an adapter's properties leave open of the daemon's version is asked for once, and after a
@@ -235,9 +239,7 @@ extension BlueZClient {
                 }
                 var reader = reply.reader
                 guard let keys = reader.strings() else { return }
-                var changes = ChangeBuffer()
-                objects.learn(into: &changes) { $0.discoveryFilters = Set(keys) }
-                deliver(changes)
+                self.change { tree, changes in tree.learn(into: &changes) { $0.discoveryFilters = Set(keys) } }
             }
         case .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged,
             .attributeRemoved:
@@ -262,7 +264,7 @@ extension BlueZClient {
             for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
             if case .deviceRemoved = change { mustSweep = true }
         }
-        if mustSweep { objects.sweep() }
+        if mustSweep { treeLock.withLock { _ in tree.pointee.sweep() } }
     }
 
     /// All messages that had arrived together are worked off.

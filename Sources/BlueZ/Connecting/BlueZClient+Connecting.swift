@@ -154,7 +154,7 @@ extension BlueZClient {
                 guard let self, case .success(let reply) = result else { return }
                 var reader = reply.reader
                 guard let isConnected = reader.variant({ $0.bool() }) else { return }
-                connectionAnswered(isConnected, of: device)
+                change { $0.connectionAnswered(isConnected, of: device, into: &$1) }
             })
     }
 

@@ -99,6 +99,22 @@ package struct ObjectTree: ~Copyable {
         devices.withUnsafeBufferPointer { body($0[Int(handle.slot)].device) }
     }
 
+    /// Reads a device in place: one that is there, or one whose removal has not been swept yet. `nil` if there is none.
+    func read<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
+        guard let slot = slot(of: key) ?? removedSlots.lazy.map({ Int($0) }).last(where: { devices[$0].key == key })
+        else { return nil }
+        return devices.withUnsafeBufferPointer { body($0[slot].device) }
+    }
+
+    /// Reads each device of an adapter in place.
+    package func forEachDevice(on adapter: ObjectKey, _ body: (ObjectKey, borrowing Device1) -> Void) {
+        devices.withUnsafeBufferPointer { devices in
+            for index in devices.indices where devices[index].isLive && devices[index].device.adapter == adapter {
+                body(devices[index].key, devices[index].device)
+            }
+        }
+    }
+
     /// The key of a device, which outlives it: when it comes back, it has the same one.
     package func key(of handle: DeviceHandle) -> ObjectKey? {
         contains(handle) ? devices[Int(handle.slot)].key : nil
