@@ -38,7 +38,7 @@ final class ManyAdaptersTests: XCTestCase {
             XCTAssertLessThanOrEqual(examined(by: manager), 5 * Self.many)
         }
         XCTAssertLessThanOrEqual(
-            peripheral.session.core.withLock { $0.choice.examined }, 5 * Self.many)
+            peripheral.session.core.withLock { $0.shell.choice.examined }, 5 * Self.many)
     }
 
     func testEachAdapterThatComesIsExaminedAFewTimes() {

@@ -308,20 +308,6 @@ extension PeripheralState.Facts {
     }
 }
 
-extension ManagerStateMachine.Reach {
-    init(_ availability: Availability) {
-        self =
-            switch availability {
-            case .connecting: .connecting
-            case .noBus: .noBus
-            case .refused: .refused
-            case .noDaemon: .noDaemon
-            case .loading, .notLoaded: .loading
-            case .ready: .ready
-            }
-    }
-}
-
 extension CentralManagerError {
     /// What a refusal to discover means to the user of a manager.
     init(_ error: BlueZError) {

@@ -5,7 +5,7 @@ import Foundation
 /// It speaks of services and advertisements by their numbers; promises, clocks and the bus are the session's. What concerns
 /// one characteristic alone (`UpdateQueue`, `RequestLedger`) is with that.
 struct PeripheralManagerState {
-    enum Timer: Hashable {
+    enum Timer: SessionTimer {
         case adapterGrace, restoration
         /// The state is to be kept.
         case keeping

@@ -67,7 +67,7 @@ public final class PeripheralManager: Sendable {
     public var poweredOff: Bool { state == .poweredOff }
 
     /// Why the state is what it is, and what can be done about it, in one sentence.
-    public var stateExplanation: String { session.stateExplanation }
+    public var stateExplanation: String { session.standing.explanation }
 
     /// The state, and why it is that: both of one moment, so that no sentence of a state that has passed is told of another.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
@@ -79,12 +79,12 @@ public final class PeripheralManager: Sendable {
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
     /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
-    public var capabilities: BluetoothCapabilities { session.core.withLock { $0.standing.capabilities } }
+    public var capabilities: BluetoothCapabilities { session.capabilities }
 
     /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
     ///
     /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager.
-    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilitiesPromise.stream }
+    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
     /// Starts over: removes all services, ends all advertisements, and asks `bluetoothd` anew for everything, so that
     /// ``whenStateChanges()`` tells every state again.

@@ -107,3 +107,5 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
     private static let restart =
         "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log."
 }
+
+extension PeripheralManagerError: SessionError {}

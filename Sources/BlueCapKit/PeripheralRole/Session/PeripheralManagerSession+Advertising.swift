@@ -50,14 +50,15 @@ extension PeripheralManagerSession {
             }
             guard !isMain || !core.state.advertising.hasMain || former != nil else {
                 refusal = .isAdvertising
-                return []
+                return
             }
             let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
             let handle = RunningAdvertisement(session: self, number: number, data: data)
             core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
-            return core.state.advertise {
-                $0.replace(former) + $0.begin(number, isMain: isMain, timeout: max(timeout, 0))
-            }
+            core.order(
+                core.state.advertise {
+                    $0.replace(former) + $0.begin(number, isMain: isMain, timeout: max(timeout, 0))
+                })
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future
@@ -67,11 +68,12 @@ extension PeripheralManagerSession {
     func stopAdvertising(_ number: AdvertisingRegistry.Number?, timeout: TimeInterval) -> Future<Void> {
         let promise = Promise<Void>()
         decide { core in
-            core.state.advertise { advertising in
+            let effects = core.state.advertise { advertising in
                 let (stop, effects) = advertising.stop(number, timeout: max(timeout, 0))
                 core.stopping[stop] = promise
-                return core.isClosed ? effects + advertising.forgetStops() : effects
+                return core.shell.isClosed ? effects + advertising.forgetStops() : effects
             }
+            core.order(effects)
         }
         return promise.future
     }
@@ -79,7 +81,7 @@ extension PeripheralManagerSession {
     func advertisingLimits(timeout: TimeInterval) -> Future<AdvertisingLimits> {
         let promise = Promise<AdvertisingLimits>()
         loop.post { [self] in
-            guard let adapter = core.withLock({ $0.adapter }) else {
+            guard let adapter = core.withLock({ $0.shell.adapter }) else {
                 let state = managerState
                 return complete { promise.failure(PeripheralManagerError.notPoweredOn(state)) }
             }
@@ -150,8 +152,8 @@ extension PeripheralManagerSession {
                 aired.handle.learn(limits)
             }
             self?.decide { core in
-                guard core.aired[number]?.turn == aired.turn else { return [] }
-                return core.state.advertise { $0.limitsKnown(number, refusal: refusal) }
+                guard core.aired[number]?.turn == aired.turn else { return }
+                core.order(core.state.advertise { $0.limitsKnown(number, refusal: refusal) })
             }
         }
     }
@@ -161,8 +163,8 @@ extension PeripheralManagerSession {
         let advertising = client.advertise(AdvertisementData(aired.handle.data), on: adapter) { [weak self] event in
             guard let event = AdvertisingRegistry.Event(event) else { return }
             self?.decide { core in
-                guard core.aired[number]?.turn == aired.turn else { return [] }
-                return core.state.advertise { $0.told(number, event) }
+                guard core.aired[number]?.turn == aired.turn else { return }
+                core.order(core.state.advertise { $0.told(number, event) })
             }
         }
         let old = core.withLock { $0.onAir.updateValue(advertising, forKey: number) }
@@ -181,7 +183,7 @@ extension PeripheralManagerSession {
     private func end(_ number: AdvertisingRegistry.Number) {
         let advertising = core.withLock { $0.onAir.removeValue(forKey: number) }
         let confirm: @Sendable () -> Void = { [weak self] in
-            self?.decide { $0.state.advertise { $0.confirmedEnd(number) } }
+            self?.decide { $0.order($0.state.advertise { $0.confirmedEnd(number) }) }
         }
         if let advertising { advertising.end(completion: confirm) } else { confirm() }
     }

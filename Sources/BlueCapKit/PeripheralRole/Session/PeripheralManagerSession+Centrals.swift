@@ -8,7 +8,9 @@ extension PeripheralManagerSession {
 
     /// A device is there, or has changed in whether it is connected.
     func connectionChanged(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
-        guard let key = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.adapter }) else { return }
+        guard let key = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
+            return
+        }
         var isConnected = false
         var central: Central?
         tree.read(handle) { device in

@@ -45,14 +45,14 @@ extension PeripheralManagerSession {
             if let number = core.number(of: service) {
                 isAdded = core.state.services.isAdded(number)
                 if !isAdded { core.adding[number, default: []].append(promise) }
-                return []
+                return
             }
             let number = ServiceRegistry.Number(rawValue: core.makeNumber())
             let former = core.served.filter { $0.value.isRestored && $0.value.service.uuid == service.uuid }
                 .keys.min { $0.rawValue < $1.rawValue }
             core.served[number] = served
             core.adding[number] = [promise]
-            return core.state.service { $0.replace(former) + $0.add(number, timeout: max(timeout, 0)) }
+            core.order(core.state.service { $0.replace(former) + $0.add(number, timeout: max(timeout, 0)) })
         }
         if !isOpen {
             service.release(self)
@@ -94,12 +94,12 @@ extension PeripheralManagerSession {
 
     func remove(_ service: MutableService) {
         decide { core in
-            guard let number = core.number(of: service) else { return [] }
-            return core.state.service { $0.remove(number) }
+            guard let number = core.number(of: service) else { return }
+            core.order(core.state.service { $0.remove(number) })
         }
     }
 
-    func removeAllServices() { decide { $0.state.service { $0.removeAll() } } }
+    func removeAllServices() { decide { $0.order($0.state.service { $0.removeAll() }) } }
 
     // MARK: Doing; on the loop
 
@@ -129,8 +129,8 @@ extension PeripheralManagerSession {
         served.application?.end()
         let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
             self?.decide { core in
-                guard core.served[number]?.turn == turn else { return [] }
-                return core.state.service { $0.delayed(number, by: .init(delayOf: state)) }
+                guard core.served[number]?.turn == turn else { return }
+                core.order(core.state.service { $0.delayed(number, by: .init(delayOf: state)) })
             }
         }
         let isAdded = core.withLock { core in
@@ -140,10 +140,10 @@ extension PeripheralManagerSession {
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
         application.update([served.definition]) { [weak self] result in
             self?.decide { core in
-                guard core.served[number]?.turn == turn else { return [] }
+                guard core.served[number]?.turn == turn else { return }
                 var failure: ServiceRegistry.Failure?
                 if case .failure(let error) = result { failure = .init(error) }
-                return core.state.service { $0.registered(number, failure: failure) }
+                core.order(core.state.service { $0.registered(number, failure: failure) })
             }
         }
     }

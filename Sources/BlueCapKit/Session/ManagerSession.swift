@@ -1,0 +1,463 @@
+import BlueZ
+import DBus
+import Dispatch
+import Foundation
+import Futures
+import Reactor
+
+/// What a manager of either role does besides its role: it observes BlueZ, chooses an adapter, follows its own state,
+/// performs what is decided under its lock, runs timers and keeps its state on the disk.
+///
+/// A call, on any thread, changes ``core`` under the lock and appends orders to a queue. The loop performs the orders in
+/// that sequence. The lock is a leaf: code of the application never runs under it, and nothing waits under it.
+protocol ManagerSession: BlueZObserver {
+    associatedtype Core: SessionCore
+    associatedtype Failure: SessionError
+    /// What ``restoredPromise`` succeeds with.
+    associatedtype Restored: Sendable
+
+    var client: BlueZClient { get }
+    var core: Locked<Core> { get }
+    /// The queue on which promises are completed; `nil` for the loop. A serial queue whose target is the application's
+    /// queue: the application's queue may be concurrent and would deliver in any sequence.
+    var queue: DispatchQueue? { get }
+    /// Keeps the state on the disk; `nil` if the manager has no restore identifier.
+    var keeper: StateKeeper<Core.Kept>? { get }
+    var restoredPromise: Promise<Restored> { get }
+    /// What is wrong with the manager's options.
+    var problem: Failure? { get }
+    /// The option that makes a manager keep its state.
+    static var restoreOption: String { get }
+
+    /// Performs orders, on the loop.
+    func perform(_ orders: [Core.Order])
+
+    /// The manager uses another adapter, or BlueZ's objects were loaded again; called on the loop, before the manager's
+    /// state follows. ``SessionShell/adapter`` is the new one.
+    func adapterChanged(from old: ObjectKey?, in tree: borrowing ObjectTree)
+    /// The manager's state has followed the adapters.
+    func adaptersSettled()
+    /// BlueZ's objects are not known any more.
+    func daemonLeft()
+
+    /// Restores what an earlier manager has kept, on the queue of the disk. Sets ``SessionShell/isKeeping`` in the same
+    /// decision: a manager that ends before leaves the state on the disk as it is.
+    func restore(_ kept: Core.Kept)
+
+    /// Ends everything under the lock, when the manager ends. ``SessionShell/isClosed`` is set already.
+    /// - Returns: What remains on the disk, if the state there is the manager's.
+    func end(_ core: inout Core) -> Core.Kept?
+    /// Finishes the streams, on the loop, after the orders of ``end(_:)`` were performed.
+    func finish()
+}
+
+/// The errors that managers of both roles report.
+protocol SessionError: Error, Sendable, CustomStringConvertible {
+    static func invalidOption(_ text: String) -> Self
+    static var restoreFailed: Self { get }
+    static func restoreIdentifierInUse(_ path: String) -> Self
+}
+
+protocol SessionTimer: Hashable, Sendable {
+    /// When it ends, the state is written to the disk.
+    static var keeping: Self { get }
+}
+
+/// The state that the lock of a session guards.
+protocol SessionCore {
+    associatedtype Order
+    associatedtype Timer: SessionTimer
+    associatedtype Kept: KeptState
+
+    var shell: SessionShell<Order, Timer> { get set }
+    var managerState: ManagerState { get }
+    /// What is under way and outlives the process.
+    var kept: Kept { get }
+
+    mutating func event(_ event: ManagerStateMachine.Event)
+    mutating func fired(_ timer: Timer, at now: Instant)
+    /// Ends what is under way, and forgets the manager's state so that each state is announced again.
+    mutating func reset()
+}
+
+/// The part of a session's state that both roles have.
+struct SessionShell<Order, Timer: SessionTimer> {
+    /// What was decided and waits to be performed.
+    var effects = EffectQueue<Order>()
+    /// Why the manager's state is what it is.
+    fileprivate(set) var standing = Standing()
+    /// The adapter in use, while there is one. It changes on the loop only.
+    fileprivate(set) var adapter: ObjectKey?
+    private(set) var choice: AdapterChoice
+    /// Whether the manager has ended: then nothing is begun.
+    fileprivate(set) var isClosed = false
+    /// Whether the state on the disk was read: only then may it be replaced.
+    var isKeeping = false
+    fileprivate(set) var streams = StateStreams()
+    fileprivate var observation: Observation?
+    fileprivate var timers: [Timer: TimerID] = [:]
+
+    init(adapter: String?) { choice = AdapterChoice(wanted: adapter) }
+
+    /// Whether adapters have to be compared again.
+    fileprivate mutating func concerns(_ adapter: ObjectKey, in tree: borrowing ObjectTree) -> Bool {
+        choice.concerns(adapter, current: self.adapter, in: tree)
+    }
+
+    fileprivate mutating func chooseAdapter(
+        from keys: [AdapterChoice.Candidate: ObjectKey]
+    ) -> AdapterChoice.Candidate? {
+        let choice = choice.choose(from: Array(keys.keys))
+        adapter = choice.flatMap { keys[$0] }
+        return choice
+    }
+
+    fileprivate mutating func loseAdapters() { choice.allWent() }
+
+    fileprivate mutating func takeObservation() -> Observation? {
+        defer { observation = nil }
+        return observation
+    }
+
+    /// Replaces the streams of the manager, and returns the old ones.
+    mutating func replaceStreams() -> StateStreams {
+        defer { streams = StateStreams() }
+        return streams
+    }
+}
+
+/// The streams of a manager's state. Each call of a manager's function returns the same one.
+struct StateStreams {
+    let states = StreamPromise<ManagerState>(capacity: 1)
+    let capabilities = StreamPromise<BluetoothCapabilities>(capacity: 1)
+
+    func finish() {
+        states.finish()
+        capabilities.finish()
+    }
+}
+
+/// What was decided under a session's lock and waits to be performed on the loop, in the sequence of the decisions.
+struct EffectQueue<Effect> {
+    var pending: [Effect] = []
+    /// Whether the loop is about to perform what is pending.
+    private var isDraining = false
+
+    /// Whether the loop has to be asked to perform what is pending; true once until it has.
+    mutating func mustWake() -> Bool {
+        guard !pending.isEmpty, !isDraining else { return false }
+        isDraining = true
+        return true
+    }
+
+    /// Takes everything that is pending; empty when that was all.
+    mutating func take(into effects: inout [Effect]) {
+        swap(&effects, &pending)
+        isDraining = !effects.isEmpty
+    }
+}
+
+extension ManagerSession {
+    var loop: any EventLoop { client.loop }
+
+    // MARK: State
+
+    var managerState: ManagerState {
+        tryAgain()
+        return core.withLock { $0.managerState }
+    }
+
+    /// The state and its explanation, both of one moment.
+    var standing: (state: ManagerState, explanation: String) {
+        core.withLock { ($0.managerState, problem?.description ?? $0.shell.standing.explanation) }
+    }
+
+    var stateStream: FutureStream<ManagerState> {
+        tryAgain()
+        return core.withLock { $0.shell.streams }.states.stream
+    }
+
+    var capabilities: BluetoothCapabilities { core.withLock { $0.shell.standing.capabilities } }
+    var capabilityStream: FutureStream<BluetoothCapabilities> {
+        core.withLock { $0.shell.streams }.capabilities.stream
+    }
+
+    /// Performs the order to announce a state.
+    func announce(_ state: ManagerState) {
+        let promise = core.withLock { $0.shell.streams }.states
+        complete { promise.success(state) }
+    }
+
+    private func announce(_ capabilities: BluetoothCapabilities?) {
+        guard let capabilities else { return }
+        let promise = core.withLock { $0.shell.streams }.capabilities
+        complete { promise.success(capabilities) }
+    }
+
+    // MARK: Beginning and end; any thread
+
+    func open() {
+        if let shortage = loop.start() { fail(shortage) }
+        let observation = client.observe(self)
+        core.withLock { $0.shell.observation = observation }
+    }
+
+    /// Ends everything, and the observation last.
+    func close() {
+        var kept: Core.Kept?
+        decide { core in
+            core.shell.isClosed = true
+            let last = end(&core)
+            if core.shell.isKeeping { kept = last }
+        }
+        keeper?.finish(kept)
+        complete { self.restoredPromise.failure(Failure.restoreFailed) }
+        loop.post {
+            self.drain()
+            let observation = self.core.withLock { $0.shell.takeObservation() }
+            self.finish()
+            observation?.cancel()
+        }
+    }
+
+    func reset() {
+        decide { core in
+            core.shell.standing = Standing()
+            core.reset()
+        }
+        loop.post { [self] in
+            drain()
+            let old = core.withLock { core in
+                core.shell.adapter = nil
+                return core.shell.takeObservation()
+            }
+            guard client.availability == .ready else {
+                // Without an observer the client leaves the bus, so the next one makes it connect again.
+                old?.cancel()
+                return open()
+            }
+            // Without leaving the bus: calls and subscriptions that are under way belong to this connection.
+            open()
+            old?.cancel()
+            client.reload()
+        }
+    }
+
+    // MARK: Without a thread
+
+    /// There is no thread to talk to the bus on. Called before anything else is decided: nothing else is announced.
+    private func fail(_ shortage: LoopShortage) {
+        let (state, promise) = core.withLock { core in
+            core.shell.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
+            core.event(.reached(.noBus))
+            core.shell.effects.pending = []
+            return (core.managerState, core.shell.streams.states)
+        }
+        // Here, since a queue may need a thread, too.
+        promise.success(state)
+    }
+
+    /// Tries to start the thread of the loop if there could be none before: then what has waited for it begins.
+    func tryAgain() { _ = loop.start() }
+
+    // MARK: Deciding
+
+    /// Makes `decision` under the lock. The loop performs the orders that it adds.
+    func decide(_ decision: (inout Core) -> Void) {
+        tryAgain()
+        let mustWake = core.withLock { core in
+            decision(&core)
+            return core.shell.effects.mustWake()
+        }
+        if mustWake { loop.post { self.drain() } }
+    }
+
+    /// Makes `decision` unless the manager has ended. Returns whether it was made.
+    func decideIfOpen(_ decision: (inout Core) -> Void) -> Bool {
+        var isOpen = false
+        decide { core in
+            isOpen = !core.shell.isClosed
+            if isOpen { decision(&core) }
+        }
+        return isOpen
+    }
+
+    /// Performs what is pending, and what is added until that is done. On the loop.
+    func drain() {
+        var orders: [Core.Order] = []
+        while true {
+            orders.removeAll(keepingCapacity: true)
+            core.withLock { $0.shell.effects.take(into: &orders) }
+            guard !orders.isEmpty else { return }
+            perform(orders)
+        }
+    }
+
+    /// Completes promises on the application's queue, or at once.
+    func complete(_ work: @escaping @Sendable () -> Void) {
+        if let queue { queue.async(execute: work) } else { work() }
+    }
+
+    // MARK: Timers
+
+    func start(_ timer: Core.Timer, after seconds: TimeInterval) {
+        let id = loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            core.withLock { $0.shell.timers[timer] = nil }
+            if timer == .keeping { return keepNow() }
+            decide { $0.fired(timer, at: self.loop.now) }
+        }
+        if let old = core.withLock({ $0.shell.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
+    }
+
+    func cancel(_ timer: Core.Timer) {
+        if let id = core.withLock({ $0.shell.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
+    }
+
+    // MARK: BlueZ; on the loop
+
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient) {
+        if availability == .ready {
+            client.withTree { adaptersChanged(in: $0, isReload: true) }
+        } else {
+            let news = core.withLock { core in
+                core.shell.loseAdapters()
+                return core.shell.standing.capabilitiesChanged(to: nil)
+            }
+            announce(news)
+            daemonLeft()
+        }
+        decide { core in
+            core.shell.standing.reach = Explanation.of(availability)
+            core.event(.reached(.init(availability)))
+        }
+    }
+
+    /// Follows the changes of adapters, and no other ones.
+    func adapterReported(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterRemoved(let key):
+            // An adapter that leaves with its daemon was not pulled out.
+            guard client.availability == .ready else { return }
+            compareAdapters(key, in: tree)
+        case .adapterAdded(let key):
+            compareAdapters(key, in: tree)
+        case .adapterChanged(let key, let fields):
+            if !fields.isDisjoint(with: [.isPowered, .powerState, .address, .capabilities]) {
+                compareAdapters(key, in: tree)
+            }
+        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
+            break
+        }
+    }
+
+    /// Chooses among the adapters if those have changed that no report has compared yet.
+    func adapterBatchEnded() {
+        if core.withLock({ $0.shell.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
+    }
+
+    private func compareAdapters(_ key: ObjectKey, in tree: borrowing ObjectTree) {
+        if core.withLock({ $0.shell.concerns(key, in: tree) }) { adaptersChanged(in: tree) }
+    }
+
+    private func adaptersChanged(in tree: borrowing ObjectTree, isReload: Bool = false) {
+        let keys = AdapterChoice.candidates(in: tree)
+        let (choice, old, adapter) = core.withLock { core in
+            let old = core.shell.adapter
+            return (core.shell.chooseAdapter(from: keys), old, core.shell.adapter)
+        }
+        if isReload || adapter != old { adapterChanged(from: old, in: tree) }
+        let values = adapter.flatMap { tree[adapter: $0] }
+        // Before the state, whose handlers read them.
+        announce(core.withLock { $0.shell.standing.capabilitiesChanged(to: values?.capabilities) })
+        decide { core in
+            core.shell.standing.adapter = Explanation.of(
+                choice, isPowered: values?.isPowered, values?.powerState, wanted: core.shell.choice.wanted,
+                present: keys.keys.map(\.name).sorted())
+            core.event(.adapterPower(values?.isPowered))
+        }
+        adaptersSettled()
+    }
+}
+
+// MARK: - Restoration
+
+extension ManagerSession {
+    /// Seconds from a change until it is written to the disk, with everything that changes until then.
+    private static var keepingDelay: Double { 0.25 }
+    /// Seconds until a write that failed is repeated.
+    private static var keepingPatience: Double { 30 }
+    /// Seconds until a state is opened again for which the process had no descriptor.
+    private static var openingPatience: Double { 1 }
+
+    /// Reads the state from the disk and restores it. Any thread.
+    func beginRestoration() {
+        guard problem == nil, let keeper else {
+            let error =
+                problem
+                ?? .invalidOption(
+                    "A state is restored for a manager with \(Self.restoreOption) among its options.")
+            return complete { self.restoredPromise.failure(error) }
+        }
+        // Without a thread the queue of the disk may have to wait for one as well.
+        guard loop.start() == nil else { return loop.post { [weak self] in self?.beginRestoration() } }
+        guard !core.withLock({ $0.shell.isClosed }) else { return }
+        keeper.open { [weak self] opening in self?.opened(opening) }
+    }
+
+    /// On the queue of the disk.
+    private func opened(_ opening: StateKeeper<Core.Kept>.Opening) {
+        // What was asked for before the state was read is kept from now on.
+        defer { loop.post { self.keepSoon() } }
+        switch opening {
+        case .postponed:
+            loop.schedule(after: Self.openingPatience) { [weak self] in self?.beginRestoration() }
+        case .failed(let failure):
+            core.withLock { $0.shell.isKeeping = true }
+            let error: Failure =
+                switch failure {
+                case .restoreFailed: .restoreFailed
+                case .restoreIdentifierInUse(let path): .restoreIdentifierInUse(path)
+                }
+            // Not here: a handler must not delay the disk.
+            loop.post { self.complete { self.restoredPromise.failure(error) } }
+        case .kept(let state):
+            restore(state)
+        }
+    }
+
+    /// Writes the state to the disk soon, since it may have changed. On the loop.
+    func keepSoon() {
+        guard keeper != nil,
+            core.withLock({ $0.shell.isKeeping && !$0.shell.isClosed && $0.shell.timers[.keeping] == nil })
+        else { return }
+        start(.keeping, after: Self.keepingDelay)
+    }
+
+    private func keepNow() {
+        guard let keeper, let kept = core.withLock({ $0.shell.isClosed ? nil : $0.kept }) else { return }
+        keeper.keep(kept) { [weak self] in
+            guard let self else { return }
+            loop.post { self.keepAgain() }
+        }
+    }
+
+    private func keepAgain() {
+        guard core.withLock({ !$0.shell.isClosed && $0.shell.timers[.keeping] == nil }) else { return }
+        start(.keeping, after: Self.keepingPatience)
+    }
+}
+
+extension ManagerStateMachine.Reach {
+    init(_ availability: Availability) {
+        self =
+            switch availability {
+            case .connecting: .connecting
+            case .noBus: .noBus
+            case .refused: .refused
+            case .noDaemon: .noDaemon
+            case .loading, .notLoaded: .loading
+            case .ready: .ready
+            }
+    }
+}
