@@ -39,7 +39,8 @@ final class CentralStateTests: XCTestCase {
     ) -> [CentralState.Effect] {
         var effects: [CentralState.Effect] = []
         state.deviceChanged(
-            PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields, wasHeard: wasHeard, at: time(seconds), date: date,
+            PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields,
+            wasHeard: wasHeard, at: time(seconds), date: date,
             into: &effects)
         return effects
     }

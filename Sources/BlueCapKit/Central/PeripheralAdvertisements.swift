@@ -1,3 +1,4 @@
+import BlueZ
 public import Foundation
 public import GATT
 
@@ -6,6 +7,11 @@ public import GATT
 /// BlueZ merges advertising packets and scan responses: each property holds the newest value that was advertised, not those
 /// of one packet.
 public struct PeripheralAdvertisements: Sendable, Equatable {
+    // As BlueZ has them: a dictionary is made only for a caller that reads one.
+    private var manufacturers = PackedData<UInt16>()
+    private var services: PackedData<CBUUID>?
+    private var power: Int?
+
     /// The advertised name, whole or shortened. After a connection BlueZ has the name of the Generic Access service in its
     /// place, until the peripheral is discovered again.
     public var localName: String?
@@ -15,7 +21,17 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
     ///
     /// Of several companies' data this is the one with the lowest identifier; see ``manufacturerDataByCompany``.
     public var manufacturerData: Data? {
-        get { manufacturerDataByCompany.min { $0.key < $1.key }.map { Data($0.key.littleEndianBytes) + $0.value } }
+        get {
+            var lowest: (company: UInt16, data: Data)?
+            manufacturers.forEach { company, bytes in
+                guard lowest.map({ company < $0.company }) ?? true else { return }
+                var data = Data(capacity: 2 + bytes.count)
+                data.append(contentsOf: [UInt8(truncatingIfNeeded: company), UInt8(company >> 8)])
+                data.append(contentsOf: bytes)
+                lowest = (company, data)
+            }
+            return lowest?.data
+        }
         set {
             manufacturerDataByCompany = [:]
             guard let newValue, newValue.count >= 2 else { return }
@@ -31,10 +47,16 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
     }
 
     /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
-    public var manufacturerDataByCompany: [UInt16: Data]
+    public var manufacturerDataByCompany: [UInt16: Data] {
+        get { manufacturers.dictionary.mapValues { Data($0) } }
+        set { manufacturers = PackedData(newValue) }
+    }
 
-    /// The advertised transmission power in dBm; `nil` if none was advertised in this discovery.
-    public var txPower: NSNumber?
+    /// The advertised transmission power in dBm, a whole number; `nil` if none was advertised in this discovery.
+    public var txPower: NSNumber? {
+        get { power.map { NSNumber(value: $0) } }
+        set { power = newValue?.intValue }
+    }
 
     /// Always `nil` in what a scan finds: no version of BlueZ (5.55 to 5.87) exports whether a peripheral can be connected
     /// to. Its flags (``advertisingFlags``) do not imply it. An advertisement that ``PeripheralManager`` restores has it.
@@ -44,7 +66,10 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
     public var serviceUUIDs: [CBUUID]?
 
     /// Data advertised for a service, by its UUID.
-    public var serviceData: [CBUUID: Data]?
+    public var serviceData: [CBUUID: Data]? {
+        get { services.map { $0.dictionary.mapValues { Data($0) } } }
+        set { services = newValue.map { PackedData($0) } }
+    }
 
     /// Always `nil`: the overflow area is a thing of Apple's advertising, and BlueZ does not decode it.
     public var overflowServiceUUIDs: [CBUUID]?
@@ -73,14 +98,22 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         isConnectable: NSNumber? = nil, serviceUUIDs: [CBUUID]? = nil, serviceData: [CBUUID: Data]? = nil
     ) {
         self.localName = localName
-        self.manufacturerDataByCompany = manufacturerDataByCompany
-        self.txPower = txPower
+        self.manufacturers = PackedData(manufacturerDataByCompany)
+        self.power = txPower?.intValue
         self.isConnectable = isConnectable
         self.serviceUUIDs = serviceUUIDs
-        self.serviceData = serviceData
+        self.services = serviceData.map { PackedData($0) }
     }
-}
 
-extension UInt16 {
-    fileprivate var littleEndianBytes: [UInt8] { [UInt8(truncatingIfNeeded: self), UInt8(self >> 8)] }
+    init(_ device: borrowing Device1) {
+        localName = device.name
+        manufacturers = device.manufacturerData
+        power = device.txPower
+        serviceUUIDs = device.uuids.isEmpty ? nil : device.uuids
+        services = device.serviceData.isEmpty ? nil : device.serviceData
+        advertisingFlags = device.advertisingFlags
+        guard !device.advertisingData.isEmpty else { return }
+        dataByType = device.advertisingData.dictionary.mapValues { Data($0) }
+        solicitedServiceUUIDs = device.advertisingData.solicitedServices
+    }
 }

@@ -39,7 +39,8 @@ extension CentralSession {
             if isIncluded(device) { found.append((key, source)) }
         }
         for (key, record) in core.withLock({ $0.state.absent(from: adapter) }) where !present.contains(key) {
-            let isFound = record.lastValues.map { isIncluded($0.device) } ?? client.readDevice(record.device, isIncluded)
+            let isFound =
+                record.lastValues.map { isIncluded($0.device) } ?? client.readDevice(record.device, isIncluded)
             if isFound == true { found.append((key, nil)) }
         }
         return found

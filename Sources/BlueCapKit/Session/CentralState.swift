@@ -192,7 +192,8 @@ struct CentralState {
     ///   - source: The device in the object tree.
     ///   - only: The one scan that is to see the change, because it has just begun; `nil` for all.
     mutating func deviceChanged(
-        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool, at now: Instant,
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool,
+        at now: Instant,
         only: ScanNumber? = nil, date: @autoclosure () -> Date, into effects: inout [Effect]
     ) {
         if wasHeard, only == nil || only == ranging?.id {

@@ -18,26 +18,10 @@ extension ScanRequest {
     }
 }
 
-extension PeripheralAdvertisements {
-    init(_ device: borrowing Device1) {
-        self.init(
-            localName: device.name,
-            manufacturerDataByCompany: device.manufacturerData.dictionary.mapValues { Data($0) },
-            txPower: device.txPower.map { NSNumber(value: $0) },
-            serviceUUIDs: device.uuids.isEmpty ? nil : device.uuids,
-            serviceData: device.serviceData.isEmpty
-                ? nil : device.serviceData.dictionary.mapValues { Data($0) })
-        advertisingFlags = device.advertisingFlags
-        guard !device.advertisingData.isEmpty else { return }
-        dataByType = device.advertisingData.dictionary.mapValues { Data($0) }
-        solicitedServiceUUIDs = device.advertisingData.solicitedServices
-    }
-}
-
 extension PackedData<UInt8> {
     /// The UUIDs under the types for solicited services, which have 2, 4 or 16 bytes each, the lowest first (Core
     /// Specification Supplement, part A, 1.10). `nil` if there is none.
-    fileprivate var solicitedServices: [CBUUID]? {
+    var solicitedServices: [CBUUID]? {
         var uuids: [CBUUID] = []
         for (type, width) in [(0x14, 2), (0x1F, 4), (0x15, 16)] as [(UInt8, Int)] {
             guard let list = self[type] else { continue }

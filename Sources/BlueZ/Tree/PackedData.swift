@@ -1,3 +1,4 @@
+package import Foundation
 package import GATT
 
 /// A key of the small tables that advertisements carry.
@@ -11,12 +12,18 @@ package protocol PackedKey: Hashable, Sendable {
 /// Byte strings by key, in one allocation: manufacturer data by company, service data by service.
 ///
 /// A device has one or two of each. A dictionary of arrays would take half a kilobyte for twenty bytes of data, and five
-/// allocations at each sighting; this takes one, and none when the data is replaced by other data of the same length.
-package struct PackedData<Key: PackedKey>: Hashable, Sendable {
+/// allocations at each report; this takes one, and none when the data is replaced by other data of the same length.
+package struct PackedData<Key: PackedKey>: Sendable {
     // One entry after the other: the key, the length as two bytes, the data.
     private var bytes: [UInt8] = []
 
     package init() {}
+
+    package init(_ dictionary: [Key: some ContiguousBytes]) {
+        for (key, value) in dictionary {
+            value.withUnsafeBytes { append(key, $0.bindMemory(to: UInt8.self)) }
+        }
+    }
 
     package var isEmpty: Bool { bytes.isEmpty }
 
@@ -58,6 +65,13 @@ package struct PackedData<Key: PackedKey>: Hashable, Sendable {
         var found: [UInt8]?
         forEach { if $0 == key { found = Array($1) } }
         return found
+    }
+}
+
+extension PackedData: Equatable {
+    /// Whether both have the same entries, in any order.
+    package static func == (left: PackedData, right: PackedData) -> Bool {
+        left.bytes == right.bytes || left.bytes.count == right.bytes.count && left.dictionary == right.dictionary
     }
 }
 
