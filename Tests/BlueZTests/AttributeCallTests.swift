@@ -96,9 +96,9 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         onLoop { [characteristic, descriptor, note] in
             for type in WriteType.allCases {
-                client.writeValue(characteristic, Data([1]), type: type, timeout: 5, completion: note())
+                client.daemon.writeValue(characteristic, Data([1]), type: type, timeout: 5, completion: note())
             }
-            client.writeValue(descriptor, Data(), type: .request, offset: 700, timeout: 5, completion: note())
+            client.daemon.writeValue(descriptor, Data(), type: .request, offset: 700, timeout: 5, completion: note())
         }
         XCTAssertEqual(told, ["ok", "ok", "ok", "ok"])
         XCTAssertEqual(
@@ -126,7 +126,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.bodies["AcquireNotify"] = { $0.uint16(23) }
         onLoop { [characteristic, note] in
             client.readValue(characteristic, timeout: 5, completion: note())
-            client.acquireNotify(characteristic, completion: note())
+            client.daemon.acquireNotify(characteristic, completion: note())
         }
         XCTAssertEqual(told.count, 2)
         XCTAssertTrue(told.allSatisfy { $0.contains("InvalidSignature") })
@@ -148,9 +148,9 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in
             let nobody = AttributeKey(device: device, handle: 0x99)
             client.readValue(nobody, timeout: 5, completion: note("read "))
-            client.startNotify(nobody, completion: note("notify "))
-            client.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
-            client.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
+            client.subscriptions.startNotify(nobody, completion: note("notify "))
+            client.connector.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
+            client.connector.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])
         }
         XCTAssertEqual(told.count, 4)
@@ -163,7 +163,7 @@ final class AttributeCallTests: XCTestCase {
         daemon.silent = ["ReadValue", "Connect"]
         onLoop { [characteristic, device, note] in
             client.readValue(characteristic, timeout: 5, completion: note("read "))
-            client.connect(device, timeout: 20, completion: note("connect "))
+            client.connector.connect(device, timeout: 20, completion: note("connect "))
         }
         daemon.vanish()
         daemon.loop.advance(by: 60)
@@ -176,7 +176,7 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         daemon.silent = ["WriteValue"]
         onLoop { [characteristic, note] in
-            client.writeValue(characteristic, Data([1]), type: .request, timeout: 50, completion: note())
+            client.daemon.writeValue(characteristic, Data([1]), type: .request, timeout: 50, completion: note())
         }
         daemon.bus.close()
         daemon.loop.advance(by: 60)
@@ -213,7 +213,7 @@ final class AttributeCallTests: XCTestCase {
         let sockets = Locked<[AcquiredSocket]>([])
         let packets = Locked<[Data]>([])
         onLoop { [characteristic] in
-            client.acquireNotify(characteristic) { result in
+            client.daemon.acquireNotify(characteristic) { result in
                 guard case .success(let socket) = result else { return }
                 socket.start(onPackets: { list in packets.withLock { $0 += list } }, onClosed: {})
                 sockets.withLock { $0.append(socket) }
@@ -232,7 +232,7 @@ final class AttributeCallTests: XCTestCase {
     func testAReplyOfAnotherTypeIsReportedWithBothSignatures() {
         let client = readyClient()
         daemon.bodies["AcquireNotify"] = { $0.string("no socket") }
-        onLoop { [characteristic, note] in client.acquireNotify(characteristic, completion: note()) }
+        onLoop { [characteristic, note] in client.daemon.acquireNotify(characteristic, completion: note()) }
         XCTAssertEqual(
             told,
             [
@@ -255,7 +255,7 @@ final class AttributeCallTests: XCTestCase {
             // Runs when the reply is on its way, before the client reads it.
             loop.post { limit.exhaust() }
         }
-        onLoop { [characteristic, note] in client.acquireWrite(characteristic, completion: note("first ")) }
+        onLoop { [characteristic, note] in client.daemon.acquireWrite(characteristic, completion: note("first ")) }
         limit.restore()
 
         XCTAssertEqual(
@@ -270,7 +270,7 @@ final class AttributeCallTests: XCTestCase {
         }
         let mtu = Locked(0)
         onLoop { [characteristic] in
-            client.acquireWrite(characteristic) { result in mtu.withLock { $0 = (try? result.get())?.mtu ?? 0 } }
+            client.daemon.acquireWrite(characteristic) { result in mtu.withLock { $0 = (try? result.get())?.mtu ?? 0 } }
         }
         XCTAssertEqual(mtu.withLock { $0 }, 247, "with descriptors again")
         withExtendedLifetime(ours) {}
@@ -284,7 +284,7 @@ final class AttributeCallTests: XCTestCase {
         let started = Locked(0)
         onLoop { [device, note] in
             for number in 0..<3 {
-                client.connect(
+                client.connector.connect(
                     device, timeout: 30, started: { started.withLock { $0 += 1 } }, completion: note("\(number) "))
             }
         }
@@ -302,8 +302,8 @@ final class AttributeCallTests: XCTestCase {
     func testACancelledConnectionIsDisconnectedAndToldOnce() {
         let client = readyClient()
         daemon.silent = ["Connect"]
-        onLoop { [device, note] in client.connect(device, timeout: 30, completion: note()) }
-        onLoop { [device] in client.cancelConnect(device) }
+        onLoop { [device, note] in client.connector.connect(device, timeout: 30, completion: note()) }
+        onLoop { [device] in client.connector.cancel(device) }
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
         XCTAssertEqual(told, [])
         daemon.answerLate(
@@ -314,7 +314,7 @@ final class AttributeCallTests: XCTestCase {
     func testAConnectionThatTakesTooLongIsCalledOff() {
         let client = readyClient()
         daemon.silent = ["Connect"]
-        onLoop { [device, note] in client.connect(device, timeout: 3, completion: note()) }
+        onLoop { [device, note] in client.connector.connect(device, timeout: 3, completion: note()) }
         daemon.loop.advance(by: 3)
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
         daemon.loop.advance(by: ConnectQueue.cancelLimit)
@@ -325,8 +325,8 @@ final class AttributeCallTests: XCTestCase {
     func testADisconnectionIsOverWhenTheTreeShowsItAndConnectionsWaitForIt() {
         let client = readyClient()
         onLoop { [device, note] in
-            client.disconnect(device, completion: note("disconnect "))
-            client.connect(device, timeout: 5, completion: note("connect "))
+            client.connector.disconnect(device, completion: note("disconnect "))
+            client.connector.connect(device, timeout: 5, completion: note("connect "))
         }
         XCTAssertEqual(daemon.calls, ["Disconnect"])
         XCTAssertEqual(told, [])
@@ -340,7 +340,7 @@ final class AttributeCallTests: XCTestCase {
     func testADisconnectionThatTheTreeShowsBeforeTheReplyIsOverWithTheReply() {
         let client = readyClient()
         daemon.silent = ["Disconnect"]
-        onLoop { [device, note] in client.disconnect(device, completion: note()) }
+        onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
         daemon.send(
             BlueZMessages.propertiesChanged(
                 BlueZMessages.device, "org.bluez.Device1", [("Connected", .bool(false))]))
@@ -351,7 +351,7 @@ final class AttributeCallTests: XCTestCase {
 
     func testADisconnectionThatTheTreeNeverShowsIsOverSoon() {
         let client = readyClient()
-        onLoop { [device, note] in client.disconnect(device, completion: note()) }
+        onLoop { [device, note] in client.connector.disconnect(device, completion: note()) }
         XCTAssertEqual(told, [])
         daemon.loop.advance(by: 0.25)
         XCTAssertEqual(told, ["ok"])
@@ -363,8 +363,8 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
         onLoop { [device, note] in
-            client.disconnect(device, completion: note("disconnect "))
-            client.connect(device, timeout: 5, completion: note("connect "))
+            client.connector.disconnect(device, completion: note("disconnect "))
+            client.connector.connect(device, timeout: 5, completion: note("connect "))
         }
         XCTAssertEqual(told, ["disconnect org.bluez.Error.NotConnected: Not Connected", "connect ok"])
     }
@@ -373,12 +373,12 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let fences = Locked(0)
         let count: @Sendable () -> Void = { fences.withLock { $0 += 1 } }
-        onLoop { [device] in client.fence(device, completion: count) }
+        onLoop { [device] in client.connector.fence(device, completion: count) }
         XCTAssertEqual(fences.withLock { $0 }, 1)
         daemon.silent = ["Get"]
         onLoop { [device] in
-            client.fence(device, completion: count)
-            client.fence(ObjectKey(foreign: 99), completion: count)
+            client.connector.fence(device, completion: count)
+            client.connector.fence(ObjectKey(foreign: 99), completion: count)
         }
         XCTAssertEqual(fences.withLock { $0 }, 2)
         daemon.loop.advance(by: 5)
@@ -394,12 +394,13 @@ final class AttributeCallTests: XCTestCase {
         let pauses = Locked<[DiscoveryPause]>([])
         let rests = Locked(0)
         onLoop {
-            _ = client.startScan(on: adapter, filter: DiscoveryFilter()) { event in events.withLock { $0.append(event) }
+            _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
+                events.withLock { $0.append(event) }
             }
         }
         onLoop {
             for _ in 0..<2 {
-                let pause = client.pauseDiscovery(on: adapter) { rests.withLock { $0 += 1 } }
+                let pause = client.discovery.pause(on: adapter) { rests.withLock { $0 += 1 } }
                 pauses.withLock { $0.append(pause) }
             }
             XCTAssertEqual(rests.withLock { $0 }, 0)
@@ -421,9 +422,10 @@ final class AttributeCallTests: XCTestCase {
         let events = Locked<[ScanEvent]>([])
         let pause = Locked<DiscoveryPause?>(nil)
         onLoop {
-            let made = client.pauseDiscovery(on: adapter)
+            let made = client.discovery.pause(on: adapter)
             pause.withLock { $0 = made }
-            _ = client.startScan(on: adapter, filter: DiscoveryFilter()) { event in events.withLock { $0.append(event) }
+            _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
+                events.withLock { $0.append(event) }
             }
         }
         XCTAssertEqual(daemon.calls, [])

@@ -174,10 +174,10 @@ final class BlueZClientTests: XCTestCase {
         daemon.loop.run()
         observation.cancel()
         daemon.loop.run()
-        XCTAssertNotNil(client.link)
+        XCTAssertNotNil(client.daemon.connection)
         second.cancel()
         daemon.loop.advance(by: 2)
-        XCTAssertNil(client.link)
+        XCTAssertNil(client.daemon.connection)
         XCTAssertEqual(observer.log, [])
 
         let third = client.observe(observer)
@@ -193,7 +193,7 @@ final class BlueZClientTests: XCTestCase {
         daemon.connection?.send(BlueZMessages.interfacesRemoved(devicePath, ["org.bluez.Device1"]))
         daemon.loop.advance(by: 2)
         XCTAssertEqual(observer.log, ["+C0:26:DF:12:34:56"])
-        XCTAssertNil(client.link)
+        XCTAssertNil(client.daemon.connection)
     }
 
     // MARK: Calls

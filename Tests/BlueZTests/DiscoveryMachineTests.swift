@@ -418,7 +418,7 @@ final class DiscoveryMachineTests: XCTestCase {
         for _ in 0..<10 {
             XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
             XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
-            machine.heard()
+            machine.received()
         }
     }
 

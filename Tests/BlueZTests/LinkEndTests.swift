@@ -39,8 +39,8 @@ final class LinkEndTests: XCTestCase {
     }
 
     private func linkEnd(_ client: BlueZClient) throws -> LinkEnd? {
-        let handle = try XCTUnwrap(client.objects.handle(of: device()))
-        return client.objects.linkEnd(of: handle)
+        let handle = try XCTUnwrap(client.daemon.objects.handle(of: device()))
+        return client.daemon.objects.linkEnd(of: handle)
     }
 
     // MARK: Disconnected
@@ -90,7 +90,7 @@ final class LinkEndTests: XCTestCase {
             })
         daemon.send(
             .signal(path: devicePath, interface: "org.bluez.Device1", member: "Disconnected") { $0.uint32(1) })
-        XCTAssertTrue(client.objects.linkEnds.isEmpty)
+        XCTAssertTrue(client.daemon.objects.linkEnds.isEmpty)
         withExtendedLifetime(observation) {}
     }
 

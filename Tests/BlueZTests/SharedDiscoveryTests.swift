@@ -40,7 +40,7 @@ final class SharedDiscoveryTests: XCTestCase {
     ) -> ScanID {
         let events = events
         return onLoop {
-            client.startScan(
+            client.discovery.start(
                 on: ObjectKey(adapter: 0) ?? ObjectKey(foreign: 0), filter: filter, watchdogSeconds: watchdog
             ) { event in
                 events.withLock { list in
@@ -54,7 +54,7 @@ final class SharedDiscoveryTests: XCTestCase {
         }
     }
 
-    private func stop(_ client: BlueZClient, _ id: ScanID) { onLoop { client.stopScan(id) } }
+    private func stop(_ client: BlueZClient, _ id: ScanID) { onLoop { client.discovery.stop(id) } }
 
     func testTwoScansStartDiscoveryOnceAndTheLastOneStopsItOnce() {
         let (client, observation) = readyClient()
@@ -221,7 +221,7 @@ final class SharedDiscoveryTests: XCTestCase {
         _ = scan(client, "a")
         daemon.loop.advance(by: 2)
         XCTAssertEqual(events.withLock { $0 }, ["a failed org.bluez.Error.InProgress"])
-        XCTAssertEqual(client.scans.count, 0)
+        XCTAssertEqual(client.discovery.scanCount, 0)
         withExtendedLifetime(observation) {}
     }
 
@@ -303,7 +303,7 @@ final class SharedDiscoveryTests: XCTestCase {
         let id = scan(client, "a")
         daemon.silent = ["StopDiscovery"]
         let events = events
-        onLoop { client.stopScan(id) { events.withLock { $0.append("confirmed") } } }
+        onLoop { client.discovery.stop(id) { events.withLock { $0.append("confirmed") } } }
         XCTAssertEqual(events.withLock { $0 }, ["a started"])
         daemon.silent = []
         daemon.loop.advance(by: 11)
@@ -317,6 +317,6 @@ final class SharedDiscoveryTests: XCTestCase {
         observation.cancel()
         daemon.loop.advance(by: 2)
         XCTAssertEqual(daemon.count("StopDiscovery"), 1)
-        XCTAssertNil(client.link)
+        XCTAssertNil(client.daemon.connection)
     }
 }

@@ -77,7 +77,7 @@ extension CentralSession {
     // MARK: What BlueZ is asked
 
     func fence(_ device: ObjectKey, of key: PeripheralKey, link: UInt32) {
-        client.fence(device) { [weak self] in
+        client.connector.fence(device) { [weak self] in
             self?.decideHere(key) { $0.attributes.fencePassed(link: link) }
         }
     }
@@ -124,7 +124,7 @@ extension CentralSession {
                 self?.replied(id, of: key, result.map { $0 })
             }
         case .write(let value, let type, let offset):
-            client.writeValue(
+            client.daemon.writeValue(
                 attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
                 timeout: Self.callLimit
             ) { [weak self] result in

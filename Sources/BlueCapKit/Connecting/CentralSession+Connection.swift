@@ -109,13 +109,13 @@ extension CentralSession {
         case .cancelConnect: takeBack(key)
         case .callDisconnect:
             guard let device else { return tell(key, .disconnectReplied) }
-            client.disconnect(device) { [weak self] _ in self?.tell(key, .disconnectReplied) }
+            client.connector.disconnect(device) { [weak self] _ in self?.tell(key, .disconnectReplied) }
         case .seek: seek(key)
         case .stopSeeking:
-            if let id = take(key, \.search) { client.stopScan(id) {} }
+            if let id = take(key, \.search) { client.discovery.stop(id) {} }
         case .pauseScan:
             guard let adapter = core.withLock({ $0.link.adapter }) else { return }
-            let pause = client.pauseDiscovery(on: adapter)
+            let pause = client.discovery.pause(on: adapter)
             core.withLock { $0.connectionHands[key, default: ConnectionHands()].pause = pause }
         case .resumeScan:
             take(key, \.pause)?.resume()
@@ -159,7 +159,7 @@ extension CentralSession {
         guard let device else {
             return tell(key, .connectReplied(attempt, .notHeard))
         }
-        let id = client.connect(device, timeout: BlueZClient.connectLimit) { [weak self] in
+        let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
             self?.tell(key, .connectStarted(attempt))
         } completion: { [weak self] result in
             self?.tell(key, .connectReplied(attempt, ConnectionFailure(result)))
@@ -169,14 +169,14 @@ extension CentralSession {
 
     /// Takes the newest attempt back, as far as it is under way.
     func takeBack(_ key: PeripheralKey) {
-        if let id = take(key, \.attempt) { client.cancelConnect(id) }
+        if let id = take(key, \.attempt) { client.connector.cancel(id) }
     }
 
     /// Discovers for one device, which BlueZ finds by its address.
     private func seek(_ key: PeripheralKey) {
         guard let adapter = core.withLock({ $0.link.adapter }) else { return }
         // Who cannot be sought is not found: the search's own time ends it.
-        let id = client.startScan(
+        let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: key.address.description), watchdogSeconds: nil
         ) { _ in }
         core.withLock { $0.connectionHands[key, default: ConnectionHands()].search = id }

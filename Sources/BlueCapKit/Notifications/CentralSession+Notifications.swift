@@ -147,11 +147,11 @@ extension CentralSession {
 
     private func start(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
         // Another manager's socket serves here too: beside it BlueZ would refuse.
-        guard client.notifyWay(of: key) != .socket else {
+        guard client.subscriptions.transport(of: key) != .socket else {
             channels.reopen(key, .socket)
             return share(call, subject, key)
         }
-        client.startNotify(key, for: self) { [weak self] result in
+        client.subscriptions.startNotify(key, for: self) { [weak self] result in
             guard let self else { return }
             switch result {
             case .success:
@@ -164,7 +164,7 @@ extension CentralSession {
     }
 
     private func acquire(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
-        guard client.notifyWay(of: key) != .signals else {
+        guard client.subscriptions.transport(of: key) != .signals else {
             channels.reopen(key, .signals)
             return start(call, subject, key)
         }
@@ -172,7 +172,7 @@ extension CentralSession {
     }
 
     private func share(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
-        client.shareNotify(key, for: self) { [weak self] values in
+        client.subscriptions.shareNotify(key, for: self) { [weak self] values in
             self?.channels.received(values, from: key)
             self?.deliverNotifications()
         } onClosed: { [weak self] in
@@ -192,7 +192,7 @@ extension CentralSession {
     }
 
     private func stop(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
-        client.stopNotify(key, for: self) { [weak self] result in
+        client.subscriptions.stopNotify(key, for: self) { [weak self] result in
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
             guard let self else { return }

@@ -37,8 +37,8 @@ extension CentralSession {
             core.writerRequests[peripheral, default: [:]][request] = promise
             return request
         }
-        let limit = min(BlueZClient.attributeTimeout, max(0, timeout))
-        client.acquireWrite(key, timeout: limit) { [self] result in
+        let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
+        client.daemon.acquireWrite(key, timeout: limit) { [self] result in
             guard takeRequest(request, of: peripheral) else {
                 // The link that it was for is gone.
                 if case .success(let socket) = result { socket.close() }

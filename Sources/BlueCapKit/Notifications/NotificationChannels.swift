@@ -40,7 +40,8 @@ final class NotificationChannels: @unchecked Sendable {
     private var reads: [AttributeKey: Int] = [:]
     /// Places of channels with values in their batch.
     private var full: [Int] = []
-    private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: SocketShare)]] = [:]
+    private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: SharedSubscriptions.SocketShare)]] =
+        [:]
 
     // MARK: The gates
 
@@ -148,7 +149,7 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: Sockets
 
-    func keep(_ socket: SocketShare, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
+    func keep(_ socket: SharedSubscriptions.SocketShare, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
         sockets[key, default: []].append((call, socket))
     }
 

@@ -30,7 +30,7 @@ extension CentralSession: BlueZObserver {
         loop.post {
             self.drain()
             let (observation, handles, attributes) = self.core.withLock { core in
-                core.state.forgetAll { self.client.readDevice($0) { PeripheralTable.LastValues($0) } }
+                core.state.forgetAll { self.client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
                 defer { (core.link.observation, core.attributeHandles) = (nil, [:]) }
                 return (core.link.observation, core.handles.letGoOfAll(), core.attributeHandles)
             }
@@ -199,7 +199,7 @@ extension CentralSession: BlueZObserver {
         guard let adapter else { return }
         for (key, device) in core.withLock({ $0.state.ownLinks(besides: adapter) }) {
             takeBack(key)
-            if tree.handle(of: device) != nil { client.disconnect(device) { _ in } }
+            if tree.handle(of: device) != nil { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
             let key = PeripheralKey(device)
@@ -238,7 +238,7 @@ extension CentralSession: BlueZObserver {
         guard let adapter = link.adapter else { return }
         for (scan, request) in link.wishes.sorted(by: { $0.key < $1.key })
         where core.withLock({ $0.link.discoveries[scan] == nil }) {
-            let id = client.startScan(
+            let id = client.discovery.start(
                 on: adapter, filter: request.filter, watchdogSeconds: request.watchdog
             ) { [weak self] event in
                 self?.scanTold(event, of: scan)
@@ -250,7 +250,7 @@ extension CentralSession: BlueZObserver {
 
     private func stop(_ discovery: Link.Discovery) {
         core.withLock { $0.link.stopping += 1 }
-        client.stopScan(discovery.id) { [self] in
+        client.discovery.stop(discovery.id) { [self] in
             core.withLock { $0.link.stopping -= 1 }
             tellWhoWaitsForRest()
         }

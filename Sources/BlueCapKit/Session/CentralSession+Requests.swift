@@ -154,7 +154,7 @@ extension CentralSession.Core {
     /// The device of a peripheral on the adapter in use; `nil` if BlueZ has none there.
     func device(of key: PeripheralKey, in client: BlueZClient) -> ObjectKey? {
         guard let adapter = link.adapter, let device = ObjectKey(device: key.address, on: adapter) else { return nil }
-        return client.readDevice(device) { _ in device }
+        return client.daemon.readDevice(device) { _ in device }
     }
 
     /// Reads a peripheral's device in place. The tree's lock is taken inside that of the session, never the other way round;
@@ -162,7 +162,7 @@ extension CentralSession.Core {
     mutating func read<R>(_ key: PeripheralKey, in client: BlueZClient, _ body: (borrowing Device1) -> R?) -> R? {
         state.read(key) { record in
             if let last = record.lastValues { return body(last.device) }
-            return client.readDevice(record.device, body)
+            return client.daemon.readDevice(record.device, body)
         }
     }
 }

@@ -33,14 +33,14 @@ extension CentralSession {
         guard let adapter = core.withLock({ $0.link.adapter }) else { return [] }
         var found: [(key: PeripheralKey, device: ObjectKey?)] = []
         var present: Set<PeripheralKey> = []
-        client.forEachDevice(on: adapter) { source, device in
+        client.daemon.forEachDevice(on: adapter) { source, device in
             let key = PeripheralKey(device)
             present.insert(key)
             if isIncluded(device) { found.append((key, source)) }
         }
         for (key, record) in core.withLock({ $0.state.absent(from: adapter) }) where !present.contains(key) {
             let isFound =
-                record.lastValues.map { isIncluded($0.device) } ?? client.readDevice(record.device, isIncluded)
+                record.lastValues.map { isIncluded($0.device) } ?? client.daemon.readDevice(record.device, isIncluded)
             if isFound == true { found.append((key, nil)) }
         }
         return found

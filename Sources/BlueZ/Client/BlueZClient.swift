@@ -1,117 +1,79 @@
 import DBus
-import Foundation
+package import Foundation
 import Futures
 package import Reactor
 
 /// This process's one link to the `bluetoothd` of a bus, shared by all managers that use that bus.
 ///
-/// It connects, watches the daemon, keeps an ``ObjectTree`` current, shares one discovery session per adapter among any
-/// number of scans, and starts over by itself when daemon or bus come back. Nothing is done before the first observer is
-/// added and nothing is left behind after the last one has gone.
+/// Its parts share among the managers what BlueZ gives to a process once: a discovery session for each adapter
+/// (``discovery``), turns to connect (``connector``), and subscriptions (``subscriptions``). Nothing is done before the first
+/// observer is added and nothing is left behind after the last one has gone.
 ///
-/// The tree is the only copy of what BlueZ reports. The loop alone changes it, and holds ``treeLock`` while it does; so the
-/// loop reads it without the lock, and every other thread with it (``readDevice(_:_:)``).
-///
-/// Unchecked `Sendable`: the tree is protected as said, and all other mutable state is used on ``loop`` only.
+/// Unchecked `Sendable`: all mutable state is used on ``loop`` only.
 package final class BlueZClient: @unchecked Sendable {
     package let loop: any EventLoop
-    let address: BusAddress
+    package let daemon: DaemonLink
+    package let discovery: SharedDiscovery
+    package let connector: Connector
+    package let subscriptions: SharedSubscriptions
 
-    /// Behind a pointer: for a variable the runtime would check at each access that no other one overlaps.
-    private let tree: UnsafeMutablePointer<ObjectTree>
-    /// A leaf: no other lock is taken and no foreign code runs while it is held.
-    private let treeLock = Locked<Void>(())
-
-    // All below: on the loop only.
-    var daemon = DaemonMachine()
-    var link: Link?
-    let daemonTimer: LoopTimer
-    /// Runs from the last observer's departure on, until everything is closed.
-    private let leaveTimer: LoopTimer
-    var sessions: [ObjectKey: DiscoverySession] = [:]
-    var scans: [ScanID: ScanEntry] = [:]
-    /// Kept as long as the client, since their requests may be answered late.
-    var connectSessions: [ObjectKey: ConnectSession] = [:]
-    /// Who in this process is subscribed to a characteristic: BlueZ knows us as one subscriber.
-    var notifyHolders: [AttributeKey: Set<ObjectIdentifier>] = [:]
-    var notifyStarts: [AttributeKey: NotifyStart] = [:]
-    /// Sockets of notifications, which all in this process have together.
-    var notifySockets: [AttributeKey: SharedSocket] = [:]
+    // On the loop only.
     /// For the services of all applications of this process.
     var handleLayout = HandleLayout()
-    /// Adapters that heard something in the present batch.
-    var heardAdapters: Set<ObjectKey> = []
-    /// Whether this daemon was asked for the keys of its discovery filters.
-    private var hasAskedForFilters = false
     private var observers: [ObserverEntry] = []
     /// Observers whose observation ended before they were added.
     private(set) var departed: Set<UInt64> = []
     private var hasNews = false
-
-    private let lastID = Locked<UInt64>(0)
+    /// Runs from the last observer's departure until everything is closed.
+    private let leaveTimer: LoopTimer
 
     init(address: BusAddress, loop: any EventLoop) {
-        self.address = address
         self.loop = loop
-        daemonTimer = LoopTimer(on: loop)
+        daemon = DaemonLink(address: address, loop: loop)
+        discovery = SharedDiscovery(daemon)
+        connector = Connector(daemon)
+        subscriptions = SharedSubscriptions(daemon)
         leaveTimer = LoopTimer(on: loop)
-        tree = .allocate(capacity: 1)
-        tree.initialize(to: ObjectTree())
     }
 
-    deinit {
-        tree.deinitialize(count: 1)
-        tree.deallocate()
+    private struct Weak {
+        weak var client: BlueZClient?
     }
 
-    /// The daemon's objects; on the loop only.
-    var objects: ObjectTree {
-        _read { yield tree.pointee }
-    }
+    private static let clients = Locked<[String: Weak]>([:])
 
-    /// Changes the tree and reports the changes to the observers. On the loop only, and never inside a report.
-    func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
-        var changes = ChangeBuffer()
-        treeLock.withLock { _ in body(&tree.pointee, &changes) }
-        deliver(changes)
-    }
-
-    /// A number that nothing else of this client has. Any thread.
-    package func makeID() -> UInt64 {
-        lastID.withLock { id in
-            id += 1
-            return id
+    /// Returns the client for a bus, made if there is none: one connection and one discovery session per adapter and
+    /// process, however many managers there are.
+    ///
+    /// - Parameter address: As D-Bus writes it, `"unix:path=…"` or `"loopback:name=…"`; `nil` for the system bus.
+    package static func shared(at address: String? = nil) -> BlueZClient {
+        let address = address.map { BusAddress.custom($0) } ?? .system
+        let text = address.resolved()
+        let bus = LoopbackBus.at(address: text)
+        return clients.withLock { clients in
+            // A test may end a loopback bus and make another of the same name on another loop.
+            if let client = clients[text]?.client, bus == nil || bus?.loop === client.loop { return client }
+            let client = BlueZClient(address: .custom(text), loop: bus?.loop ?? ThreadLoop(name: "bluetooth"))
+            clients = clients.filter { $0.value.client != nil }
+            clients[text] = Weak(client: client)
+            return client
         }
     }
 
-    func requireLoop() {
-        assert(loop.isCurrent, "This belongs on the client's loop: wrap it in client.loop.post { … }.")
-    }
-
-    // MARK: Reading
+    /// A number that nothing else of this client has. Any thread.
+    package func makeID() -> UInt64 { daemon.makeID() }
 
     /// How far the client has come; on the loop only.
     package var availability: Availability { daemon.availability }
 
     /// The daemon's objects as they are now; on the loop only.
     package func withTree<R>(_ body: (borrowing ObjectTree) throws -> R) rethrows -> R {
-        requireLoop()
-        return try body(objects)
+        daemon.requireLoop()
+        return try body(daemon.objects)
     }
 
-    /// Reads a device in place; `nil` if BlueZ has no such device. Any thread.
-    ///
-    /// A device that BlueZ has just removed can be read until the observers have received the removal.
-    ///
-    /// - Parameter body: Runs under the tree's lock: it takes no other lock and calls no code of a user.
-    package func readDevice<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
-        treeLock.withLock { _ in tree.pointee.read(key, body) }
-    }
-
-    /// Reads each device of an adapter in place. Any thread; the same rules hold for `body`.
-    package func forEachDevice(on adapter: ObjectKey, _ body: (ObjectKey, borrowing Device1) -> Void) {
-        treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }
-    }
+    /// Reads all objects again if the tree is complete; on the loop only. Differences are reported as any change is.
+    package func reload() { daemon.reload() }
 }
 
 // MARK: - Observers
@@ -129,7 +91,7 @@ private final class ObserverEntry {
 }
 
 extension BlueZClient {
-    /// Begins to tell the observer what happens. Any thread; the first call to it comes after this returns.
+    /// Adds an observer. Any thread; the first call to it comes after this returns.
     package func observe(_ observer: any BlueZObserver) -> Observation {
         let id = makeID()
         loop.post { self.add(observer, id: id) }
@@ -140,21 +102,21 @@ extension BlueZClient {
         guard departed.remove(id) == nil else { return }
         observers.append(ObserverEntry(id: id, observer: observer))
         leaveTimer.cancel()
-        guard daemon.state == .idle else { return tellAll(to: observer) }
-        perform(daemon.start())
+        guard daemon.isStopped else { return reportAll(to: observer) }
+        daemon.start(self)
         batchEnded()
     }
 
-    /// What a newcomer missed, in the order in which it would have heard it.
-    private func tellAll(to observer: any BlueZObserver) {
-        if objects.isLoaded {
-            for key in objects.adapterKeys { observer.treeChanged(.adapterAdded(key), in: objects) }
-            objects.forEachDevice { handle in
-                let isHeard = objects[handle].fields.contains(.rssi)
-                observer.treeChanged(.deviceAdded(handle, isHeard: isHeard), in: objects)
-                guard let device = objects.key(of: handle) else { return }
-                for (key, kind) in objects.attributes(of: device) {
-                    observer.treeChanged(.attributeAdded(key, kind), in: objects)
+    /// Reports to a new observer what there is, in the order in which it would have received it.
+    private func reportAll(to observer: any BlueZObserver) {
+        if daemon.objects.isLoaded {
+            for key in daemon.objects.adapterKeys { observer.treeChanged(.adapterAdded(key), in: daemon.objects) }
+            daemon.objects.forEachDevice { handle in
+                let isHeard = daemon.objects[handle].fields.contains(.rssi)
+                observer.treeChanged(.deviceAdded(handle, isHeard: isHeard), in: daemon.objects)
+                guard let device = daemon.objects.key(of: handle) else { return }
+                for (key, kind) in daemon.objects.attributes(of: device) {
+                    observer.treeChanged(.attributeAdded(key, kind), in: daemon.objects)
                 }
             }
         }
@@ -175,103 +137,127 @@ extension BlueZClient {
         }
     }
 
-    /// Nobody is interested any more: BlueZ gets the time to answer what ends our part in it, a second at the most.
+    /// Ends the discovery sessions, and closes when BlueZ has confirmed that, at the latest after a second.
     private func leave() {
-        for id in scans.keys.sorted(by: { $0.rawValue < $1.rawValue }) { stopScan(id) }
+        discovery.stopAll()
         closeWhenSettled()
         // A timer of an earlier departure would cut this one short.
         leaveTimer.cancel()
-        guard daemon.state != .idle else { return }
+        guard !daemon.isStopped else { return }
         leaveTimer.start(after: 1) { [weak self] in self?.close() }
     }
 
     private func closeWhenSettled() {
-        guard let unsettled = sessions.values.first(where: { !$0.machine.isSettled }) else { return close() }
-        unsettled.waiting.append { [weak self] in self?.closeWhenSettled() }
+        let isSettled = discovery.isSettled { [weak self] in self?.closeWhenSettled() }
+        if isSettled { close() }
     }
 
     private func close() {
-        // Somebody may have come meanwhile.
-        guard observers.isEmpty, daemon.state != .idle else { return }
+        // An observer may have been added since.
+        guard observers.isEmpty, !daemon.isStopped else { return }
         leaveTimer.cancel()
-        endAllScans()
-        perform(daemon.stop())
+        discovery.close()
+        daemon.stop()
         hasNews = false
     }
 
-    /// A read of a characteristic goes to BlueZ.
-    func tellReadBegan(_ key: AttributeKey) {
-        for entry in observers where entry.isActive { entry.observer.readBegan(key) }
-    }
-
-    /// It was answered, or failed.
-    func tellReadEnded(_ key: AttributeKey, offset: Int, _ reply: Data?) {
-        for entry in observers where entry.isActive { entry.observer.readEnded(key, offset: offset, reply: reply) }
-    }
-
-    func tell(_ availability: Availability) {
-        hasNews = true
-        for entry in observers where entry.isActive { entry.observer.availabilityChanged(availability, in: self) }
+    private func forEachObserver(_ body: (any BlueZObserver) -> Void) {
+        for entry in observers where entry.isActive { body(entry.observer) }
     }
 }
 
-// MARK: - The tree
-
-extension BlueZClient {
-    func clearTree() {
-        hasAskedForFilters = false
-        change { $0.clear(into: &$1) }
-    }
-
-    /// What an adapter's properties leave open of the daemon's version is asked for once, and after a
-    /// failure again at the adapter's next change. Nothing waits for the answer.
-    private func learnFilters(_ change: Change) {
-        switch change {
-        case .adapterAdded(let adapter), .adapterChanged(let adapter, _):
-            guard !hasAskedForFilters, objects[adapter: adapter]?.isUnclear(objects.hints) == true else { return }
-            hasAskedForFilters = true
-            let number = link?.number
-            call(adapter, interface: BlueZName.adapter, member: "GetDiscoveryFilters") { [weak self] result in
-                guard let self, link?.number == number, hasAskedForFilters else { return }
-                guard case .success(let reply) = result else {
-                    hasAskedForFilters = false
-                    return
-                }
-                var reader = reply.reader
-                guard let keys = reader.strings() else { return }
-                self.change { tree, changes in tree.learn(into: &changes) { $0.discoveryFilters = Set(keys) } }
-            }
-        case .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged,
-            .attributeRemoved:
-            return
-        }
-    }
-
-    private func deliver(_ changes: ChangeBuffer) {
-        guard !changes.isEmpty else { return }
+extension BlueZClient: DaemonLinkHandler {
+    func availabilityChanged(_ availability: Availability) {
         hasNews = true
-        let observers = observers
-        var mustSweep = false
-        changes.forEach { change in
-            if case .attributeChanged = change {
-            } else {
-                learnFilters(change)
-                followDiscovery(change)
-                followLinks(change)
-            }
-            followAttributes(change)
-            followSockets(change)
-            for entry in observers where entry.isActive { entry.observer.treeChanged(change, in: objects) }
-            if case .deviceRemoved = change { mustSweep = true }
-        }
-        if mustSweep { treeLock.withLock { _ in tree.pointee.sweep() } }
+        forEachObserver { $0.availabilityChanged(availability, in: self) }
     }
 
-    /// All messages that had arrived together are worked off.
+    func treeChanged(_ change: Change) {
+        hasNews = true
+        if case .attributeChanged = change {
+        } else {
+            discovery.follow(change)
+            connector.follow(change)
+            subscriptions.follow(change)
+        }
+        forEachObserver { $0.treeChanged(change, in: daemon.objects) }
+    }
+
     func batchEnded() {
-        hearSessions()
+        discovery.batchEnded()
         guard hasNews else { return }
         hasNews = false
-        for entry in observers where entry.isActive { entry.observer.batchEnded() }
+        forEachObserver { $0.batchEnded() }
+    }
+}
+
+// MARK: - Calls
+
+extension BlueZClient {
+    /// Reads a characteristic or a descriptor from the peer. BlueZ signals the value as a change too, before it replies.
+    /// The observers receive the beginning and the end of the read.
+    ///
+    /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
+    package func readValue(
+        _ key: AttributeKey, offset: Int = 0, timeout: Double,
+        completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
+    ) {
+        forEachObserver { $0.readBegan(key) }
+        daemon.readValue(key, offset: offset, timeout: timeout) { value in
+            self.forEachObserver { $0.readEnded(key, offset: offset, reply: try? value.get()) }
+            completion(value)
+        }
+    }
+
+    /// Turns an adapter on or off. Any thread; `completion` runs on the loop.
+    ///
+    /// Success means that BlueZ has accepted it; the tree shows when it is done.
+    package func setPowered(
+        _ isPowered: Bool, adapter: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        loop.perform { [daemon] in
+            daemon.call(
+                adapter, interface: BlueZName.properties, member: "Set",
+                body: {
+                    $0.string(BlueZName.adapter)
+                    $0.string("Powered")
+                    $0.variant("b") { $0.bool(isPowered) }
+                }, completion: { completion($0.map { _ in }) })
+        }
+    }
+
+    /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Any thread; `completion` runs on the
+    /// loop.
+    ///
+    /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
+    /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, the device is
+    /// removed only by a daemon that is known not to be 5.87.
+    package func removeDevice(
+        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        loop.perform { [self] in
+            connector.disconnect(device) { [self] result in
+                if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
+                    return completion(.failure(error))
+                }
+                remove(device, completion: completion)
+            }
+        }
+    }
+
+    private func removesConnected(_ device: ObjectKey) -> Bool {
+        guard let adapter = daemon.objects.adapter(of: device) else { return false }
+        return daemon.objects[adapter: adapter]?.capabilities.removesConnectedDevices ?? false
+    }
+
+    private func remove(
+        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
+            return completion(.failure(.noSuchObject))
+        }
+        daemon.call(
+            adapter, interface: BlueZName.adapter, member: "RemoveDevice",
+            body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
     }
 }

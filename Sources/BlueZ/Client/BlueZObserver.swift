@@ -58,13 +58,3 @@ package final class Observation: Sendable {
         if !wasOver { client.removeObserver(id) }
     }
 }
-
-/// What becomes of a scan. Told on the loop.
-package enum ScanEvent: Hashable, Sendable {
-    /// `bluetoothd` discovers for us; reports come from now on.
-    case started
-    /// There was a gap, and the scan goes on.
-    case restarted(ScanRestartReason)
-    /// The scan is over; nothing follows.
-    case failed(BlueZError)
-}

@@ -1,3 +1,4 @@
+import DBus
 package import GATT
 
 /// What `Adapter1.SetDiscoveryFilter` is told: which devices `bluetoothd` shall report.
@@ -52,5 +53,32 @@ package struct DiscoveryFilter: Hashable, Sendable {
             if filter.reportsDuplicateData { union.reportsDuplicateData = true }
         }
         return union
+    }
+}
+
+extension DiscoveryFilter {
+    /// The dictionary for `SetDiscoveryFilter`: what was asked for, with `Transport` and ``hasPathloss`` for the sake of the
+    /// reports.
+    ///
+    /// `Transport` is always given, since a filter with nothing in it counts as none, and then the daemon reports only
+    /// devices that are discoverable. `DuplicateData` is left out when false and `Discoverable` always: up to 5.70 the
+    /// daemon stores each of them, four bytes, into a field of one (its commit ad089d299).
+    ///
+    /// - Parameter withServices: Whether the daemon takes `UUIDs` (``DaemonCapabilities/acceptsServiceFilter``). Without them
+    ///   it reports devices that no scan asked for, which each scan passes over.
+    func write(to writer: inout MessageWriter, withServices: Bool) {
+        writer.dictionary(key: "s", value: "v") { dictionary in
+            dictionary.entry("Transport", variant: "s") { $0.string("le") }
+            if withServices, !uuids.isEmpty {
+                dictionary.entry("UUIDs", variant: "as") { $0.strings(uuids.map { $0.fullUUIDString.lowercased() }) }
+            }
+            if let rssi {
+                dictionary.entry("RSSI", variant: "n") { $0.int16(rssi) }
+            } else if hasPathloss {
+                dictionary.entry("Pathloss", variant: "q") { $0.uint16(137) }
+            }
+            if let pattern { dictionary.entry("Pattern", variant: "s") { $0.string(pattern) } }
+            if reportsDuplicateData { dictionary.entry("DuplicateData", variant: "b") { $0.bool(true) } }
+        }
     }
 }

@@ -45,11 +45,11 @@ extension BlueZClient {
     /// the adapter or its `LEAdvertisingManager1` is not there.
     /// - Parameter timeout: In seconds, up to a day.
     package func advertisingCapabilities(
-        of adapter: ObjectKey, timeout: Double = BlueZClient.defaultTimeout,
+        of adapter: ObjectKey, timeout: Double = DaemonLink.defaultTimeout,
         completion: @escaping @Sendable (Result<AdvertisingCapabilities, BlueZError>) -> Void
     ) {
         loop.perform { [self] in
-            call(
+            daemon.call(
                 adapter, interface: BlueZName.properties, member: "GetAll", timeout: timeout,
                 body: { $0.string(AdvertisingCore.manager) },
                 completion: { completion($0.map(AdvertisingCapabilities.init)) })

@@ -113,7 +113,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     }
 
     private func register(_ request: AdvertisingMachine.RequestID) {
-        client.link?.connection.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
+        client.daemon.connection?.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
         registrar.register(path, completion: reply(to: request))
         awaitReply(to: request)
     }
@@ -152,7 +152,7 @@ final class AdvertisingCore: BlueZObserver, @unchecked Sendable {
     private func ended() {
         timer.cancel()
         patience.cancel()
-        client.link?.connection.unexport(path)
+        client.daemon.connection?.unexport(path)
         confirmEnd()
         handler = { _ in }
         observation = nil

@@ -56,7 +56,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
         root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
     }
 
-    var connection: Connection? { client.link?.connection }
+    var connection: Connection? { client.daemon.connection }
 
     /// What the daemon can do with the adapter.
     var capabilities: DaemonCapabilities {
@@ -97,7 +97,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     func pingDaemon(_ work: @escaping @Sendable (Bool) -> Void) {
         let ping = Message.call(
             destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.Peer", member: "Ping")
-        connection?.call(ping, timeout: BlueZClient.defaultTimeout) { result in
+        connection?.call(ping, timeout: DaemonLink.defaultTimeout) { result in
             work(result.failure?.name != DBusError.Name.noReply)
         }
     }
@@ -240,10 +240,10 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
 
     /// In the order of the services, characteristics and descriptors, which becomes that of the handles.
     private func export(_ generation: ApplicationMachine.Generation) {
-        guard let link = client.link else { return }
-        if let exported, exported.generation == generation, exported.link == link.number { return }
+        guard let connection = client.daemon.connection, let number = client.daemon.connectionNumber else { return }
+        if let exported, exported.generation == generation, exported.link == number { return }
         withdraw()
-        var exported = Exported(generation: generation, link: link.number)
+        var exported = Exported(generation: generation, link: number)
         let services = sets[generation] ?? []
         if capabilities.needsExplicitHandles { chooseHandles(services) }
         let root = path(of: generation)
@@ -267,7 +267,7 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
                 }
             }
         }
-        for object in objects { link.connection.export(object) }
+        for object in objects { connection.export(object) }
         exported.paths = objects.map(\.path)
         self.exported = exported
     }
@@ -284,8 +284,8 @@ final class ApplicationCore: BlueZObserver, @unchecked Sendable {
     private func withdraw() {
         guard let exported else { return }
         self.exported = nil
-        if let link = client.link, link.number == exported.link {
-            for path in exported.paths { link.connection.unexport(path) }
+        if client.daemon.connectionNumber == exported.link {
+            for path in exported.paths { client.daemon.connection?.unexport(path) }
         }
         for descriptor in exported.descriptors { descriptor.forget() }
         for record in exported.characteristics.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) { record.close() }
@@ -299,14 +299,9 @@ extension Device1 {
 
 extension BlueZClient {
     func keepsSubscriptions(of device: ObjectKey) -> Bool {
-        objects.handle(of: device).map { objects[$0].keepsSubscriptions } ?? false
+        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsSubscriptions } ?? false
     }
 
-    /// Whether the call comes from the daemon whose objects we know.
-    func isFromDaemon(_ invocation: Invocation) -> Bool {
-        switch daemon.state {
-        case .loading(let owner, _), .waitingToLoad(let owner), .ready(let owner): invocation.sender == owner
-        case .idle, .connecting, .waitingForBus, .watching, .absent, .refused: false
-        }
-    }
+    /// Whether a call comes from the daemon whose objects are in the tree.
+    func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == daemon.owner }
 }

@@ -18,7 +18,7 @@ struct Registrar: Sendable {
     let noun: String
 
     func register(_ path: ObjectPath, completion: @escaping @Sendable (BlueZError?) -> Void) {
-        client.call(
+        client.daemon.call(
             adapter, interface: manager, member: "Register" + noun, timeout: Self.registerTimeout,
             body: {
                 $0.objectPath(path)
@@ -31,7 +31,7 @@ struct Registrar: Sendable {
         _ path: ObjectPath, timeout: Double = Self.endTimeout,
         completion: @escaping @Sendable (BlueZError?) -> Void = { _ in }
     ) {
-        client.call(
+        client.daemon.call(
             adapter, interface: manager, member: "Unregister" + noun, timeout: timeout,
             body: { $0.objectPath(path) }, completion: { completion($0.failure) })
     }

@@ -20,31 +20,25 @@ package enum WriteType: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// What is done with attributes. On the loop only, as each `completion` is, which comes exactly once and never before the
-/// method returns: with what BlueZ answered, `noReply` when the time is up, `disconnected` when the bus is lost, or
-/// `unknownObject` when there is no such attribute. Of all calls of the client at most a hundred are under way at once;
-/// the others wait in order, and their time passes.
-extension BlueZClient {
-    /// Reads a characteristic or a descriptor from the peer. BlueZ signals the value as a change too, before it answers.
-    ///
-    /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
-    package func readValue(
+/// Calls of the methods of attributes. On the loop only, as each `completion` is, which comes exactly once and never before
+/// the method returns: with BlueZ's reply, with `noReply` after the time limit, with `disconnected` when the bus is lost, or
+/// with `unknownObject` if there is no such attribute. Of all calls at most a hundred are under way at once; the others wait
+/// in order, and their time passes.
+extension DaemonLink {
+    /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
+    func readValue(
         _ key: AttributeKey, offset: Int = 0, timeout: Double,
         completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
     ) {
-        tellReadBegan(key)
         call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
-            let value: Result<Data, BlueZError>
             switch result {
             case .success(let reply):
                 var reader = reply.reader
-                value =
+                completion(
                     reader.data().map { .success($0) }
-                    ?? .failure(BlueZError(.unexpected(reply, to: "ReadValue", instead: "ay")))
-            case .failure(let error): value = .failure(BlueZError(error))
+                        ?? .failure(BlueZError(.unexpected(reply, to: "ReadValue", instead: "ay"))))
+            case .failure(let error): completion(.failure(BlueZError(error)))
             }
-            self.tellReadEnded(key, offset: offset, try? value.get())
-            completion(value)
         }
     }
 
@@ -65,13 +59,13 @@ extension BlueZClient {
                         options.entry("type", variant: "s") { $0.string(static: type.text) }
                     }
                 }
-            }, completion: { completion(BlueZClient.done($0)) })
+            }, completion: { completion($0.done) })
     }
 
-    /// Turns notifications on and has them come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify
-    /// acquired") or `inProgress` where somebody has them already.
+    /// Turns notifications on; they come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify acquired") or
+    /// `inProgress` if a process has them already.
     package func acquireNotify(
-        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
         completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
     ) {
         acquire(key, "AcquireNotify", timeout, completion)
@@ -79,7 +73,7 @@ extension BlueZClient {
 
     /// Gets a socket for writing without response, past the bus.
     package func acquireWrite(
-        _ key: AttributeKey, timeout: Double = BlueZClient.attributeTimeout,
+        _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
         completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
     ) {
         acquire(key, "AcquireWrite", timeout, completion)
@@ -104,19 +98,12 @@ extension BlueZClient {
         }
     }
 
-    static func done(_ result: Result<Message, DBusError>) -> Result<Void, BlueZError> {
-        switch result {
-        case .success: .success(())
-        case .failure(let error): .failure(BlueZError(error))
-        }
-    }
-
     func call(
         _ key: AttributeKey, _ member: StaticString, timeout: Double, body: (inout MessageWriter) -> Void = { _ in },
         completion: @escaping Connection.Completion
     ) {
         requireLoop()
-        guard let link else { return loop.post { completion(.failure(.closed)) } }
+        guard let connection else { return loop.post { completion(.failure(.closed)) } }
         let message = objects.kind(of: key).flatMap { kind in
             objects.withPath(of: key) { path in
                 Message.call(
@@ -128,8 +115,13 @@ extension BlueZClient {
             let error = BlueZError.noSuchObject
             return loop.post { completion(.failure(DBusError(name: error.name, message: error.message))) }
         }
-        link.connection.call(message, timeout: timeout, completion: completion)
+        connection.call(message, timeout: timeout, completion: completion)
     }
+}
+
+extension Result<Message, DBusError> {
+    /// A reply of which only success counts.
+    var done: Result<Void, BlueZError> { map { _ in }.mapError(BlueZError.init) }
 }
 
 extension MessageWriter {

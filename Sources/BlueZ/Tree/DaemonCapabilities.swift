@@ -1,3 +1,4 @@
+import DBus
 /// What a `bluetoothd` and one of its adapters can do; ``Adapter1/capabilities`` has the present value.
 ///
 /// Read from what the daemon exports, and from its version only where the bus cannot show it. Each property says what it
@@ -212,4 +213,130 @@ extension Adapter1 {
 
     /// The bus's only word for `--experimental`, from 5.56 on.
     fileprivate var isDaemonExperimental: Bool { interfaces.contains(.advertisementMonitorManager) }
+}
+
+/// A version of BlueZ, such as 5.82.
+package struct DaemonVersion: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let major: Int
+    package let minor: Int
+
+    package init(_ major: Int, _ minor: Int) {
+        self.major = major
+        self.minor = minor
+    }
+
+    /// The version in an adapter's `Modalias`: `usb:v1D6Bp0246d0542` is 5.66, at all versions (`init_defaults` in
+    /// `src/main.c`). `nil` for another vendor or product, which `DeviceID` in `main.conf` can set.
+    package init?(modalias: String) {
+        let prefix = "usb:v1D6Bp0246d"
+        guard modalias.hasPrefix(prefix) else { return nil }
+        let digits = modalias.dropFirst(prefix.count)
+        guard digits.utf8.count == 4, digits.allSatisfy(\.isHexDigit), let number = UInt16(digits, radix: 16) else {
+            return nil
+        }
+        self.init(Int(number >> 8), Int(number & 0xFF))
+    }
+
+    package var description: String { "\(major).\(minor)" }
+
+    package static func < (one: DaemonVersion, other: DaemonVersion) -> Bool {
+        (one.major, one.minor) < (other.major, other.minor)
+    }
+}
+
+/// The versions of BlueZ that a daemon can be, by what is known of it.
+package struct DaemonVersionRange: Hashable, Sendable {
+    /// The lowest one.
+    package private(set) var first: DaemonVersion
+    /// The lowest one above the range; `nil` if there is no limit.
+    package private(set) var end: DaemonVersion?
+
+    /// Every version.
+    package init() { first = DaemonVersion(0, 0) }
+
+    /// One version.
+    package init(_ version: DaemonVersion) {
+        first = version
+        end = DaemonVersion(version.major, version.minor + 1)
+    }
+
+    package mutating func raise(to version: DaemonVersion) { first = max(first, version) }
+
+    /// Does nothing if that would leave no version: what is there counts more than what is not.
+    package mutating func limit(below version: DaemonVersion) {
+        if version > first { end = min(end ?? version, version) }
+    }
+
+    package func contains(_ version: DaemonVersion) -> Bool { version >= first && end.map { version < $0 } ?? true }
+
+    /// Whether the daemon is certainly this version or a later one.
+    package func isAtLeast(_ version: DaemonVersion) -> Bool { first >= version }
+
+    /// Whether the daemon is certainly older than this version.
+    package func isBelow(_ version: DaemonVersion) -> Bool { end.map { $0 <= version } ?? false }
+}
+
+extension ObjectTree {
+    /// Takes over another interface of an adapter: the reader stands at its `a{sv}`.
+    /// - Returns: Whether that is news to those who know the adapter.
+    mutating func extraAdded(
+        _ extra: Adapter1.Interfaces, to key: ObjectKey, _ reader: inout MessageReader
+    ) -> Bool {
+        var entry = adapters[key] ?? AdapterEntry(adapter: Adapter1(), isAdapter: false)
+        let isNew = entry.adapter.interfaces.insert(extra).inserted
+        entry.adapter.take(extra, &reader)
+        adapters[key] = entry
+        return isNew && entry.isAdapter
+    }
+
+    /// Makes an adapter's capabilities what all that is known now amounts to.
+    /// - Parameter isNew: Whether the adapter is reported as added by the same message.
+    mutating func settleCapabilities(of key: ObjectKey, isNew: Bool = false, into changes: inout ChangeBuffer) {
+        guard let entry = adapters[key], entry.isAdapter else { return }
+        let capabilities = DaemonCapabilities(of: entry.adapter, hints)
+        guard capabilities != entry.adapter.capabilities else { return }
+        adapters[key]?.adapter.capabilities = capabilities
+        if !isNew { changes.append(.adapterChanged(key, .capabilities)) }
+    }
+
+    /// More is known of the daemon.
+    mutating func learn(into changes: inout ChangeBuffer, _ change: (inout DaemonHints) -> Void) {
+        let before = hints
+        change(&hints)
+        guard hints != before else { return }
+        for key in adapterKeys { settleCapabilities(of: key, into: &changes) }
+    }
+}
+
+extension Adapter1 {
+    /// Takes over properties of another interface: the reader stands at an `a{sv}`.
+    mutating func take(_ extra: Interfaces, _ reader: inout MessageReader) {
+        switch extra {
+        case .advertisingManager: advertising.take(&reader)
+        case .advertisementMonitorManager:
+            var types = monitorTypes
+            reader.dictionary { entry in
+                guard entry.string() == "SupportedMonitorTypes" else { return }
+                _ = entry.variant { value in
+                    if let names = value.strings() { types = names }
+                }
+            }
+            monitorTypes = types
+        default: break
+        }
+    }
+
+    mutating func keepExtras(of old: Adapter1?) {
+        guard let old else { return }
+        interfaces = old.interfaces
+        advertising = old.advertising
+        monitorTypes = old.monitorTypes
+        capabilities = old.capabilities
+    }
+
+    mutating func remove(_ extra: Interfaces) {
+        interfaces.remove(extra)
+        if extra == .advertisingManager { advertising = AdvertisingCapabilities() }
+        if extra == .advertisementMonitorManager { monitorTypes = [] }
+    }
 }

@@ -1,7 +1,7 @@
 /// The attributes of all devices, found by device and handle without a search.
 ///
 /// Each kind lies in an array of its own; a table of numbers leads from a device's place and a handle to the place there.
-struct AttributeTable {
+struct AttributeStore {
     /// Values of one kind; places of removed ones are used again.
     struct Shelf<Value> {
         private(set) var values: [Value] = []
@@ -58,14 +58,14 @@ struct AttributeTable {
     var count: Int { places.count }
 
     func place(of handle: UInt16, device slot: Int) -> Place? {
-        places.slot(of: AttributeTable.number(handle, slot)).map(Place.init(packed:))
+        places.slot(of: AttributeStore.number(handle, slot)).map(Place.init(packed:))
     }
 
     /// The handles of a device's attributes, sorted.
     func handles(device slot: Int) -> [UInt16] { handles[slot] ?? [] }
 
     mutating func insert(_ handle: UInt16, device slot: Int, at place: Place) {
-        places.insert(AttributeTable.number(handle, slot), slot: place.packed)
+        places.insert(AttributeStore.number(handle, slot), slot: place.packed)
         let list = handles[slot] ?? []
         // They come in order, nearly always.
         let index = list.last.map { $0 < handle } ?? true ? list.count : list.firstIndex { $0 > handle } ?? list.count
@@ -74,7 +74,7 @@ struct AttributeTable {
 
     mutating func remove(_ handle: UInt16, device slot: Int) {
         guard let place = place(of: handle, device: slot) else { return }
-        places.remove(AttributeTable.number(handle, slot))
+        places.remove(AttributeStore.number(handle, slot))
         switch place.kind {
         case .service: services.remove(place.index, leaving: GattService1())
         case .characteristic: characteristics.remove(place.index, leaving: GattCharacteristic1(service: 0))

@@ -36,7 +36,7 @@ extension ObjectTree {
         }
     }
 
-    private func keys(of device: ObjectKey, where isWanted: (AttributeTable.Place) -> Bool) -> [AttributeKey] {
+    private func keys(of device: ObjectKey, where isWanted: (AttributeStore.Place) -> Bool) -> [AttributeKey] {
         guard let slot = slot(of: device) else { return [] }
         return attributes.handles(device: slot).compactMap { handle in
             guard let place = attributes.place(of: handle, device: slot), isWanted(place) else { return nil }
@@ -71,7 +71,7 @@ extension ObjectTree {
         }
     }
 
-    func place(of key: AttributeKey) -> AttributeTable.Place? {
+    func place(of key: AttributeKey) -> AttributeStore.Place? {
         slot(of: key.device).flatMap { attributes.place(of: key.handle, device: $0) }
     }
 }
@@ -121,7 +121,7 @@ extension ObjectTree {
     }
 
     /// Where that very path's attribute lies: not another one that has got its handle.
-    private func place(of location: Location) -> AttributeTable.Place? {
+    private func place(of location: Location) -> AttributeStore.Place? {
         guard let place = attributes.place(of: location.key.handle, device: location.slot), place.kind == location.kind
         else { return nil }
         switch place.kind {
@@ -202,7 +202,7 @@ extension ObjectTree {
 
     private mutating func add(
         _ location: Location, _ fields: AttributeFields, into changes: inout ChangeBuffer,
-        insert: (inout AttributeTable) -> Int, replace: (inout AttributeTable, Int) -> AttributeFields
+        insert: (inout AttributeStore) -> Int, replace: (inout AttributeStore, Int) -> AttributeFields
     ) {
         let key = location.key
         if let place = place(of: location) {
@@ -213,7 +213,7 @@ extension ObjectTree {
         // Another one may have had the handle, if its removal was not told.
         removeAttribute(key, at: location.slot, into: &changes)
         attributes.insert(
-            key.handle, device: location.slot, at: AttributeTable.Place(location.kind, insert(&attributes)))
+            key.handle, device: location.slot, at: AttributeStore.Place(location.kind, insert(&attributes)))
         changes.append(.attributeAdded(key, location.kind))
     }
 

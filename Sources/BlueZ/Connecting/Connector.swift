@@ -1,0 +1,202 @@
+import DBus
+import Reactor
+
+/// Connects and disconnects the devices of each adapter, one attempt at a time in the whole process.
+///
+/// On the loop only, and unchecked because of that.
+package final class Connector: @unchecked Sendable {
+    private struct User {
+        let started: @Sendable () -> Void
+        let completion: @Sendable (Result<Void, BlueZError>) -> Void
+    }
+
+    /// A device whose link is down according to the reply of `Disconnect`, until its properties agree.
+    private struct FallingLink {
+        let timer: TimerID
+        let completion: @Sendable (Result<Void, BlueZError>) -> Void
+    }
+
+    /// An adapter's queue with its timer and its users.
+    private final class Session: @unchecked Sendable {
+        var queue = ConnectQueue()
+        let timer: LoopTimer
+        var users: [ConnectID: User] = [:]
+        var falling: [ObjectKey: [FallingLink]] = [:]
+        /// Devices whose link went down since BlueZ was told to disconnect them.
+        var fallen: Set<ObjectKey> = []
+
+        init(on loop: any EventLoop) { timer = LoopTimer(on: loop) }
+    }
+
+    /// The longest that an attempt may take, in seconds. The kernel gives up a link that does not come up after 20 s.
+    package static let attemptLimit = 60.0
+    /// Seconds for `Disconnect`: BlueZ drops a link two seconds after the call, and replies then.
+    private static let disconnectLimit = 10.0
+    /// Seconds for which the completion waits for the property: `Connected` turns false some ten milliseconds after the reply
+    /// to `Disconnect` (seen with 5.66).
+    private static let fallLimit = 0.25
+
+    private let daemon: DaemonLink
+    private let loop: any EventLoop
+    /// Kept as long as the client, since their requests may be answered late.
+    private var sessions: [ObjectKey: Session] = [:]
+
+    init(_ daemon: DaemonLink) {
+        self.daemon = daemon
+        loop = daemon.loop
+    }
+
+    // MARK: Links
+
+    /// Connects a device by `Device1.Connect`. On the loop only, as `completion` is, which comes exactly once and never
+    /// before this returns.
+    ///
+    /// One attempt is under way on each adapter in the whole process; the others wait for their turn. Success means that
+    /// the link was up, and that BlueZ has begun to discover services; a link that fell again at once is possible, and the
+    /// tree shows it.
+    /// - Parameter timeout: In seconds from the beginning of this attempt's turn; at most ``attemptLimit``. After it the
+    ///   attempt is cancelled, and fails with `noReply` once BlueZ has ended it. An attempt that has lasted
+    ///   ``ConnectQueue/turnLimit`` while others wait is cancelled likewise.
+    /// - Parameter started: Called on the loop at the beginning of the turn; before this returns if that is at once.
+    /// - Returns: The argument of ``cancel(_:)-(ConnectID)``.
+    @discardableResult
+    package func connect(
+        _ device: ObjectKey, timeout: Double, started: @escaping @Sendable () -> Void = {},
+        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) -> ConnectID {
+        daemon.requireLoop()
+        let id = ConnectID(daemon.makeID())
+        guard let adapter = daemon.objects.adapter(of: device) else {
+            loop.post { completion(.failure(.noSuchObject)) }
+            return id
+        }
+        session(of: adapter).users[id] = User(started: started, completion: completion)
+        run(adapter) { $0.requested(id, device, timeout: min(timeout, Self.attemptLimit)) }
+        return id
+    }
+
+    /// Cancels one attempt: it completes with `Canceled`, once BlueZ has ended it if it was under way. Does nothing if the
+    /// attempt has ended. On the loop only.
+    package func cancel(_ id: ConnectID) {
+        daemon.requireLoop()
+        for adapter in sessions.keys { run(adapter) { $0.cancelled(id) } }
+    }
+
+    /// Cancels all attempts to connect a device, those of other managers too. On the loop only.
+    package func cancel(_ device: ObjectKey) {
+        daemon.requireLoop()
+        for adapter in sessions.keys { run(adapter) { $0.cancelled(device) } }
+    }
+
+    /// Ends a link by `Device1.Disconnect`. On the loop only, as `completion` is, which comes exactly once and never before
+    /// this returns: when the link is down, some two seconds later. Attempts to connect the device wait until then.
+    package func disconnect(
+        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
+    ) {
+        daemon.requireLoop()
+        guard let adapter = daemon.objects.adapter(of: device) else {
+            return loop.post { completion(.failure(.noSuchObject)) }
+        }
+        let session = session(of: adapter)
+        session.queue.disconnectStarted(device)
+        session.fallen.remove(device)
+        sendDisconnect(device) { [weak self] result in
+            guard let self else { return completion(result) }
+            guard case .success = result, !session.fallen.contains(device) else {
+                run(adapter) { $0.disconnectEnded(device) }
+                return completion(result)
+            }
+            let timer = loop.schedule(after: Self.fallLimit) { [weak self] in self?.linkFell(device, on: adapter) }
+            session.falling[device, default: []].append(FallingLink(timer: timer, completion: completion))
+        }
+    }
+
+    /// Waits until the signals that `bluetoothd` was about to send of a device have arrived: it flushes the signals of new
+    /// objects before it sends any reply, and replies to no call while it discovers services. On the loop only, as
+    /// `completion` is, which comes exactly once, also if the daemon does not reply within five seconds.
+    package func fence(_ device: ObjectKey, completion: @escaping @Sendable () -> Void) {
+        daemon.getProperty("ServicesResolved", of: device) { _ in completion() }
+    }
+
+    /// Reads whether a device is connected if the signal that says so has not come: BlueZ from 5.66 on leaves it out if the
+    /// ATT socket is up before the kernel's event (`device_add_connection`), in the radio lab at about every other
+    /// connection. The reply is reported like the signal.
+    private func confirmConnection(of device: ObjectKey) {
+        guard let handle = daemon.objects.handle(of: device), !daemon.objects[handle].isConnected else { return }
+        daemon.getProperty("Connected", of: device) { [weak self] result in
+            guard let self, case .success(let reply) = result else { return }
+            var reader = reply.reader
+            guard let isConnected = reader.variant({ $0.bool() }) else { return }
+            daemon.change { $0.connectionAnswered(isConnected, of: device, into: &$1) }
+        }
+    }
+
+    private func sendDisconnect(
+        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+    ) {
+        daemon.call(
+            device, interface: BlueZName.device, member: "Disconnect", timeout: Self.disconnectLimit,
+            completion: { completion($0.map { _ in }) })
+    }
+
+    private func session(of adapter: ObjectKey) -> Session {
+        if let session = sessions[adapter] { return session }
+        let session = Session(on: loop)
+        sessions[adapter] = session
+        return session
+    }
+
+    // MARK: Changes
+
+    /// The tree shows that a device is not connected.
+    func follow(_ change: Change) {
+        guard !sessions.isEmpty, let handle = daemon.objects.disconnected(by: change),
+            let device = daemon.objects.key(of: handle)
+        else { return }
+        let adapter = daemon.objects.adapter(of: handle)
+        guard let session = sessions[adapter] else { return }
+        if session.queue.isDisconnecting(device) { session.fallen.insert(device) }
+        // Not inside a report.
+        if session.falling[device] != nil {
+            loop.post { [weak self] in self?.linkFell(device, on: adapter) }
+        }
+    }
+
+    private func linkFell(_ device: ObjectKey, on adapter: ObjectKey) {
+        for link in sessions[adapter]?.falling.removeValue(forKey: device) ?? [] {
+            loop.cancel(link.timer)
+            run(adapter) { $0.disconnectEnded(device) }
+            link.completion(.success(()))
+        }
+    }
+
+    // MARK: Effects
+
+    private func run(_ adapter: ObjectKey, _ event: (inout ConnectQueue) -> [ConnectQueue.Effect]) {
+        guard let session = sessions[adapter] else { return }
+        for effect in event(&session.queue) { perform(effect, on: adapter, session) }
+    }
+
+    private func perform(_ effect: ConnectQueue.Effect, on adapter: ObjectKey, _ session: Session) {
+        switch effect {
+        case .connect(let id, let device):
+            session.users[id]?.started()
+            // The queue's timer is what ends it.
+            daemon.call(
+                device, interface: BlueZName.device, member: "Connect",
+                timeout: Self.attemptLimit + ConnectQueue.cancelLimit
+            ) { [weak self] result in
+                if result.failure == nil { self?.confirmConnection(of: device) }
+                self?.run(adapter) { $0.connectReplied(id, error: result.failure) }
+            }
+        case .disconnect(let id, let device):
+            sendDisconnect(device) { [weak self] _ in self?.run(adapter) { $0.disconnectReplied(id) } }
+        case .startTimer(let seconds):
+            session.timer.start(after: seconds) { [weak self] in self?.run(adapter) { $0.timerFired() } }
+        case .cancelTimer: session.timer.cancel()
+        case .complete(let id, let error):
+            guard let user = session.users.removeValue(forKey: id) else { return }
+            loop.post { user.completion(error.map { .failure($0) } ?? .success(())) }
+        }
+    }
+}

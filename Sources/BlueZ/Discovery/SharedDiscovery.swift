@@ -1,0 +1,259 @@
+import DBus
+import Futures
+import Reactor
+
+/// What becomes of a scan. Sent on the loop.
+package enum ScanEvent: Hashable, Sendable {
+    /// `bluetoothd` discovers for this scan; reports come from now on.
+    case started
+    /// There was a gap, and the scan continues.
+    case restarted(ScanRestartReason)
+    /// The scan has ended; nothing follows.
+    case failed(BlueZError)
+}
+
+/// A pause of the scans on an adapter: it ends with ``resume()``, or when it is released.
+package final class DiscoveryPause: Sendable {
+    private let loop: any EventLoop
+    private let end: Locked<(@Sendable () -> Void)?>
+
+    init(loop: any EventLoop, end: @escaping @Sendable () -> Void) {
+        self.loop = loop
+        self.end = Locked(end)
+    }
+
+    deinit { resume() }
+
+    /// Resumes the scans, unless another pause remains. Any thread; a second call does nothing.
+    package func resume() {
+        let end = end.withLock { end in
+            defer { end = nil }
+            return end
+        }
+        if let end { loop.perform(end) }
+    }
+}
+
+/// One discovery session for each adapter, shared among any number of scans.
+///
+/// On the loop only, and unchecked because of that.
+package final class SharedDiscovery: @unchecked Sendable {
+    private struct Scan {
+        let adapter: ObjectKey
+        let handler: @Sendable (ScanEvent) -> Void
+    }
+
+    /// An adapter's machine with its timers.
+    ///
+    /// Kept as long as the client is in use, also at rest: its numbers for requests continue, so that a late reply never
+    /// matches a new request.
+    private final class Session: @unchecked Sendable {
+        var machine = DiscoveryMachine()
+        var timers: [DiscoveryMachine.Timer: TimerID] = [:]
+        /// Completions of scans that have ended, called when BlueZ has confirmed it.
+        var waiting: [@Sendable () -> Void] = []
+    }
+
+    /// Seconds for a call: longer than the kernel takes to start or stop a scan, shorter than people wait.
+    private static let callTimeout = 10.0
+
+    private let daemon: DaemonLink
+    private let loop: any EventLoop
+    private var sessions: [ObjectKey: Session] = [:]
+    private var scans: [ScanID: Scan] = [:]
+    /// Adapters that received a report in the present batch.
+    private var activeAdapters: Set<ObjectKey> = []
+
+    init(_ daemon: DaemonLink) {
+        self.daemon = daemon
+        loop = daemon.loop
+    }
+
+    // MARK: Scans
+
+    /// How many scans there are.
+    var scanCount: Int { scans.count }
+
+    /// Starts a scan, or adds it to what the adapter discovers already.
+    ///
+    /// The adapter need not be there or on: the scan waits for it, and survives its absence.
+    /// - Parameters:
+    ///   - watchdogSeconds: The seconds without any report after which the session is started again; `nil` for never.
+    ///   - handler: Called on the loop with the scan's events, never before this method returns.
+    package func start(
+        on adapter: ObjectKey, filter: DiscoveryFilter, watchdogSeconds: Double? = 90,
+        handler: @escaping @Sendable (ScanEvent) -> Void
+    ) -> ScanID {
+        daemon.requireLoop()
+        let id = ScanID(daemon.makeID())
+        scans[id] = Scan(adapter: adapter, handler: handler)
+        makeSession(of: adapter)
+        run(adapter) { $0.scanAdded(DiscoveryMachine.Scan(id, filter, watchdogSeconds: watchdogSeconds)) }
+        return id
+    }
+
+    private func makeSession(of adapter: ObjectKey) {
+        guard sessions[adapter] == nil else { return }
+        sessions[adapter] = Session()
+        if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
+    }
+
+    /// Pauses all scans of the process on an adapter, as many controllers need it while they connect. They continue, without
+    /// an event, when the last pause has ended.
+    ///
+    /// - Parameter completion: Called on the loop, never before this method returns, once BlueZ has stopped discovering for
+    ///   this process, or there is nothing to stop.
+    package func pause(on adapter: ObjectKey, completion: @escaping @Sendable () -> Void = {}) -> DiscoveryPause {
+        daemon.requireLoop()
+        makeSession(of: adapter)
+        sessions[adapter]?.waiting.append(completion)
+        run(adapter) { $0.paused() }
+        let session = sessions[adapter]
+        return DiscoveryPause(loop: loop) { [weak self, weak session] in
+            // A pause ends with its session.
+            guard let self, let session, sessions[adapter] === session else { return }
+            run(adapter) { $0.resumed() }
+        }
+    }
+
+    /// Stops a scan, and with the adapter's last one its session. The handler is not called any more.
+    ///
+    /// - Parameter completion: Called on the loop, never before this method returns, once BlueZ has confirmed the session's
+    ///   end, or the narrower filter if other scans remain; or once there is no daemon to confirm it.
+    package func stop(_ id: ScanID, completion: @escaping @Sendable () -> Void = {}) {
+        daemon.requireLoop()
+        guard let scan = scans.removeValue(forKey: id), let session = sessions[scan.adapter] else {
+            return loop.post(completion)
+        }
+        session.waiting.append(completion)
+        run(scan.adapter) { $0.scanRemoved(id) }
+    }
+
+    // MARK: The end of the client
+
+    func stopAll() {
+        for id in scans.keys.sorted(by: { $0.rawValue < $1.rawValue }) { stop(id) }
+    }
+
+    /// Whether no call and no timer is under way; if not, `completion` is called when one adapter's are done.
+    func isSettled(orWhenChanged completion: @escaping @Sendable () -> Void) -> Bool {
+        guard let unsettled = sessions.values.first(where: { !$0.machine.isSettled }) else { return true }
+        unsettled.waiting.append(completion)
+        return false
+    }
+
+    /// Stops everything without waiting for BlueZ.
+    func close() {
+        stopAll()
+        for session in sessions.values {
+            for timer in session.timers.values { loop.cancel(timer) }
+            completeWaiting(session)
+        }
+        sessions = [:]
+        activeAdapters = []
+    }
+
+    // MARK: Changes
+
+    func follow(_ change: Change) {
+        guard !sessions.isEmpty else { return }
+        switch change {
+        case .deviceAdded(let handle, isHeard: true), .deviceChanged(let handle, _, isHeard: true):
+            activeAdapters.insert(daemon.objects.adapter(of: handle))
+        case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
+            return
+        case .adapterAdded(let adapter):
+            if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
+        case .adapterChanged(let adapter, let fields):
+            guard let values = daemon.objects[adapter: adapter] else { return }
+            // Power first: a controller that was switched off has stopped discovering, as expected.
+            if fields.contains(.isPowered) { run(adapter) { values.isPowered ? $0.poweredOn() : $0.poweredOff() } }
+            if fields.contains(.isDiscovering) { run(adapter) { $0.discoveringChanged(values.isDiscovering) } }
+        case .adapterRemoved(let adapter):
+            run(adapter) { $0.adapterRemoved() }
+        }
+    }
+
+    func batchEnded() {
+        guard !activeAdapters.isEmpty else { return }
+        for adapter in activeAdapters { sessions[adapter]?.machine.received() }
+        activeAdapters.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Effects
+
+    private func run(
+        _ adapter: ObjectKey, _ event: (inout DiscoveryMachine) -> [DiscoveryMachine.Effect]
+    ) {
+        guard let session = sessions[adapter] else { return }
+        for effect in event(&session.machine) { perform(effect, on: adapter) }
+        if session.machine.isSettled { completeWaiting(session) }
+    }
+
+    private func completeWaiting(_ session: Session) {
+        guard !session.waiting.isEmpty else { return }
+        let waiting = session.waiting
+        session.waiting = []
+        loop.post { for completion in waiting { completion() } }
+    }
+
+    private func perform(_ effect: DiscoveryMachine.Effect, on adapter: ObjectKey) {
+        switch effect {
+        case .setFilter(let request, let filter):
+            let acceptsServices = daemon.objects[adapter: adapter]?.capabilities.acceptsServiceFilter ?? false
+            call(
+                adapter, "SetDiscoveryFilter", body: { filter.write(to: &$0, withServices: acceptsServices) },
+                replied: { $0.setFilterReplied(request, error: $1) })
+        case .clearFilter(let request):
+            call(adapter, "SetDiscoveryFilter", body: { $0.dictionary(key: "s", value: "v") { _ in } }) {
+                $0.setFilterReplied(request, error: $1)
+            }
+        case .startDiscovery(let request):
+            call(adapter, "StartDiscovery") { $0.startReplied(request, error: $1) }
+        case .stopDiscovery(let request):
+            call(adapter, "StopDiscovery") { $0.stopReplied(request, error: $1) }
+        case .startTimer(let timer, let seconds):
+            cancel(timer, of: adapter)
+            sessions[adapter]?.timers[timer] = loop.schedule(after: seconds) { [weak self] in
+                guard let self else { return }
+                sessions[adapter]?.timers[timer] = nil
+                run(adapter) { $0.timerFired(timer) }
+            }
+        case .cancelTimer(let timer):
+            cancel(timer, of: adapter)
+        case .scanStarted(let id):
+            send(.started, to: id)
+        case .scanRestarted(let id, let reason):
+            send(.restarted(reason), to: id)
+        case .scanFailed(let id, let error):
+            send(.failed(error), to: id)
+        }
+    }
+
+    private func cancel(_ timer: DiscoveryMachine.Timer, of adapter: ObjectKey) {
+        if let id = sessions[adapter]?.timers.removeValue(forKey: timer) { loop.cancel(id) }
+    }
+
+    private func call(
+        _ adapter: ObjectKey, _ member: String, body: (inout MessageWriter) -> Void = { _ in },
+        replied: @escaping @Sendable (inout DiscoveryMachine, BlueZError?) -> [DiscoveryMachine.Effect]
+    ) {
+        let number = daemon.connectionNumber
+        daemon.call(
+            adapter, interface: BlueZName.adapter, member: member, timeout: Self.callTimeout, body: body
+        ) { [weak self] result in
+            // A reply over an earlier connection concerns a session that ended with it.
+            guard let self, daemon.connectionNumber == number else { return }
+            run(adapter) { replied(&$0, result.failure) }
+        }
+    }
+
+    /// Calls the handler of a scan, never inside a call of its owner.
+    private func send(_ event: ScanEvent, to id: ScanID) {
+        loop.post { [weak self] in
+            guard let self, let scan = scans[id] else { return }
+            if case .failed = event { scans[id] = nil }
+            scan.handler(event)
+        }
+    }
+}
