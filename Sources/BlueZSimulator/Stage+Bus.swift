@@ -82,17 +82,3 @@ extension Stage {
 
     static let busName = "org.bluez"
 }
-
-extension Message {
-    /// The reply that carries an answer.
-    static func reply(to call: Message, _ answer: Answer) -> Message {
-        .reply(to: call) { writer in
-            switch answer {
-            case .values(let values): for value in values { writer.value(value) }
-            case .variant(let value): writer.variant(value.signature) { $0.value(value) }
-            case .properties(let properties): writer.properties(properties)
-            case .objects(let objects): writer.objects(objects)
-            }
-        }
-    }
-}

@@ -14,7 +14,7 @@ extension Stage {
         let message = Message.call(
             destination: call.client, path: path, interface: call.interface, member: call.member
         ) { writer in
-            for argument in call.arguments { writer.argument(argument) }
+            for argument in call.arguments { writer.value(argument) }
         }
         guard call.form != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
@@ -36,8 +36,8 @@ extension Stage {
         case .success(let message):
             var reader = message.reader
             switch form {
-            case .objects: return reader.remoteObjects().map(ClientReply.objects) ?? .malformed
-            case .properties: return reader.remoteProperties().map(ClientReply.properties) ?? .malformed
+            case .objects: return reader.objects().map(ClientReply.objects) ?? .malformed
+            case .properties: return reader.properties().map(ClientReply.properties) ?? .malformed
             case .bytes: return reader.bytes().map(ClientReply.bytes) ?? .malformed
             case .nothing:
                 // BlueZ minds only a second value.
@@ -70,93 +70,5 @@ extension Stage {
             decide { $0.daemon.clientSaid(signal, client, now: now) }
         }
         wire.withLock { $0.listened[client] = subscription }
-    }
-}
-
-extension ClientSignal {
-    /// Nil for signals that nobody here minds.
-    init?(_ message: Message) {
-        var reader = message.reader
-        if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
-            guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
-            var changed: [RemoteProperty] = []
-            reader.dictionary { entry in
-                guard let name = entry.string(), let value = entry.variant({ $0.remoteValue() }) else { return }
-                changed.append(RemoteProperty(name: name, value: value))
-            }
-            self = .propertiesChanged(
-                path: path, interface: interface, changed: changed, invalidated: reader.strings() ?? [])
-        } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
-            guard let path = reader.objectPath()?.rawValue else { return nil }
-            self = .interfacesRemoved(path: path, interfaces: reader.strings() ?? [])
-        } else {
-            return nil
-        }
-    }
-}
-
-extension MessageWriter {
-    fileprivate mutating func argument(_ argument: ClientCall.Argument) {
-        switch argument {
-        case .string(let text): string(text)
-        case .bytes(let list): bytes(list)
-        case .options(let options): properties(options)
-        case .variant(let value): variant(value.signature) { $0.value(value) }
-        }
-    }
-}
-
-extension MessageReader {
-    /// The answer of `GetManagedObjects`, in the order sent; nil where it is something else.
-    fileprivate mutating func remoteObjects() -> [RemoteObject]? {
-        var objects: [RemoteObject] = []
-        let isDictionary = dictionary { entry in
-            guard let path = entry.objectPath()?.rawValue else { return }
-            var object = RemoteObject(path: path, interfaces: [])
-            entry.dictionary { interface in
-                guard let name = interface.string() else { return }
-                object.interfaces.append(
-                    RemoteObject.Interface(name: name, properties: interface.remoteProperties() ?? [:]))
-            }
-            objects.append(object)
-        }
-        return isDictionary ? objects : nil
-    }
-
-    /// `a{sv}`.
-    fileprivate mutating func remoteProperties() -> [String: RemoteValue]? {
-        var properties: [String: RemoteValue] = [:]
-        let isDictionary = dictionary { entry in
-            guard let name = entry.string() else { return }
-            properties[name] = entry.variant { $0.remoteValue() }
-        }
-        return isDictionary ? properties : nil
-    }
-
-    /// Whatever comes next.
-    fileprivate mutating func remoteValue() -> RemoteValue? {
-        if let text = string() { return .string(text) }
-        if let path = objectPath() { return .objectPath(path.rawValue) }
-        if let flag = bool() { return .bool(flag) }
-        if let number = byte() { return .byte(number) }
-        if let number = int16() { return .int16(number) }
-        if let number = uint16() { return .uint16(number) }
-        if let number = uint32() { return .uint32(number) }
-        if let list = bytes() { return .bytes(list) }
-        let signature = signature
-        var entries: [RemoteEntry] = []
-        let isDictionary = dictionary { entry in
-            guard let key = entry.remoteValue() else { return }
-            let value = entry.variant { $0.remoteValue() } ?? entry.remoteValue()
-            if let value { entries.append(RemoteEntry(key: key, value: value)) }
-        }
-        if isDictionary { return .dictionary(entries) }
-        var elements: [RemoteValue] = []
-        let isArray = array { element in
-            if let value = element.remoteValue() { elements.append(value) }
-        }
-        if isArray { return .array(elements) }
-        skip()
-        return .other(signature: signature)
     }
 }

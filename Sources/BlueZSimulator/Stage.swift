@@ -215,43 +215,27 @@ final class Stage: Sendable {
     func received(_ message: Message) {
         let call = wire.withLock { wire in
             wire.callNumber += 1
-            let call = CallID(number: wire.callNumber)
-            wire.calls[call] = message
-            return call
+            let id = CallID(number: wire.callNumber)
+            wire.calls[id] = message
+            return MethodCall(message, id: id)
         }
-        let path = message.path?.rawValue ?? "/"
-        let sender = message.sender ?? ""
         let now = seconds
         let isIgnored = decide { simulation -> Bool in
             simulation.statistics.record(
                 Statistics.Call(
-                    interface: message.interface ?? "", member: message.member ?? "", path: path, sender: sender,
+                    interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client,
                     seconds: now))
-            if let fault = simulation.takeCallFault(of: message.member ?? "") {
+            if let fault = simulation.takeCallFault(of: call.member) {
                 guard let error = fault.error else { return true }
-                simulation.daemon.fail(call, error)
+                simulation.daemon.fail(call.id, error)
                 return false
             }
-            let object = simulation.daemon.key(at: path)
-            let interfaces = simulation.daemon.interfaces(at: path)
-            do throws(DBusError) {
-                switch try Call.read(
-                    message, at: path, object: object, interfaces: interfaces, tables: simulation.daemon.interfaceTables
-                )
-                {
-                case .request(let request):
-                    if case .setDiscoveryFilter(_, let entries) = request {
-                        simulation.statistics.record(filter: entries)
-                    }
-                    simulation.daemon.handle(request, from: sender, call: call, now: now)
-                case .look(let look): simulation.daemon.show(look, call: call)
-                case .ping: simulation.daemon.reply(call)
-                }
-            } catch {
-                simulation.daemon.fail(call, DaemonError(name: error.name, message: error.message))
+            if call.member == "SetDiscoveryFilter", call.signature == "a{sv}" {
+                simulation.statistics.record(filter: call.options(0).map { ($0.name, FilterValue($0.value)) })
             }
+            simulation.daemon.receive(call, now: now)
             return false
         }
-        if isIgnored { wire.withLock { $0.calls[call] = nil } }
+        if isIgnored { wire.withLock { $0.calls[call.id] = nil } }
     }
 }

@@ -6,7 +6,7 @@ import XCTest
 /// `RegisterAdvertisement`: which bytes go on the air, and what is refused.
 final class AdvertisingTests: XCTestCase {
     private func scene(
-        _ properties: [(String, PropertyValue)], isLowEnergyOnly: Bool = false
+        _ properties: [(String, BusValue)], isLowEnergyOnly: Bool = false
     ) -> (Simulator, ServingProgram) {
         let simulator = Simulator.inProcess(
             room: .empty, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)], bluez: .v5_66)
@@ -14,7 +14,7 @@ final class AdvertisingTests: XCTestCase {
     }
 
     /// The bytes of the advertisement and the scan response, or the error's text.
-    private func onAir(_ properties: [(String, PropertyValue)]) -> String {
+    private func onAir(_ properties: [(String, BusValue)]) -> String {
         let (simulator, program) = scene([("Type", .string("peripheral"))] + properties)
         if let error = program.advertise() { return error.message }
         let sent = simulator.advertisements[0]
@@ -26,9 +26,9 @@ final class AdvertisingTests: XCTestCase {
     private let register = "Failed to register advertisement"
 
     func testTheBytesOnTheAir() {
-        let manufacturer = PropertyValue.manufacturerData([.init(company: 0x004C, bytes: [2, 0x15])])
-        let service = PropertyValue.serviceData([.init(uuid: "feaa", bytes: [0x10, 0xEB])])
-        let table: [(String, [(String, PropertyValue)], String)] = [
+        let manufacturer = BusValue.manufacturerData([.init(company: 0x004C, bytes: [2, 0x15])])
+        let service = BusValue.serviceData([.init(uuid: "feaa", bytes: [0x10, 0xEB])])
+        let table: [(String, [(String, BusValue)], String)] = [
             ("nothing", [], " "),
             ("two of two bytes", [("ServiceUUIDs", .strings(["180d", "180f"]))], "05030d180f18 "),
             (
@@ -68,10 +68,10 @@ final class AdvertisingTests: XCTestCase {
     }
 
     func testWhatIsRefused() {
-        func company(_ count: Int) -> PropertyValue {
+        func company(_ count: Int) -> BusValue {
             .manufacturerData([.init(company: 1, bytes: Array(repeating: 7, count: count))])
         }
-        let table: [(String, [(String, PropertyValue)], String)] = [
+        let table: [(String, [(String, BusValue)], String)] = [
             ("of another type", [("Type", .string("central"))], parse),
             ("no list", [("ServiceUUIDs", .string("180d"))], parse),
             ("no UUID", [("ServiceUUIDs", .strings(["heart"]))], parse),
@@ -168,12 +168,12 @@ final class AdvertisingTests: XCTestCase {
         let (simulator, program) = scene([("Type", .string("peripheral")), ("ServiceUUIDs", .strings(["180d"]))])
         XCTAssertNil(program.advertise())
         program.say(
-            "/advert", Daemon.advertisementInterface,
+            "/advert", InterfaceName.advertisement,
             [NamedValue(name: "ServiceUUIDs", value: .strings(["180f"]))], invalidated: ["LocalName"])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
         // What cannot be taken changes nothing.
         program.say(
-            "/advert", Daemon.advertisementInterface, [NamedValue(name: "ServiceUUIDs", value: .strings(["heart"]))])
+            "/advert", InterfaceName.advertisement, [NamedValue(name: "ServiceUUIDs", value: .strings(["heart"]))])
         XCTAssertEqual(Hexadecimal.text(simulator.advertisements[0].data), "03030f18")
     }
 

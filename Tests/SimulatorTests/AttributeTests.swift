@@ -55,8 +55,7 @@ final class AttributeTests: XCTestCase {
 
     func testAReadTellsTheValueBeforeItIsAnswered() {
         var bench = DaemonBench.connected
-        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0e)
-        XCTAssertEqual(bench.ask(.readValue(key, offset: 0)), [])
+        XCTAssertEqual(bench.ask(.readValue(GattCast.place.rawValue)), [])
         bench.daemon.take(.response(DaemonBench.strap, id: 1, .bytes([1])), now: 1)
         XCTAssertEqual(bench.settle().outline, ["r000e Value", "reply"])
     }

@@ -74,7 +74,7 @@ final class CentralSubscriptionTests: XCTestCase {
         link.subscribe(to: "2A37")
         simulator.run()
         program.notify("/app/s0/c0", [UInt8](repeating: 1, count: 30))
-        program.say("/app/s0/c0", Daemon.characteristicInterface, [], invalidated: ["Value"])
+        program.say("/app/s0/c0", InterfaceName.characteristic, [], invalidated: ["Value"])
         XCTAssertEqual(link.values.map(\.bytes.count), [20, 0])
     }
 

@@ -9,7 +9,7 @@ final class CentralTests: XCTestCase {
     private let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 100)
 
     private func scene(
-        _ objects: [Daemon.ObjectState] = ServingProgram.heart, mtu: Int = 100
+        _ objects: [ObjectState] = ServingProgram.heart, mtu: Int = 100
     ) -> (Simulator, ServingProgram, CentralLink) {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         let program = ServingProgram(simulator, objects + [ServingProgram.connectable])

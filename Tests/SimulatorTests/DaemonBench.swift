@@ -19,7 +19,7 @@ struct DaemonBench {
     /// What one call leads to: its effects before the daemon rests, then those of its rest, watches left out.
     mutating func ask(_ request: Request, as client: String = ":1.7") -> [Effect] {
         calls += 1
-        daemon.handle(request, from: client, call: CallID(number: calls), now: now)
+        daemon.receive(request.call(by: client, CallID(number: calls)), now: now)
         return settle()
     }
 
@@ -121,7 +121,7 @@ extension Emission {
     }
 
     /// The value of a property that this signal tells.
-    func value(of name: String) -> PropertyValue? {
+    func value(of name: String) -> BusValue? {
         switch self {
         case .propertiesChanged(_, _, let changed, _):
             changed.first { $0.name == name }?.value
@@ -148,15 +148,79 @@ enum Cast {
         "C0:00:00:00:00:04", addressType: .random, advertisement: Advertisement(localName: "Hidden", flags: 0))
 }
 
-extension Request {
-    static let start = Request.startDiscovery(adapter: 0)
-    static let stop = Request.stopDiscovery(adapter: 0)
+/// A method call as a test writes it.
+struct Request {
+    var path: String
+    var interface: String
+    var member: String
+    var arguments: [BusValue] = []
 
-    static func filter(_ entries: (String, FilterValue)...) -> Request {
-        .setDiscoveryFilter(adapter: 0, entries: entries.map { (key: $0.0, value: $0.1) })
+    func call(by client: String, _ id: CallID) -> MethodCall {
+        MethodCall(
+            path: path, interface: interface, member: member, signature: arguments.map(\.signature).joined(),
+            arguments: arguments, client: client, id: id)
     }
 
-    static func power(_ isOn: Bool) -> Request {
-        .setAdapterProperty(adapter: 0, name: "Powered", value: .bool(isOn))
+    static let start = adapter("StartDiscovery")
+    static let stop = adapter("StopDiscovery")
+    static let getDiscoveryFilters = adapter("GetDiscoveryFilters")
+
+    static func filter(_ entries: (String, BusValue)...) -> Request { setDiscoveryFilter(entries) }
+
+    static func setDiscoveryFilter(_ entries: [(String, BusValue)]) -> Request {
+        adapter("SetDiscoveryFilter", .options(entries.map { NamedValue(name: $0.0, value: $0.1) }))
+    }
+
+    static func removeDevice(_ path: String) -> Request { adapter("RemoveDevice", .objectPath(path)) }
+
+    static func power(_ isOn: Bool) -> Request { set("Powered", .bool(isOn)) }
+
+    static func set(_ name: String, _ value: BusValue) -> Request {
+        set(name, of: InterfaceName.adapter, at: "/org/bluez/hci0", value)
+    }
+
+    static func set(_ name: String, of interface: String, at path: String, _ value: BusValue) -> Request {
+        Request(
+            path: path, interface: InterfaceName.properties, member: "Set",
+            arguments: [.string(interface), .string(name), .variant(value)])
+    }
+
+    static func introspect(_ path: String) -> Request {
+        Request(path: path, interface: InterfaceName.introspectable, member: "Introspect")
+    }
+
+    static func connect(_ key: DeviceKey) -> Request { device("Connect", key) }
+    static func disconnect(_ key: DeviceKey) -> Request { device("Disconnect", key) }
+
+    static func readValue(_ path: String) -> Request {
+        characteristic("ReadValue", path, .options([]))
+    }
+
+    static func acquireNotify(_ path: String) -> Request {
+        characteristic("AcquireNotify", path, .options([]))
+    }
+
+    static func registerAgent(_ path: String, capability: String) -> Request {
+        agent("RegisterAgent", .objectPath(path), .string(capability))
+    }
+
+    static func requestDefaultAgent(_ path: String) -> Request { agent("RequestDefaultAgent", .objectPath(path)) }
+
+    private static func adapter(_ member: String, _ arguments: BusValue...) -> Request {
+        Request(path: "/org/bluez/hci0", interface: InterfaceName.adapter, member: member, arguments: arguments)
+    }
+
+    private static func device(_ member: String, _ key: DeviceKey) -> Request {
+        Request(
+            path: "/org/bluez/hci\(key.adapter)/dev_" + key.address.written(separator: UInt8(ascii: "_")),
+            interface: InterfaceName.device, member: member)
+    }
+
+    private static func characteristic(_ member: String, _ path: String, _ arguments: BusValue...) -> Request {
+        Request(path: path, interface: InterfaceName.characteristic, member: member, arguments: arguments)
+    }
+
+    private static func agent(_ member: String, _ arguments: BusValue...) -> Request {
+        Request(path: "/org/bluez", interface: InterfaceName.agentManager, member: member, arguments: arguments)
     }
 }

@@ -76,8 +76,8 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     private func introspection(_ bluez: BlueZVersion, at path: String) -> String {
-        let bench = DaemonBench(bluez, remembering: [GattCast.known])
-        guard case .values(let values)? = try? bench.daemon.answer(to: .introspection(path: path)),
+        var bench = DaemonBench(bluez, remembering: [GattCast.known])
+        guard case .success(.values(let values))? = bench.answer(.introspect(path)),
             case .string(let text)? = values.first
         else { return "" }
         return text
@@ -120,7 +120,7 @@ final class DaemonVersionTests: XCTestCase {
 
     func testThePowerStateIsSignalledWithTheStepsInBetween() {
         var bench = DaemonBench(.v5_82)
-        func states(_ effects: [Effect]) -> [PropertyValue] {
+        func states(_ effects: [Effect]) -> [BusValue] {
             effects.compactMap { effect in
                 if case .emit(let emission) = effect { emission.value(of: "PowerState") } else { nil }
             }
@@ -139,10 +139,10 @@ final class DaemonVersionTests: XCTestCase {
 
     /// Whether the second report of the same strength is signalled, and whether a device without flags is found.
     private func discovery(
-        _ bluez: BlueZVersion, _ filter: [(String, FilterValue)], isLowEnergyOnly: Bool = false
+        _ bluez: BlueZVersion, _ filter: [(String, BusValue)], isLowEnergyOnly: Bool = false
     ) -> [Bool] {
         var bench = DaemonBench(bluez, adapters: [VirtualAdapter(isLowEnergyOnly: isLowEnergyOnly)])
-        _ = bench.ask(.setDiscoveryFilter(adapter: 0, entries: filter.map { (key: $0.0, value: $0.1) }))
+        _ = bench.ask(.setDiscoveryFilter(filter))
         _ = bench.ask(.start)
         _ = bench.hear(Cast.tag)
         return [
@@ -151,7 +151,7 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testWhichFiltersCountDependsOnTheVersionAndTheAdapter() {
-        let transport: [(String, FilterValue)] = [("Transport", .string("le"))]
+        let transport: [(String, BusValue)] = [("Transport", .string("le"))]
         let pathloss = transport + [("Pathloss", .uint16(137))]
         let duplicates = transport + [("DuplicateData", .bool(true))]
         XCTAssertEqual(values([66, 67, 82, 87, 88]) { discovery($0, []) }, Array(repeating: [false, false], count: 5))
@@ -199,10 +199,10 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func test587ComparesNoServicesBehindASessionThatTakesEverything() {
-        func dies(_ filters: [[(key: String, value: FilterValue)]]) -> Bool {
+        func dies(_ filters: [[(String, BusValue)]]) -> Bool {
             var bench = DaemonBench(.v5_87)
             for (number, filter) in filters.enumerated() {
-                _ = bench.ask(.setDiscoveryFilter(adapter: 0, entries: filter), as: ":1.\(number)")
+                _ = bench.ask(.setDiscoveryFilter(filter), as: ":1.\(number)")
                 _ = bench.ask(.start, as: ":1.\(number)")
             }
             let report = AdvertisingReport(Advertisement(serviceUUIDs: ["180d"], flags: 6))
@@ -210,8 +210,8 @@ final class DaemonVersionTests: XCTestCase {
             bench.daemon.hear(heard, now: 1)
             return bench.daemon.takeEffects().contains { if case .die = $0 { true } else { false } }
         }
-        let services: [(key: String, value: FilterValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
-        let everything: [(key: String, value: FilterValue)] = [("Transport", .string("le"))]
+        let services: [(String, BusValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
+        let everything: [(String, BusValue)] = [("Transport", .string("le"))]
         // The session that began last comes first.
         XCTAssertTrue(dies([everything, services]))
         XCTAssertFalse(dies([services, everything]))
@@ -325,10 +325,9 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testARefusedAcquireNotifyIsAnsweredFrom584On() {
-        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0b)
         for (bluez, answer) in [(version(83), []), (version(84), ["org.bluez.Error.NotPermitted"])] {
             var bench = DaemonBench.connected(bluez)
-            _ = bench.ask(.acquireNotify(key))
+            _ = bench.ask(.acquireNotify(GattCast.rate.rawValue))
             let id = bench.daemon.links[DaemonBench.strap]?.requests.keys.max() ?? 0
             bench.daemon.take(.response(DaemonBench.strap, id: id, .error(ATTError.writeNotPermitted)), now: 1)
             XCTAssertEqual(bench.settle().outline, answer, "\(bluez)")

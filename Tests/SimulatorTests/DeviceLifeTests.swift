@@ -3,6 +3,8 @@ import XCTest
 @testable import BlueZSimulator
 
 final class DeviceLifeTests: XCTestCase {
+    private static let tag = "/org/bluez/hci0/dev_C0_00_00_00_00_02"
+
     private func scanning() -> DaemonBench {
         var bench = DaemonBench()
         _ = bench.ask(.filter(("Transport", .string("le"))))
@@ -53,7 +55,7 @@ final class DeviceLifeTests: XCTestCase {
             Sighting(
                 address: Cast.tag.address, addressType: .random, rssi: -60,
                 report: AdvertisingReport(Cast.tag.advertisement)), now: 0)
-        XCTAssertEqual(bench.ask(.getDiscoveryFilters(adapter: 0)).outline, ["+ _00_02", "reply"])
+        XCTAssertEqual(bench.ask(.getDiscoveryFilters).outline, ["+ _00_02", "reply"])
     }
 
     func testAfterTheScanStrengthsAreInvalidAndWhatTakesNoConnectionIsForgotten() {
@@ -110,9 +112,9 @@ final class DeviceLifeTests: XCTestCase {
     func testRemoveDeviceRemovesAndAnswersForStrangersDoesNotExist() {
         var bench = scanning()
         _ = bench.hear(Cast.tag)
-        let path = "/org/bluez/hci0/dev_C0_00_00_00_00_02"
-        XCTAssertEqual(bench.ask(.removeDevice(adapter: 0, path: path)).outline, ["- _00_02", "reply"])
-        XCTAssertEqual(bench.error(of: .removeDevice(adapter: 0, path: path)), .doesNotExist)
+        let path = Self.tag
+        XCTAssertEqual(bench.ask(.removeDevice(path)).outline, ["- _00_02", "reply"])
+        XCTAssertEqual(bench.error(of: .removeDevice(path)), .doesNotExist)
     }
 
     func testAnAttemptToConnectFailsAndMakesTheDevicePermanentUnlessItsAddressIsPrivate() {
@@ -143,9 +145,8 @@ final class DeviceLifeTests: XCTestCase {
     func testPropertiesCanBeSetOnlyWhereAndAsBlueZTakesThem() {
         var bench = scanning()
         _ = bench.hear(Cast.tag)
-        let key = DeviceKey(adapter: 0, address: Cast.tag.address)
-        func set(_ name: String, _ value: PropertyValue) -> Request {
-            .setDeviceProperty(key, name: name, value: value)
+        func set(_ name: String, _ value: BusValue) -> Request {
+            .set(name, of: InterfaceName.device, at: Self.tag, value)
         }
         XCTAssertEqual(bench.ask(set("Alias", .string("Mine"))).outline, ["00_02 Alias", "reply"])
         XCTAssertEqual(bench.ask(set("Trusted", .bool(true))).outline, ["00_02 Trusted", "reply"])

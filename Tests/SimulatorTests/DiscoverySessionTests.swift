@@ -42,9 +42,9 @@ final class DiscoverySessionTests: XCTestCase {
 
     func testClientsAreWatchedWhileTheyHaveSomethingHere() {
         var bench = DaemonBench()
-        bench.daemon.handle(.start, from: ":1.7", call: CallID(number: 1), now: 0)
+        bench.daemon.receive(Request.start.call(by: ":1.7", CallID(number: 1)), now: 0)
         XCTAssertTrue(bench.daemon.takeEffects().contains(.watch(client: ":1.7")))
-        bench.daemon.handle(.stop, from: ":1.7", call: CallID(number: 2), now: 0)
+        bench.daemon.receive(Request.stop.call(by: ":1.7", CallID(number: 2)), now: 0)
         XCTAssertTrue(bench.daemon.takeEffects().contains(.unwatch(client: ":1.7")))
     }
 

@@ -79,8 +79,7 @@ final class LinkFaultTests: XCTestCase {
 
     func testALinkLossIsToldBeforeWhatItEndsFails() {
         var bench = DaemonBench.connected
-        let key = AttributeKey(device: DaemonBench.strap, handle: 0x0e)
-        _ = bench.ask(.readValue(key, offset: 0))
+        _ = bench.ask(.readValue(GattCast.place.rawValue))
         bench.daemon.take(.linkDown(DaemonBench.strap, .remote), now: 1)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected", "org.bluez.Error.Failed"])
     }

@@ -67,7 +67,7 @@ final class PowerTests: XCTestCase {
     func testDiscoverableEndsAfterItsTimeout() {
         var bench = DaemonBench()
         XCTAssertEqual(
-            bench.ask(.setAdapterProperty(adapter: 0, name: "Discoverable", value: .bool(true))).outline,
+            bench.ask(.set("Discoverable", .bool(true))).outline,
             ["reply", "/hci0 Discoverable"])
         XCTAssertEqual(bench.advance(by: 179), [])
         XCTAssertEqual(bench.advance(by: 1).map(\.outline), ["/hci0 Discoverable"])
@@ -75,15 +75,15 @@ final class PowerTests: XCTestCase {
 
     func testOneAgentForEachClientUntilItLeaves() {
         var bench = DaemonBench()
-        let register = Request.registerAgent(path: "/agent", capability: "NoInputNoOutput")
+        let register = Request.registerAgent("/agent", capability: "NoInputNoOutput")
         XCTAssertEqual(bench.ask(register).outline, ["reply"])
         XCTAssertEqual(bench.error(of: register), .alreadyExists)
-        XCTAssertEqual(bench.ask(.requestDefaultAgent(path: "/agent")).outline, ["reply", "/hci0 Pairable"])
-        XCTAssertEqual(bench.error(of: .requestDefaultAgent(path: "/agent"), as: ":1.8"), .doesNotExist)
+        XCTAssertEqual(bench.ask(.requestDefaultAgent("/agent")).outline, ["reply", "/hci0 Pairable"])
+        XCTAssertEqual(bench.error(of: .requestDefaultAgent("/agent"), as: ":1.8"), .doesNotExist)
         XCTAssertEqual(
             bench.signals { $0.clientLeft(":1.7") }.map(\.outline), ["/hci0 Pairable"], "no agent, no pairing")
         XCTAssertEqual(bench.ask(register).outline, ["reply"])
         XCTAssertEqual(
-            bench.error(of: .registerAgent(path: "/a", capability: "Telepathy"), as: ":1.9"), .invalidArguments)
+            bench.error(of: .registerAgent("/a", capability: "Telepathy"), as: ":1.9"), .invalidArguments)
     }
 }

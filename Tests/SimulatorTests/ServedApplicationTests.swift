@@ -6,12 +6,12 @@ import XCTest
 
 /// `RegisterApplication`: what BlueZ reads, takes and refuses.
 final class ServedApplicationTests: XCTestCase {
-    private func scene(_ objects: [Daemon.ObjectState] = ServingProgram.heart) -> (Simulator, ServingProgram) {
+    private func scene(_ objects: [ObjectState] = ServingProgram.heart) -> (Simulator, ServingProgram) {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)
         return (simulator, ServingProgram(simulator, objects))
     }
 
-    private func refusal(of objects: [Daemon.ObjectState]) -> DBusError? { scene(objects).1.register() }
+    private func refusal(of objects: [ObjectState]) -> DBusError? { scene(objects).1.register() }
 
     private func failed(_ message: String) -> DBusError {
         DBusError(name: "org.bluez.Error.Failed", message: message)
@@ -84,7 +84,7 @@ final class ServedApplicationTests: XCTestCase {
     func testWhatIsRefused() {
         XCTAssertEqual(refusal(of: []), failed("No object received"))
         let service = ServingProgram.service("s0", "180d")
-        let table: [([Daemon.ObjectState], String)] = [
+        let table: [([ObjectState], String)] = [
             ([ServingProgram.characteristic("s0/c0", "2a38", ["read"])], "No valid service object found"),
             ([service, ServingProgram.characteristic("s0/c0", "2a38", ["reed"])], "No valid service object found"),
             ([service, ServingProgram.characteristic("s0/c0", "2a38", [])], "No valid service object found"),
@@ -127,7 +127,7 @@ final class ServedApplicationTests: XCTestCase {
         let (simulator, program) = scene()
         XCTAssertNil(program.register())
         program.client.connection.send(
-            .interfacesRemoved("/app/s0", manager: "/app", interfaces: [Daemon.serviceInterface]))
+            .interfacesRemoved("/app/s0", manager: "/app", interfaces: [InterfaceName.service]))
         simulator.run()
         XCTAssertEqual(simulator.applications.map(\.services), [[]])
     }

@@ -13,7 +13,7 @@ final class ServedVersionTests: XCTestCase {
 
     /// The bytes of the advertisement and the scan response, or the error's text.
     private func onAir(
-        _ properties: [(String, PropertyValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
+        _ properties: [(String, BusValue)], type: String = "peripheral", isLowEnergyOnly: Bool = false,
         _ bluez: BlueZVersion
     ) -> String {
         let simulator = Simulator.inProcess(
@@ -30,15 +30,15 @@ final class ServedVersionTests: XCTestCase {
 
     func testLongAdvertisementsDependOnTheVersion() {
         let bytes = [UInt8](repeating: 0xAA, count: 40)
-        let manufacturer = ("ManufacturerData", PropertyValue.manufacturerData([.init(company: 1, bytes: bytes)]))
+        let manufacturer = ("ManufacturerData", BusValue.manufacturerData([.init(company: 1, bytes: bytes)]))
         let sent = "2bff0100" + Hexadecimal.text(bytes) + " "
         XCTAssertEqual(values([68, 69, 75, 76]) { onAir([manufacturer], $0) }, [parse, register, register, sent])
-        let secondary = ("SecondaryChannel", PropertyValue.string("1M"))
+        let secondary = ("SecondaryChannel", BusValue.string("1M"))
         XCTAssertEqual(values([68, 69, 76]) { onAir([manufacturer, secondary], $0) }, [parse, sent, sent])
     }
 
     func testWhatIsNotDiscoverableSendsTheFlagsOfTheVersion() {
-        let property = ("Discoverable", PropertyValue.bool(false))
+        let property = ("Discoverable", BusValue.bool(false))
         XCTAssertEqual(
             values([68, 69, 76, 77, 80]) { onAir([property], $0) }, [" ", "020100 ", "020100 ", "020104 ", "020104 "])
         XCTAssertEqual(
@@ -49,7 +49,7 @@ final class ServedVersionTests: XCTestCase {
         for (isDiscoverable, flags) in [
             (false, [" ", "020104 ", "020104 ", "020104 "]), (true, ["020106 ", "020106 ", "020106 ", "020106 "]),
         ] {
-            let property = ("Discoverable", PropertyValue.bool(isDiscoverable))
+            let property = ("Discoverable", BusValue.bool(isDiscoverable))
             XCTAssertEqual(
                 values([68, 69, 77, 80]) { onAir([property], isLowEnergyOnly: true, $0) }, flags, "\(isDiscoverable)")
         }
@@ -71,7 +71,7 @@ final class ServedVersionTests: XCTestCase {
     }
 
     func testTheScanResponseHasItsOwnFieldsFrom580On() {
-        let properties: [(String, PropertyValue)] = [
+        let properties: [(String, BusValue)] = [
             ("LocalName", .string("A")), ("ScanResponseServiceUUIDs", .strings(["180d"])),
             ("ScanResponseManufacturerData", .manufacturerData([.init(company: 1, bytes: [2])])),
         ]
@@ -118,7 +118,7 @@ final class ServedVersionTests: XCTestCase {
     // MARK: Applications
 
     private func scene(
-        _ bluez: BlueZVersion, _ objects: [Daemon.ObjectState]
+        _ bluez: BlueZVersion, _ objects: [ObjectState]
     ) -> (simulator: Simulator, program: ServingProgram, error: DBusError?) {
         let simulator = Simulator.inProcess(room: .empty, bluez: bluez)
         let program = ServingProgram(simulator, objects + [ServingProgram.connectable])

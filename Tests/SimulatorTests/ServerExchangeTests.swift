@@ -79,12 +79,12 @@ final class ServerExchangeTests: XCTestCase {
         ]
         for (texts, properties, permissions, subscribing) in table {
             let flags = CharacteristicFlags.ofCharacteristic(
-                .array(texts.map(RemoteValue.string)), hasSecuredSubscriptions: true)
+                .strings(texts), hasSecuredSubscriptions: true)
             XCTAssertEqual(flags?.properties.rawValue, properties, "\(texts)")
             XCTAssertEqual(flags?.permissions.rawValue, permissions, "\(texts)")
             XCTAssertEqual(flags?.subscribing.rawValue, subscribing, "\(texts)")
         }
-        XCTAssertNil(CharacteristicFlags.ofDescriptor(.array([.string("notify")])))
+        XCTAssertNil(CharacteristicFlags.ofDescriptor(.strings(["notify"])))
         XCTAssertNil(CharacteristicFlags.ofCharacteristic(.string("read"), hasSecuredSubscriptions: true))
     }
 }

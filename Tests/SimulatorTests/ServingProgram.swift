@@ -12,10 +12,10 @@ final class ServingProgram: Sendable {
     let client: BusClient
     private let simulator: Simulator
     private let log = Locked<[String]>([])
-    private let objects = Locked<[Daemon.ObjectState]>([])
+    private let objects = Locked<[ObjectState]>([])
     private let handlers = Locked<[String: Handler]>([:])
 
-    init(_ simulator: Simulator, _ objects: [Daemon.ObjectState] = []) {
+    init(_ simulator: Simulator, _ objects: [ObjectState] = []) {
         self.simulator = simulator
         client = BusClient(simulator)
         self.objects.withLock { $0 = objects }
@@ -36,7 +36,7 @@ final class ServingProgram: Sendable {
         handlers.withLock { $0[member] = handler }
     }
 
-    func set(_ objects: [Daemon.ObjectState]) { self.objects.withLock { $0 = objects } }
+    func set(_ objects: [ObjectState]) { self.objects.withLock { $0 = objects } }
 
     // MARK: Registering
 
@@ -78,7 +78,7 @@ final class ServingProgram: Sendable {
     }
 
     func notify(_ path: String, _ bytes: [UInt8]) {
-        say(path, Daemon.characteristicInterface, [NamedValue(name: "Value", value: .bytes(bytes))])
+        say(path, InterfaceName.characteristic, [NamedValue(name: "Value", value: .bytes(bytes))])
     }
 
     // MARK: Answering
@@ -140,18 +140,18 @@ final class ServingProgram: Sendable {
 
     static func service(
         _ name: String, _ uuid: String, isPrimary: Bool = true, handle: UInt16? = nil, includes: [String] = []
-    ) -> Daemon.ObjectState {
+    ) -> ObjectState {
         var properties = [
             NamedValue(name: "UUID", value: .string(uuid)), NamedValue(name: "Primary", value: .bool(isPrimary)),
         ]
         if let handle { properties.append(NamedValue(name: "Handle", value: .uint16(handle))) }
         if !includes.isEmpty { properties.append(NamedValue(name: "Includes", value: .objectPaths(includes))) }
-        return object("/app/" + name, Daemon.serviceInterface, properties)
+        return object("/app/" + name, InterfaceName.service, properties)
     }
 
     static func characteristic(
         _ name: String, _ uuid: String, _ flags: [String], handle: UInt16? = nil, sockets: [String] = []
-    ) -> Daemon.ObjectState {
+    ) -> ObjectState {
         let service = name.split(separator: "/")[0]
         var properties = [
             NamedValue(name: "UUID", value: .string(uuid)),
@@ -160,13 +160,13 @@ final class ServingProgram: Sendable {
         ]
         if let handle { properties.append(NamedValue(name: "Handle", value: .uint16(handle))) }
         for socket in sockets { properties.append(NamedValue(name: socket, value: .bool(false))) }
-        return object("/app/" + name, Daemon.characteristicInterface, properties)
+        return object("/app/" + name, InterfaceName.characteristic, properties)
     }
 
-    static func descriptor(_ name: String, _ uuid: String, _ flags: [String]) -> Daemon.ObjectState {
+    static func descriptor(_ name: String, _ uuid: String, _ flags: [String]) -> ObjectState {
         let parts = name.split(separator: "/")
         return object(
-            "/app/" + name, Daemon.descriptorInterface,
+            "/app/" + name, InterfaceName.descriptor,
             [
                 NamedValue(name: "UUID", value: .string(uuid)),
                 NamedValue(name: "Characteristic", value: .objectPath("/app/\(parts[0])/\(parts[1])")),
@@ -174,14 +174,14 @@ final class ServingProgram: Sendable {
             ])
     }
 
-    static func advertisement(_ properties: [(String, PropertyValue)], at path: String = "/advert")
-        -> Daemon.ObjectState
+    static func advertisement(_ properties: [(String, BusValue)], at path: String = "/advert")
+        -> ObjectState
     {
-        object(path, Daemon.advertisementInterface, properties.map { NamedValue(name: $0.0, value: $0.1) })
+        object(path, InterfaceName.advertisement, properties.map { NamedValue(name: $0.0, value: $0.1) })
     }
 
-    private static func object(_ path: String, _ interface: String, _ properties: [NamedValue]) -> Daemon.ObjectState {
-        Daemon.ObjectState(path: path, interfaces: [InterfaceState(name: interface, properties: properties)])
+    private static func object(_ path: String, _ interface: String, _ properties: [NamedValue]) -> ObjectState {
+        ObjectState(path: path, interfaces: [InterfaceState(name: interface, properties: properties)])
     }
 
     /// A heart rate, with something of everything.

@@ -122,7 +122,7 @@ final class TwoAdapterTests: XCTestCase {
             connection.send(
                 .signal(
                     .propertiesChanged(
-                        path: "/app/s0/c0", interface: Daemon.characteristicInterface,
+                        path: "/app/s0/c0", interface: InterfaceName.characteristic,
                         changed: [NamedValue(name: "Value", value: .bytes([7]))], invalidated: [])))
             return nil
         }
@@ -167,7 +167,7 @@ final class TwoAdapterTests: XCTestCase {
     func testWhatBroadcastsHasAnAddressOfItsOwn() {
         let simulator = Simulator.inProcess(
             room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
-        let data = PropertyValue.manufacturerData([.init(company: 0x4C, bytes: [2, 0x15])])
+        let data = BusValue.manufacturerData([.init(company: 0x4C, bytes: [2, 0x15])])
         let program = ServingProgram(
             simulator, [ServingProgram.advertisement([("Type", .string("broadcast")), ("ManufacturerData", data)])])
         XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))

@@ -84,7 +84,7 @@ struct Adapter: Sendable {
     private var deviceClass: UInt32 { isPowered && !hardware.isLowEnergyOnly ? 0x6C_010C : 0 }
 
     /// The value of a property; every one of these always exists.
-    func value(of property: AdapterProperty) -> PropertyValue {
+    func value(of property: AdapterProperty) -> BusValue {
         switch property {
         case .address: .string(hardware.address.description)
         case .addressType: .string("public")
@@ -110,34 +110,4 @@ struct Adapter: Sendable {
 
     /// What a plain daemon offers by itself: GATT, GAP, PnP, remote control, device information.
     private static let services = ["1801", "1800", "1200", "110c", "110e", "180a"].compactMap(ServiceUUID.long)
-}
-
-/// The properties of `org.bluez.Adapter1` without `--experimental`, in the order BlueZ lists them.
-enum AdapterProperty: String, CaseIterable, Sendable {
-    case address = "Address"
-    case addressType = "AddressType"
-    case name = "Name"
-    case alias = "Alias"
-    case deviceClass = "Class"
-    case connectable = "Connectable"
-    case powered = "Powered"
-    case powerState = "PowerState"
-    case discoverable = "Discoverable"
-    case discoverableTimeout = "DiscoverableTimeout"
-    case pairable = "Pairable"
-    case pairableTimeout = "PairableTimeout"
-    case discovering = "Discovering"
-    case uuids = "UUIDs"
-    case modalias = "Modalias"
-    case roles = "Roles"
-    case manufacturer = "Manufacturer"
-    case version = "Version"
-
-    /// What a client may set.
-    var isWritable: Bool {
-        switch self {
-        case .alias, .connectable, .powered, .discoverable, .discoverableTimeout, .pairable, .pairableTimeout: true
-        default: false
-        }
-    }
 }

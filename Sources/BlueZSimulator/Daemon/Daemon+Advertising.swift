@@ -22,7 +22,7 @@ extension Daemon {
                 isLowEnergyOnly: adapters[index]?.hardware.isLowEnergyOnly == true, traits: traits))
         // It may be an object manager itself, and most are not.
         callClient(
-            client, path, Self.objectManagerInterface, "GetManagedObjects", form: .objects,
+            client, path, InterfaceName.objectManager, "GetManagedObjects", form: .objects,
             for: .advertisementObjects(key))
     }
 
@@ -48,13 +48,13 @@ extension Daemon {
         guard let record = advertisement(key), case .asksObjects(let call) = record.stage else { return }
         if case .objects(let objects) = answer,
             let interface = objects.first(where: { $0.path == record.path })?.interfaces
-                .first(where: { $0.name == Self.advertisementInterface })
+                .first(where: { $0.name == InterfaceName.advertisement })
         {
             return take(interface.properties, for: key, call: call)
         }
         change(key) { $0.stage = .asksProperties(call) }
         callClient(
-            record.owner, record.path, Self.propertiesInterface, "GetAll", [.string(Self.advertisementInterface)],
+            record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
             form: .properties, for: .advertisementProperties(key))
     }
 
@@ -64,20 +64,20 @@ extension Daemon {
         if case .properties(let properties) = answer {
             take(properties, for: key, call: call)
         } else {
-            take([:], for: key, call: call)
+            take([], for: key, call: call)
         }
     }
 
-    private mutating func take(_ properties: [String: RemoteValue], for key: AdvertisementKey, call: CallID) {
+    private mutating func take(_ properties: [NamedValue], for key: AdvertisementKey, call: CallID) {
         guard var record = advertisement(key), let adapter = adapters[key.adapter] else { return }
         guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
             return giveUp(key, call, .failed("Failed to parse advertisement."))
         }
         // The kernel says how strongly it will send, and BlueZ passes it on; most programs have no such property.
         callClient(
-            record.owner, record.path, Self.propertiesInterface, "Set",
+            record.owner, record.path, InterfaceName.properties, "Set",
             [
-                .string(Self.advertisementInterface), .string("TxPower"),
+                .string(InterfaceName.advertisement), .string("TxPower"),
                 .variant(.int16(record.txPower ?? Int16(Self.txPower))),
             ],
             form: .ignored, for: nil)
@@ -94,8 +94,8 @@ extension Daemon {
         sayInstances(of: key.adapter)
         if traits.setsAdvertisementInstance, properties["Instance"] != nil {
             callClient(
-                record.owner, record.path, Self.propertiesInterface, "Set",
-                [.string(Self.advertisementInterface), .string("Instance"), .variant(.byte(UInt8(record.instance)))],
+                record.owner, record.path, InterfaceName.properties, "Set",
+                [.string(InterfaceName.advertisement), .string("Instance"), .variant(.byte(UInt8(record.instance)))],
                 form: .ignored, for: nil)
         }
         reply(call)
@@ -110,13 +110,13 @@ extension Daemon {
 
     /// Properties of the object have changed: what can be taken goes on the air at once.
     mutating func advertisementChanged(
-        at path: String, of client: String, _ changed: [RemoteProperty], _ invalidated: [String]
+        at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String]
     ) {
         for record in advertisements.sorted(by: { $0.key < $1.key }).flatMap(\.value)
         where record.owner == client && record.path == path && record.stage == .registered {
             var record = record
             let isDiscoverable = adapters[record.key.adapter]?.isDiscoverable == true
-            let news = changed.map { ($0.name, RemoteValue?.some($0.value)) } + invalidated.map { ($0, nil) }
+            let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
             for (name, value) in news where AdvertisementRecord.properties.contains(name) {
                 let before = record
                 let isTaken = record.take(name, value, adapterIsDiscoverable: isDiscoverable)
@@ -163,7 +163,7 @@ extension Daemon {
 
     private mutating func release(_ key: AdvertisementKey) {
         guard let record = advertisement(key) else { return }
-        callClient(record.owner, record.path, Self.advertisementInterface, "Release", form: .none, for: nil)
+        callClient(record.owner, record.path, InterfaceName.advertisement, "Release", form: .none, for: nil)
     }
 
     private mutating func removeAdvertisement(_ key: AdvertisementKey) {
@@ -261,7 +261,7 @@ extension Daemon {
     }
 
     /// The manager's properties.
-    func value(of property: AdvertisingProperty, on index: Int) -> PropertyValue {
+    func value(of property: AdvertisingProperty, on index: Int) -> BusValue {
         let count = advertisements[index]?.count ?? 0
         return switch property {
         case .activeInstances: .byte(UInt8(count))
@@ -278,25 +278,6 @@ extension Daemon {
         }
     }
 
-    static let advertisementInterface = "org.bluez.LEAdvertisement1"
-}
-
-/// The properties of `org.bluez.LEAdvertisingManager1` without `--experimental`, in BlueZ's order.
-enum AdvertisingProperty: String, CaseIterable, Sendable {
-    case activeInstances = "ActiveInstances"
-    case supportedInstances = "SupportedInstances"
-    case supportedIncludes = "SupportedIncludes"
-    case supportedSecondaryChannels = "SupportedSecondaryChannels"
-    case supportedFeatures = "SupportedFeatures"
-    case supportedCapabilities = "SupportedCapabilities"
-
-    var signature: String {
-        switch self {
-        case .activeInstances, .supportedInstances: "y"
-        case .supportedIncludes, .supportedSecondaryChannels, .supportedFeatures: "as"
-        case .supportedCapabilities: "a{sv}"
-        }
-    }
 }
 
 /// What an adapter sends, told to the air.

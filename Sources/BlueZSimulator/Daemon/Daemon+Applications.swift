@@ -12,7 +12,7 @@ extension Daemon {
         applications[id] = LocalApplication(
             id: id, owner: client, path: path, adapter: index, registration: call)
         callClient(
-            client, path, Self.objectManagerInterface, "GetManagedObjects", form: .objects,
+            client, path, InterfaceName.objectManager, "GetManagedObjects", form: .objects,
             for: .applicationObjects(id))
     }
 
@@ -34,7 +34,7 @@ extension Daemon {
         guard let application = applications[id], let call = application.registration,
             let database = databases[application.adapter]
         else { return }
-        var objects: [RemoteObject] = []
+        var objects: [ObjectState] = []
         if case .objects(let listed) = answer { objects = listed }
         var builder = ApplicationBuilder(application, in: database, traits: traits)
         do throws(ApplicationBuilder.Failure) {
@@ -59,7 +59,7 @@ extension Daemon {
     private mutating func tellHandles(_ builder: ApplicationBuilder) {
         for given in builder.handles {
             callClient(
-                builder.application.owner, given.path, Self.propertiesInterface, "Set",
+                builder.application.owner, given.path, InterfaceName.properties, "Set",
                 [.string(given.interface), .string("Handle"), .variant(.uint16(given.handle))], form: .ignored,
                 for: nil)
         }
@@ -129,15 +129,12 @@ extension Daemon {
         }
     }
 
-    static let objectManagerInterface = "org.freedesktop.DBus.ObjectManager"
-    static let propertiesInterface = "org.freedesktop.DBus.Properties"
-
     // MARK: Calls to programs
 
     /// Calls an object of a client.
     mutating func callClient(
         _ client: String, _ path: String, _ interface: String, _ member: String,
-        _ arguments: [ClientCall.Argument] = [], form: ClientCall.Form, timeout: Double = 25, for purpose: CallPurpose?
+        _ arguments: [BusValue] = [], form: ClientCall.Form, timeout: Double = 25, for purpose: CallPurpose?
     ) {
         clientCallNumber += 1
         if let purpose { clientCalls[clientCallNumber] = purpose }
@@ -173,12 +170,12 @@ extension Daemon {
         switch signal {
         case .propertiesChanged(let path, let interface, let changed, let invalidated):
             switch interface {
-            case Self.characteristicInterface: valueChanged(at: path, of: client, changed, invalidated)
-            case Self.advertisementInterface: advertisementChanged(at: path, of: client, changed, invalidated)
+            case InterfaceName.characteristic: valueChanged(at: path, of: client, changed, invalidated)
+            case InterfaceName.advertisement: advertisementChanged(at: path, of: client, changed, invalidated)
             default: break
             }
         case .interfacesRemoved(let path, let interfaces):
-            guard interfaces.contains(Self.serviceInterface) else { return }
+            guard interfaces.contains(InterfaceName.service) else { return }
             removeService(at: path, of: client)
         }
         refreshWatches()

@@ -6,7 +6,7 @@ extension Daemon {
         case .service:
             guard let service = table.service(key.handle), let path = path(of: key) else { return nil }
             return Self.object(
-                path, Self.serviceInterface,
+                path, InterfaceName.service,
                 ServiceProperty.allCases.filter(traits.serviceProperties.contains).map { property in
                     NamedValue(name: property.rawValue, value: service.value(of: property, devicePath: device.path))
                 })
@@ -14,7 +14,7 @@ extension Daemon {
             guard let characteristic = table.characteristics[key.handle] else { return nil }
             let mtu = links[key.device]?.mtu
             return Self.object(
-                characteristic.path, Self.characteristicInterface,
+                characteristic.path, InterfaceName.characteristic,
                 CharacteristicProperty.allCases.filter(traits.characteristicProperties.contains).compactMap {
                     property in
                     characteristic.value(of: property, mtu: mtu).map { NamedValue(name: property.rawValue, value: $0) }
@@ -22,7 +22,7 @@ extension Daemon {
         case .descriptor:
             guard let descriptor = table.descriptors[key.handle] else { return nil }
             return Self.object(
-                descriptor.path, Self.descriptorInterface,
+                descriptor.path, InterfaceName.descriptor,
                 DescriptorProperty.allCases.filter(traits.descriptorProperties.contains).map { property in
                     NamedValue(name: property.rawValue, value: descriptor.value(of: property))
                 })
@@ -34,12 +34,12 @@ extension Daemon {
     private static func object(_ path: String, _ interface: String, _ properties: [NamedValue]) -> ObjectState {
         ObjectState(
             path: path,
-            interfaces: [introspectable, InterfaceState(name: interface, properties: properties), Self.properties])
+            interfaces: [.introspectable, InterfaceState(name: interface, properties: properties), .properties])
     }
 }
 
 extension AttributeTable.Service {
-    func value(of property: ServiceProperty, devicePath: String) -> PropertyValue {
+    func value(of property: ServiceProperty, devicePath: String) -> BusValue {
         switch property {
         case .handle: .uint16(handle)
         case .uuid: .string(uuid)
@@ -52,7 +52,7 @@ extension AttributeTable.Service {
 
 extension RemoteCharacteristic {
     /// The value of a property; nil when it is absent.
-    func value(of property: CharacteristicProperty, mtu: Int?) -> PropertyValue? {
+    func value(of property: CharacteristicProperty, mtu: Int?) -> BusValue? {
         switch property {
         case .handle: .uint16(laid.handle)
         case .uuid: .string(laid.uuid)
@@ -68,7 +68,7 @@ extension RemoteCharacteristic {
 }
 
 extension RemoteDescriptor {
-    func value(of property: DescriptorProperty) -> PropertyValue {
+    func value(of property: DescriptorProperty) -> BusValue {
         switch property {
         case .handle: .uint16(laid.handle)
         case .uuid: .string(laid.uuid)

@@ -64,10 +64,10 @@ extension Daemon {
     mutating func setValue(_ value: [UInt8], of key: AttributeKey) {
         if let path = tables[key.device]?.characteristics[key.handle]?.path {
             tables[key.device]?.characteristics[key.handle]?.value = value
-            say(value, of: key, at: path, Self.characteristicInterface)
+            say(value, of: key, at: path, InterfaceName.characteristic)
         } else if let path = tables[key.device]?.descriptors[key.handle]?.path {
             tables[key.device]?.descriptors[key.handle]?.value = value
-            say(value, of: key, at: path, Self.descriptorInterface)
+            say(value, of: key, at: path, InterfaceName.descriptor)
         }
     }
 

@@ -75,7 +75,7 @@ extension Daemon {
     }
 
     mutating func setDeviceProperty(
-        _ name: String, to value: PropertyValue?, of key: DeviceKey, call: CallID
+        _ name: String, to value: BusValue?, of key: DeviceKey, call: CallID
     ) throws(DaemonError) {
         guard let property = DeviceProperty(rawValue: name), traits.deviceProperties.contains(property),
             let device = devices[key]

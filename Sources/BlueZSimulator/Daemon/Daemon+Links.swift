@@ -122,8 +122,8 @@ extension Daemon {
     mutating func sayDisconnected(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard traits.signalsDisconnections, let device = devices[key] else { return }
         flush()
-        if traits.hasBearers { emit(.disconnected(path: device.path, interface: Self.bearerInterface, reason)) }
-        emit(.disconnected(path: device.path, interface: Self.deviceInterface, reason))
+        if traits.hasBearers { emit(.disconnected(path: device.path, interface: InterfaceName.bearer, reason)) }
+        emit(.disconnected(path: device.path, interface: InterfaceName.device, reason))
     }
 
     /// A temporary device has its half minute again.
@@ -152,7 +152,7 @@ extension Daemon {
         guard let device = devices[key], device.batteryLevel != nil else { return }
         flush()
         devices[key]?.batteryLevel = nil
-        emit(.interfacesRemoved(path: device.path, interfaces: [Self.batteryInterface]))
+        emit(.interfacesRemoved(path: device.path, interfaces: [InterfaceName.battery]))
     }
 }
 

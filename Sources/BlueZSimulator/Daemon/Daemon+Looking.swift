@@ -1,29 +1,29 @@
 /// What clients see who only look.
 extension Daemon {
-    func answer(to look: Look) throws(DaemonError) -> Answer {
-        switch look {
-        case .managedObjects:
-            return .objects(objects)
-        case .introspection(let path):
-            return .values([
-                .string(
-                    Introspection.xml(
-                        interfaces: interfaces(at: path).compactMap { interfaceTables[$0] },
-                        children: children(of: path)))
-            ])
-        case .properties(let path, let interface):
-            guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
-                throw .invalidArgs("No such interface '\(interface)'")
-            }
-            return .properties(state.properties)
-        case .property(let path, let interface, let name):
-            guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
-                throw .invalidArgs("No such interface '\(interface)'")
-            }
-            guard let property = state.properties.first(where: { $0.name == name }) else {
-                throw .invalidArgs("No such property '\(name)'")
-            }
-            return .variant(property.value)
+    /// The properties of an interface of the object at a path.
+    func properties(of interface: String, at path: String) throws(DaemonError) -> [NamedValue] {
+        guard let state = object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+            throw .invalidArgs("No such interface '\(interface)'")
+        }
+        return state.properties
+    }
+
+    func introspection(at path: String) -> String {
+        InterfaceTable.introspection(
+            of: interfaces(at: path).compactMap { interfaceTables[$0] }, children: children(of: path))
+    }
+
+    mutating func setProperty(
+        _ name: String, of interface: String, to value: BusValue, _ call: MethodCall
+    ) throws(DaemonError) {
+        switch (call.object, interface) {
+        case (.adapter(let index)?, InterfaceName.adapter):
+            try setAdapterProperty(name, to: value, of: index, call: call.id, now: now)
+        case (.device(let key)?, InterfaceName.device): try setDeviceProperty(name, to: value, of: key, call: call.id)
+        case (_, InterfaceName.advertisingManager), (_, InterfaceName.gattManager), (_, InterfaceName.battery),
+            (.attribute?, _):
+            throw .notWritable(name)
+        default: throw .invalidArgs("No such interface '\(interface)'")
         }
     }
 
@@ -52,15 +52,15 @@ extension Daemon {
     }
 
     private static func names(_ interface: String) -> [String] {
-        [introspectable.name, interface, properties.name]
+        [InterfaceName.introspectable, interface, InterfaceName.properties]
     }
 
     private var namesForDevice: [String] { traits.hasBearers ? Self.namesWithBearer : Self.namesWithoutBearer }
-    private static let namesWithoutBearer = names(deviceInterface)
-    private static let namesWithBearer = names(deviceInterface) + [bearerInterface]
-    private static let namesForService = names(serviceInterface)
-    private static let namesForCharacteristic = names(characteristicInterface)
-    private static let namesForDescriptor = names(descriptorInterface)
+    private static let namesWithoutBearer = names(InterfaceName.device)
+    private static let namesWithBearer = names(InterfaceName.device) + [InterfaceName.bearer]
+    private static let namesForService = names(InterfaceName.service)
+    private static let namesForCharacteristic = names(InterfaceName.characteristic)
+    private static let namesForDescriptor = names(InterfaceName.descriptor)
 
     /// The last elements of the paths just below.
     private func children(of path: String) -> [String] {

@@ -1,11 +1,5 @@
 /// The daemon's objects as they are to be read on the bus.
 extension Daemon {
-    /// An object with everything that it shows.
-    struct ObjectState: Hashable, Sendable {
-        var path: String
-        var interfaces: [InterfaceState]
-    }
-
     /// All objects that `GetManagedObjects` lists, parents first.
     var objects: [ObjectState] {
         var objects = [Self.root]
@@ -60,7 +54,7 @@ extension Daemon {
         var changed: [NamedValue] = []
         var invalidated: [String] = []
         changed.reserveCapacity(entry.properties.count)
-        func take(_ name: String, _ value: PropertyValue?) {
+        func take(_ name: String, _ value: BusValue?) {
             if let value {
                 changed.append(NamedValue(name: name, value: value))
             } else {
@@ -72,26 +66,26 @@ extension Daemon {
         switch entry.key {
         case .adapter(let index):
             guard let adapter = adapters[index] else { return nil }
-            (path, interface) = (adapter.path, Self.adapterInterface)
+            (path, interface) = (adapter.path, InterfaceName.adapter)
             for case .adapter(let property) in entry.properties where traits.adapterProperties.contains(property) {
                 take(property.rawValue, adapter.value(of: property))
             }
         case .device(let key):
             guard let device = devices[key] else { return nil }
-            (path, interface) = (device.path, Self.deviceInterface)
+            (path, interface) = (device.path, InterfaceName.device)
             for case .device(let property) in entry.properties where traits.deviceProperties.contains(property) {
                 take(property.rawValue, device.value(of: property))
             }
         case .attribute(let key):
             guard let characteristic = tables[key.device]?.characteristics[key.handle] else { return nil }
-            (path, interface) = (characteristic.path, Self.characteristicInterface)
+            (path, interface) = (characteristic.path, InterfaceName.characteristic)
             for case .characteristic(let property) in entry.properties
             where traits.characteristicProperties.contains(property) {
                 take(property.rawValue, characteristic.value(of: property, mtu: links[key.device]?.mtu))
             }
         case .advertising(let index):
             guard let adapter = adapters[index] else { return nil }
-            (path, interface) = (adapter.path, Self.advertisingManagerInterface)
+            (path, interface) = (adapter.path, InterfaceName.advertisingManager)
             for case .advertising(let property) in entry.properties {
                 take(property.rawValue, value(of: property, on: index))
             }
@@ -108,17 +102,17 @@ extension Daemon {
         return ObjectState(
             path: adapter.path,
             interfaces: [
-                Self.introspectable,
-                InterfaceState(name: Self.adapterInterface, properties: properties),
-                Self.properties,
-                InterfaceState(name: Self.gattManagerInterface),
+                .introspectable,
+                InterfaceState(name: InterfaceName.adapter, properties: properties),
+                .properties,
+                InterfaceState(name: InterfaceName.gattManager),
                 InterfaceState(
-                    name: Self.advertisingManagerInterface,
+                    name: InterfaceName.advertisingManager,
                     properties: advertising.map { property in
                         NamedValue(
                             name: property.rawValue, value: value(of: property, on: adapter.hardware.index))
                     }),
-            ] + (traits.hasBatteryProviders ? [InterfaceState(name: Self.batteryProvidersInterface)] : []))
+            ] + (traits.hasBatteryProviders ? [InterfaceState(name: InterfaceName.batteryProviders)] : []))
     }
 
     private func state(of device: Device) -> ObjectState {
@@ -129,12 +123,12 @@ extension Daemon {
             properties.append(NamedValue(name: property.rawValue, value: value))
         }
         var interfaces = [
-            Self.introspectable, InterfaceState(name: Self.deviceInterface, properties: properties), Self.properties,
+            .introspectable, InterfaceState(name: InterfaceName.device, properties: properties), .properties,
         ]
-        if traits.hasBearers { interfaces.append(InterfaceState(name: Self.bearerInterface)) }
+        if traits.hasBearers { interfaces.append(InterfaceState(name: InterfaceName.bearer)) }
         if let level = device.batteryLevel {
             let percentage = NamedValue(name: "Percentage", value: .byte(level))
-            interfaces.append(InterfaceState(name: Self.batteryInterface, properties: [percentage]))
+            interfaces.append(InterfaceState(name: InterfaceName.battery, properties: [percentage]))
         }
         return ObjectState(path: device.path, interfaces: interfaces)
     }
@@ -142,31 +136,20 @@ extension Daemon {
     static let root = ObjectState(
         path: "/org/bluez",
         interfaces: [
-            introspectable, InterfaceState(name: agentManagerInterface), InterfaceState(name: profileManagerInterface),
+            .introspectable, InterfaceState(name: InterfaceName.agentManager),
+            InterfaceState(name: InterfaceName.profileManager),
         ])
-
-    static let agentManagerInterface = "org.bluez.AgentManager1"
-    static let profileManagerInterface = "org.bluez.ProfileManager1"
-    static let adapterInterface = "org.bluez.Adapter1"
-    static let deviceInterface = "org.bluez.Device1"
-    static let bearerInterface = "org.bluez.Bearer.LE1"
-    static let batteryProvidersInterface = "org.bluez.BatteryProviderManager1"
-    static let gattManagerInterface = "org.bluez.GattManager1"
-    static let advertisingManagerInterface = "org.bluez.LEAdvertisingManager1"
 
     /// The interfaces that an object loses when it goes, the latest first.
     var interfacesOfDevice: [String] {
-        let names = ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", Self.deviceInterface]
-        return traits.hasBearers ? names + [Self.bearerInterface] : names
+        let names = ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", InterfaceName.device]
+        return traits.hasBearers ? names + [InterfaceName.bearer] : names
     }
     var interfacesOfAdapter: [String] {
         let names = [
-            "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", Self.adapterInterface,
-            Self.advertisingManagerInterface, Self.gattManagerInterface,
+            "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable", InterfaceName.adapter,
+            InterfaceName.advertisingManager, InterfaceName.gattManager,
         ]
-        return traits.hasBatteryProviders ? names + [Self.batteryProvidersInterface] : names
+        return traits.hasBatteryProviders ? names + [InterfaceName.batteryProviders] : names
     }
-
-    static let introspectable = InterfaceState(name: "org.freedesktop.DBus.Introspectable")
-    static let properties = InterfaceState(name: "org.freedesktop.DBus.Properties")
 }

@@ -3,7 +3,7 @@ import Foundation
 /// Adapters: their properties, their power, their coming and going.
 extension Daemon {
     mutating func setAdapterProperty(
-        _ name: String, to value: PropertyValue?, of index: Int, call: CallID, now: TimeInterval
+        _ name: String, to value: BusValue?, of index: Int, call: CallID, now: TimeInterval
     ) throws(DaemonError) {
         guard let property = AdapterProperty(rawValue: name), traits.adapterProperties.contains(property) else {
             throw .noSuchProperty(name)

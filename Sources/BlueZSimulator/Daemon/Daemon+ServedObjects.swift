@@ -88,7 +88,7 @@ extension Daemon {
         }
         guard !isAsked, let application = applications[object.application] else { return nil }
         callClient(
-            application.owner, object.path, Self.characteristicInterface, "AcquireWrite",
+            application.owner, object.path, InterfaceName.characteristic, "AcquireWrite",
             [.options(options(key, offset: 0))], form: .socket, timeout: Self.proxyTimeout,
             for: .acquireWrite(object, packet, key))
         return nil

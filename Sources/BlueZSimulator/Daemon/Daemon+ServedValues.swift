@@ -36,7 +36,7 @@ extension Daemon {
             change(object) { $0.subscriptions += 1 }
         } else if characteristic.offersNotifySocket {
             callClient(
-                application.owner, object.path, Self.characteristicInterface, "AcquireNotify",
+                application.owner, object.path, InterfaceName.characteristic, "AcquireNotify",
                 [.options(options(key, offset: 0))], form: .socket, timeout: Self.proxyTimeout,
                 for: .acquireNotify(object, key))
         } else {
@@ -50,7 +50,7 @@ extension Daemon {
     private mutating func startNotify(_ object: ObjectID) {
         guard let application = applications[object.application] else { return }
         callClient(
-            application.owner, object.path, Self.characteristicInterface, "StartNotify", form: .none, for: nil)
+            application.owner, object.path, InterfaceName.characteristic, "StartNotify", form: .none, for: nil)
         change(object) { $0.subscriptions += 1 }
     }
 
@@ -133,7 +133,7 @@ extension Daemon {
             effects.append(.closeSocket(socket.id))
         } else if isLast {
             callClient(
-                application.owner, object.path, Self.characteristicInterface, "StopNotify", form: .none, for: nil)
+                application.owner, object.path, InterfaceName.characteristic, "StopNotify", form: .none, for: nil)
         }
     }
 
@@ -141,7 +141,7 @@ extension Daemon {
 
     /// A characteristic's `Value` has changed: whoever has subscribed to it gets it, whoever it is for.
     mutating func valueChanged(
-        at path: String, of client: String, _ changed: [RemoteProperty], _ invalidated: [String]
+        at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String]
     ) {
         for application in applications.values.sorted(by: { $0.id.number < $1.id.number })
         where application.owner == client {
@@ -217,7 +217,7 @@ extension Daemon {
         case .call(let object):
             guard let application = applications[object.application] else { break }
             callClient(
-                application.owner, object.path, Self.characteristicInterface, "Confirm", form: .none, for: nil)
+                application.owner, object.path, InterfaceName.characteristic, "Confirm", form: .none, for: nil)
         case .packet(let socket): effects.append(.transmit(socket, [1]))
         }
         indicate(key)

@@ -182,7 +182,7 @@ extension Daemon {
         flush()
         emit(
             .propertiesChanged(
-                path: device.path, interface: Self.batteryInterface,
+                path: device.path, interface: InterfaceName.battery,
                 changed: [NamedValue(name: "Percentage", value: .byte(level))], invalidated: []))
     }
 
@@ -204,14 +204,13 @@ extension Daemon {
                 path: device.path,
                 interfaces: [
                     InterfaceState(
-                        name: Self.batteryInterface,
+                        name: InterfaceName.battery,
                         properties: [NamedValue(name: "Percentage", value: .byte(level))])
                 ]))
     }
 
     static let batteryService = "0000180f-0000-1000-8000-00805f9b34fb"
     static let batteryLevel = "00002a19-0000-1000-8000-00805f9b34fb"
-    static let batteryInterface = "org.bluez.Battery1"
     /// Marks the requests that BlueZ makes for itself, and among them those that bring no value.
     static let batteryRequest: UInt64 = 1 << 63
     static let batterySubscription: UInt64 = 3 << 62
@@ -274,14 +273,11 @@ extension Daemon {
 
     static func interface(of kind: AttributeKind) -> String {
         switch kind {
-        case .service: serviceInterface
-        case .characteristic: characteristicInterface
-        case .descriptor: descriptorInterface
+        case .service: InterfaceName.service
+        case .characteristic: InterfaceName.characteristic
+        case .descriptor: InterfaceName.descriptor
         }
     }
 
-    static let serviceInterface = "org.bluez.GattService1"
-    static let characteristicInterface = "org.bluez.GattCharacteristic1"
-    static let descriptorInterface = "org.bluez.GattDescriptor1"
     static let standardInterfaces = ["org.freedesktop.DBus.Properties", "org.freedesktop.DBus.Introspectable"]
 }

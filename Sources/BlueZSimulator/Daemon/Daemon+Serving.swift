@@ -283,7 +283,7 @@ extension Daemon {
 
     /// Calls a program's object for a packet that waits for it.
     mutating func ask(
-        _ object: ObjectID, _ member: String, _ arguments: [ClientCall.Argument], _ form: ClientCall.Form,
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ form: ClientCall.Form,
         _ purpose: CallPurpose?, _ id: PacketID, _ key: DeviceKey
     ) {
         guard let application = applications[object.application] else { return }
@@ -298,7 +298,7 @@ extension Daemon {
 
     func interface(of object: ObjectID) -> String {
         applications[object.application]?.descriptors[object.path] == nil
-            ? Self.characteristicInterface : Self.descriptorInterface
+            ? InterfaceName.characteristic : InterfaceName.descriptor
     }
 
     /// What BlueZ says of a request, in its order.

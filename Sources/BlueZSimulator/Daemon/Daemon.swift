@@ -9,7 +9,7 @@ struct Daemon: Sendable {
     let version: BlueZVersion
     let traits: DaemonTraits
     /// The interfaces as this version describes them.
-    let interfaceTables: [String: InterfaceTable]
+    let interfaceTables: [String: InterfaceTable<Daemon>]
     var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
     var devices: [DeviceKey: Device] = [:]
     /// By adapter, what was heard in this discovery; may hold devices that are gone.
@@ -72,7 +72,7 @@ struct Daemon: Sendable {
     var advertisementFailures: [DaemonError] = []
     /// Whether registrations are accepted and not worked off.
     var ignoresRegistrations = false { didSet { if !ignoresRegistrations { registerIgnored() } } }
-    private var ignoredRegistrations: [(request: Request, client: String, call: CallID)] = []
+    private var ignoredRegistrations: [MethodCall] = []
     /// A fault of 5.66: who leaves while a program has a question of its open takes the daemon along.
     var diesOfAbandonedAnswers = false
     /// Centrals that confirm no indication.
@@ -85,7 +85,7 @@ struct Daemon: Sendable {
 
     /// Devices whose objects are being put on the bus: until that is done nobody is answered.
     var exporting: Set<DeviceKey> = []
-    private var held: [Held] = []
+    private var held: [MethodCall] = []
     private var socketNumber: UInt64 = 0
 
     var effects: [Effect] = []
@@ -117,12 +117,6 @@ struct Daemon: Sendable {
         case confirmationTimeout(DeviceKey)
     }
 
-    /// A call that came while the daemon had no time for any.
-    private enum Held {
-        case request(Request, client: String, CallID)
-        case look(Look, CallID)
-    }
-
     /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
     static let temporaryTimeout: TimeInterval = 30
 
@@ -134,101 +128,52 @@ struct Daemon: Sendable {
 
     // MARK: Calls
 
-    /// Answers a call by a client.
-    mutating func handle(_ request: Request, from client: String, call: CallID, now: TimeInterval) {
+    /// Carries out a method call.
+    mutating func receive(_ call: MethodCall, now: TimeInterval) {
         self.now = now
-        guard exporting.isEmpty else { return held.append(.request(request, client: client, call)) }
-        if ignoresRegistrations, request.isRegistration {
-            return ignoredRegistrations.append((request, client, call))
-        }
+        if call.interface == InterfaceName.peer, call.member == "Ping" { return reply(call.id) }
         do throws(DaemonError) {
-            if let refusal { throw refusal }
-            // It is never answered, and never carried out.
-            if let device = request.attribute?.device, unanswering.contains(device.address) { return }
-            try answer(request, from: client, call: call, now: now)
+            try perform(call)
         } catch {
-            fail(call, error)
+            fail(call.id, error)
         }
         refreshWatches()
     }
 
-    /// Answers a client that only looks.
-    mutating func show(_ look: Look, call: CallID) {
-        guard exporting.isEmpty else { return held.append(.look(look, call)) }
-        do throws(DaemonError) {
-            if let refusal { throw refusal }
-            reply(call, try answer(to: look))
-        } catch {
-            fail(call, error)
+    private mutating func perform(_ call: MethodCall) throws(DaemonError) {
+        var call = call
+        let interfaces = interfaces(at: call.path)
+        guard !interfaces.isEmpty else { throw .unknownObject(call) }
+        let named = call.interface ?? interfaces.first { interfaceTables[$0]?.method(call.member) != nil } ?? ""
+        guard interfaces.contains(named), let method = interfaceTables[named]?.method(call.member),
+            call.signature == method.signature
+        else { throw .unknownMethod(call) }
+        guard exporting.isEmpty else { return held.append(call) }
+        if ignoresRegistrations, Self.registrations.contains(call.member) { return ignoredRegistrations.append(call) }
+        if let refusal { throw refusal }
+        call.object = key(at: call.path)
+        if case .attribute(let key)? = call.object, unanswering.contains(key.device.address),
+            named == InterfaceName.characteristic || named == InterfaceName.descriptor
+        {
+            return
         }
+        try method.handler(&self, call)
     }
+
+    private static let registrations: Set = ["RegisterApplication", "RegisterAdvertisement"]
 
     /// Objects have all been put on the bus, or have gone: who had to wait is answered, in turn.
     mutating func exported(_ key: DeviceKey) {
         guard exporting.remove(key) != nil, exporting.isEmpty else { return }
         let calls = held
         held = []
-        for call in calls {
-            switch call {
-            case .request(let request, let client, let call): handle(request, from: client, call: call, now: now)
-            case .look(let look, let call): show(look, call: call)
-            }
-        }
+        for call in calls { receive(call, now: now) }
     }
 
     private mutating func registerIgnored() {
         let calls = ignoredRegistrations
         ignoredRegistrations = []
-        for (request, client, call) in calls { handle(request, from: client, call: call, now: now) }
-    }
-
-    private mutating func answer(
-        _ request: Request, from client: String, call: CallID, now: TimeInterval
-    ) throws(DaemonError) {
-        switch request {
-        case .startDiscovery(let index): try startDiscovery(on: index, by: client, call: call)
-        case .stopDiscovery(let index): try stopDiscovery(on: index, by: client, call: call)
-        case .setDiscoveryFilter(let index, let entries):
-            try setDiscoveryFilter(entries, on: index, by: client, call: call)
-        case .getDiscoveryFilters: reply(call, .values([.strings(traits.discoveryFilterKeys)]))
-        case .removeDevice(let index, let path): try removeDevice(at: path, of: index, call: call)
-        case .setAdapterProperty(let index, let name, let value):
-            try setAdapterProperty(name, to: value, of: index, call: call, now: now)
-
-        case .connect(let key): try connect(key, call: call)
-        case .disconnect(let key): disconnect(key, call: call)
-        case .connectProfile: throw .bluez("NotAvailable", "br-connection-profile-unavailable")
-        case .disconnectProfile: throw .invalidArguments
-        case .pair(let key): try pair(key)
-        case .cancelPairing: throw .doesNotExist
-        case .setDeviceProperty(let key, let name, let value):
-            try setDeviceProperty(name, to: value, of: key, call: call)
-
-        case .readValue(let key, let offset): try readValue(key, offset: offset, call: call)
-        case .writeValue(let key, let bytes, let offset, let type):
-            try writeValue(key, bytes, offset: offset, type: type, call: call)
-        case .startNotify(let key): try startNotify(key, by: client, call: call)
-        case .stopNotify(let key): try stopNotify(key, by: client, call: call)
-
-        case .acquireNotify(let key): try acquireNotify(key, by: client, call: call)
-        case .acquireWrite(let key): try acquireWrite(key, call: call)
-
-        case .registerAgent(let path, let capability):
-            try registerAgent(at: path, capability: capability, by: client, call: call)
-        case .unregisterAgent(let path): try unregisterAgent(at: path, by: client, call: call)
-        case .requestDefaultAgent(let path): try requestDefaultAgent(at: path, by: client, call: call)
-        case .registerProfile(let path, let uuid): try registerProfile(at: path, uuid: uuid, by: client, call: call)
-        case .unregisterProfile(let path): try unregisterProfile(at: path, by: client, call: call)
-
-        case .registerApplication(let index, let path):
-            try registerApplication(at: path, on: index, by: client, call: call)
-        case .unregisterApplication(let index, let path):
-            try unregisterApplication(at: path, on: index, by: client, call: call)
-        case .registerAdvertisement(let index, let path):
-            try registerAdvertisement(at: path, on: index, by: client, call: call)
-        case .unregisterAdvertisement(let index, let path):
-            try unregisterAdvertisement(at: path, on: index, by: client, call: call)
-        }
+        for call in calls { receive(call, now: now) }
     }
 
     /// A client's connection to the bus has ended, and with it all that it had here.

@@ -52,20 +52,20 @@ struct Device: Sendable {
     private var addressAsName: String { key.address.written(separator: UInt8(ascii: "-")) }
 
     /// The value of a property; nil when it is absent.
-    func value(of property: DeviceProperty) -> PropertyValue? {
+    func value(of property: DeviceProperty) -> BusValue? {
         let value = properValue(of: property)
         guard !mistyped.isEmpty, mistyped.contains(property.rawValue) else { return value }
         return value?.mistyped
     }
 
-    private func properValue(of property: DeviceProperty) -> PropertyValue? {
+    private func properValue(of property: DeviceProperty) -> BusValue? {
         switch property {
         case .address: .string(key.address.description)
         case .addressType: .string(addressType.rawValue)
-        case .name: name.map(PropertyValue.string)
+        case .name: name.map(BusValue.string)
         case .alias: .string(alias ?? name ?? addressAsName)
-        case .appearance: appearance.map(PropertyValue.uint16)
-        case .icon: appearance.flatMap(Self.icon).map(PropertyValue.string)
+        case .appearance: appearance.map(BusValue.uint16)
+        case .icon: appearance.flatMap(Self.icon).map(BusValue.string)
         case .paired: .bool(isPaired)
         case .bonded: .bool(isBonded)
         case .trusted: .bool(isTrusted)
@@ -112,37 +112,15 @@ struct Device: Sendable {
     }
 }
 
-/// The properties of `org.bluez.Device1` without `--experimental`, in the order BlueZ lists them. Class,
-/// Modalias and WakeAllowed never exist for a device that was only heard over LE.
-enum DeviceProperty: String, CaseIterable, Sendable {
-    case address = "Address"
-    case addressType = "AddressType"
-    case name = "Name"
-    case alias = "Alias"
-    case appearance = "Appearance"
-    case icon = "Icon"
-    case paired = "Paired"
-    case bonded = "Bonded"
-    case trusted = "Trusted"
-    case blocked = "Blocked"
-    case legacyPairing = "LegacyPairing"
-    case cablePairing = "CablePairing"
-    case rssi = "RSSI"
-    case connected = "Connected"
-    case uuids = "UUIDs"
-    case adapter = "Adapter"
-    case manufacturerData = "ManufacturerData"
-    case serviceData = "ServiceData"
-    case txPower = "TxPower"
-    case servicesResolved = "ServicesResolved"
-    case advertisingFlags = "AdvertisingFlags"
-    case advertisingData = "AdvertisingData"
-
-    /// What a client may set.
-    var isWritable: Bool {
+extension BusValue {
+    /// A value of another type, as a faulty daemon would write it.
+    fileprivate var mistyped: BusValue {
         switch self {
-        case .alias, .trusted, .blocked: true
-        default: false
+        case .string, .objectPath: .uint32(0xBAD)
+        case .bool, .byte, .int16, .uint16, .uint32, .variant, .other: .string("not what you expect")
+        case .strings, .objectPaths: .string("0000180d-0000-1000-8000-00805f9b34fb")
+        case .bytes: .string("0102")
+        case .dictionary: .strings(["not", "bytes"])
         }
     }
 }

@@ -7,6 +7,17 @@ public enum FilterValue: Hashable, Sendable {
     case bool(Bool)
     /// Anything else, by its D-Bus signature.
     case other(signature: String)
+
+    init(_ value: BusValue) {
+        switch value {
+        case .strings(let list): self = .strings(list)
+        case .string(let text): self = .string(text)
+        case .int16(let number): self = .int16(number)
+        case .uint16(let number): self = .uint16(number)
+        case .bool(let flag): self = .bool(flag)
+        default: self = .other(signature: value.signature)
+        }
+    }
 }
 
 /// One client's discovery filter, as BlueZ keeps it.

@@ -1,12 +1,3 @@
-/// An object of the daemon that changes.
-enum ObjectKey: Hashable, Sendable {
-    case adapter(Int)
-    case device(DeviceKey)
-    case attribute(AttributeKey)
-    /// The advertising manager of an adapter, which is an interface of the adapter's object.
-    case advertising(Int)
-}
-
 /// A property of such an object.
 enum ObjectProperty: Hashable, Sendable {
     case adapter(AdapterProperty)
@@ -69,18 +60,4 @@ struct Outbox: Sendable {
         defer { entries.removeAll(keepingCapacity: true) }
         return entries.values.sorted(by: inOrder)
     }
-}
-
-/// A signal to be sent, complete.
-enum Emission: Hashable, Sendable {
-    case interfacesAdded(path: String, interfaces: [InterfaceState])
-    case interfacesRemoved(path: String, interfaces: [String])
-    case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
-    case disconnected(path: String, interface: String, LinkEndCause)
-}
-
-/// An interface of an object with all its properties that exist.
-struct InterfaceState: Hashable, Sendable {
-    var name: String
-    var properties: [NamedValue] = []
 }

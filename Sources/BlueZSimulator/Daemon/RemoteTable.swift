@@ -19,12 +19,6 @@ struct RemoteTable: Sendable {
     }
 }
 
-/// An attribute of a remote device.
-struct AttributeKey: Hashable, Sendable {
-    var device: DeviceKey
-    var handle: UInt16
-}
-
 enum AttributeKind: Hashable, Sendable {
     case service, characteristic, descriptor
 }
@@ -62,10 +56,6 @@ enum AcquiredSocket: Hashable, Sendable {
         case .open(let id): id
         }
     }
-}
-
-struct SocketID: Hashable, Sendable {
-    let number: UInt64
 }
 
 /// The state behind one `org.bluez.GattDescriptor1`.
@@ -120,64 +110,6 @@ enum HostRequest: Hashable, Sendable {
         case .read(let handle), .write(let handle, _), .subscribe(let handle, _, _), .unsubscribe(let handle),
             .acquire(let handle, _, _):
             handle
-        }
-    }
-}
-
-enum ServiceProperty: String, CaseIterable, Sendable {
-    case handle = "Handle"
-    case uuid = "UUID"
-    case device = "Device"
-    case primary = "Primary"
-    case includes = "Includes"
-
-    var signature: String {
-        switch self {
-        case .handle: "q"
-        case .uuid: "s"
-        case .device: "o"
-        case .primary: "b"
-        case .includes: "ao"
-        }
-    }
-}
-
-enum CharacteristicProperty: String, CaseIterable, Sendable {
-    case handle = "Handle"
-    case uuid = "UUID"
-    case service = "Service"
-    case value = "Value"
-    case notifying = "Notifying"
-    case flags = "Flags"
-    case writeAcquired = "WriteAcquired"
-    case notifyAcquired = "NotifyAcquired"
-    case mtu = "MTU"
-
-    var signature: String {
-        switch self {
-        case .handle: "q"
-        case .uuid: "s"
-        case .service: "o"
-        case .value: "ay"
-        case .notifying, .writeAcquired, .notifyAcquired: "b"
-        case .flags: "as"
-        case .mtu: "q"
-        }
-    }
-}
-
-enum DescriptorProperty: String, CaseIterable, Sendable {
-    case handle = "Handle"
-    case uuid = "UUID"
-    case characteristic = "Characteristic"
-    case value = "Value"
-
-    var signature: String {
-        switch self {
-        case .handle: "q"
-        case .uuid: "s"
-        case .characteristic: "o"
-        case .value: "ay"
         }
     }
 }

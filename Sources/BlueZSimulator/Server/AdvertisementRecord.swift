@@ -99,7 +99,7 @@ extension AdvertisementRecord {
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
     /// Takes all of them; false where one cannot be taken, or two do not go together.
-    mutating func take(_ properties: [String: RemoteValue], adapterIsDiscoverable: Bool) -> Bool {
+    mutating func take(_ properties: [NamedValue], adapterIsDiscoverable: Bool) -> Bool {
         for name in Self.properties where isKnown(name) {
             guard let value = properties[name] else { continue }
             guard take(name, value, adapterIsDiscoverable: adapterIsDiscoverable) else { return false }
@@ -116,7 +116,7 @@ extension AdvertisementRecord {
     }
 
     /// Takes one property, or its disappearance; false for what cannot be taken.
-    mutating func take(_ name: String, _ value: RemoteValue?, adapterIsDiscoverable: Bool) -> Bool {
+    mutating func take(_ name: String, _ value: BusValue?, adapterIsDiscoverable: Bool) -> Bool {
         guard isKnown(name) else { return true }
         switch name {
         case "Type":
@@ -175,14 +175,14 @@ extension AdvertisementRecord {
         }
     }
 
-    private mutating func takeNumber(_ value: RemoteValue?, _ set: (inout Self, UInt16) -> Void) -> Bool {
+    private mutating func takeNumber(_ value: BusValue?, _ set: (inout Self, UInt16) -> Void) -> Bool {
         guard let value else { set(&self, 0); return true }
         guard let number = value.number else { return false }
         set(&self, number)
         return true
     }
 
-    private mutating func takeInterval(_ value: RemoteValue?, into place: WritableKeyPath<Self, Int>) -> Bool {
+    private mutating func takeInterval(_ value: BusValue?, into place: WritableKeyPath<Self, Int>) -> Bool {
         self[keyPath: place] = 0
         guard case .uint32(let milliseconds)? = value else { return false }
         let units = Int(Double(milliseconds) / 0.625)
@@ -192,7 +192,7 @@ extension AdvertisementRecord {
     }
 
     private mutating func takeManufacturerData(
-        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
+        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
     ) -> Bool {
         takeData(value, into: place, clear: { $0.clearManufacturerData() }) { data, key, bytes in
             guard let company = key.number else { return false }
@@ -201,7 +201,7 @@ extension AdvertisementRecord {
     }
 
     private mutating func takeServiceData(
-        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
+        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
     ) -> Bool {
         takeData(value, into: place, clear: { $0.clearServiceData() }) { data, key, bytes in
             guard let uuid = key.text.flatMap(AdvertisingData.UUIDField.init) else { return false }
@@ -210,7 +210,7 @@ extension AdvertisementRecord {
     }
 
     private mutating func takeFields(
-        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>
+        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
     ) -> Bool {
         takeData(value, into: place, clear: { $0.clearFields() }) { data, key, bytes in
             guard case .byte(let type) = key else { return false }
@@ -219,7 +219,7 @@ extension AdvertisementRecord {
     }
 
     private mutating func takeUUIDs(
-        _ value: RemoteValue?, into place: WritableKeyPath<Self, [AdvertisingData.UUIDField]>
+        _ value: BusValue?, into place: WritableKeyPath<Self, [AdvertisingData.UUIDField]>
     ) -> Bool {
         self[keyPath: place] = []
         guard let value else { return true }
@@ -235,12 +235,12 @@ extension AdvertisementRecord {
     }
 
     private mutating func takeData(
-        _ value: RemoteValue?, into place: WritableKeyPath<Self, AdvertisingData>,
-        clear: (inout AdvertisingData) -> Void, _ add: (inout AdvertisingData, RemoteValue, [UInt8]) -> Bool
+        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>,
+        clear: (inout AdvertisingData) -> Void, _ add: (inout AdvertisingData, BusValue, [UInt8]) -> Bool
     ) -> Bool {
         clear(&self[keyPath: place])
         guard let value else { return true }
-        guard case .dictionary(let entries) = value else { return value.isArray }
+        guard case .dictionary(_, let entries) = value else { return value.isArray }
         for entry in entries {
             guard case .bytes(let bytes) = entry.value, add(&self[keyPath: place], entry.key, bytes) else {
                 clear(&self[keyPath: place])
@@ -250,7 +250,7 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func takeIncludes(_ value: RemoteValue?) -> Bool {
+    private mutating func takeIncludes(_ value: BusValue?) -> Bool {
         includes = []
         guard let value else { return true }
         guard value.isArray else { return false }

@@ -13,26 +13,26 @@ struct ApplicationBuilder {
 
     private struct Item {
         var path: String
-        var properties: [String: RemoteValue]
+        var properties: [NamedValue]
     }
 
     private struct CharacteristicItem {
         var path: String
-        var properties: [String: RemoteValue]
+        var properties: [NamedValue]
         var flags: CharacteristicFlags
     }
 
     private struct DescriptorItem {
         var path: String
         var characteristic: String
-        var properties: [String: RemoteValue]
+        var properties: [NamedValue]
         var flags: CharacteristicFlags
         var isHandled = false
     }
 
     private struct ServiceItem {
         var path: String
-        var properties: [String: RemoteValue]
+        var properties: [NamedValue]
         var count = 1
         var characteristics: [CharacteristicItem] = []
         var descriptors: [DescriptorItem] = []
@@ -52,23 +52,23 @@ struct ApplicationBuilder {
 
     /// Takes the objects, in the order sent; the order of handles is that of the services, and in each that of its
     /// characteristics.
-    mutating func build(_ objects: [RemoteObject]) throws(Failure) {
+    mutating func build(_ objects: [ObjectState]) throws(Failure) {
         let items = objects.flatMap { object in
             object.interfaces.filter { !Self.standard.contains($0.name) }
                 .map { (interface: $0.name, item: Item(path: object.path, properties: $0.properties)) }
         }
         guard !items.isEmpty else { throw Failure(message: "No object received") }
         var services: [ServiceItem] = []
-        for (interface, item) in items where interface == Daemon.serviceInterface {
+        for (interface, item) in items where interface == InterfaceName.service {
             services.append(ServiceItem(path: item.path, properties: item.properties))
         }
         let isComplete =
             items.allSatisfy { entry in
-                entry.interface != Daemon.characteristicInterface
+                entry.interface != InterfaceName.characteristic
                     || Self.take(characteristic: entry.item, &services, traits: traits)
             }
             && items.allSatisfy { entry in
-                entry.interface != Daemon.descriptorInterface || Self.take(descriptor: entry.item, &services)
+                entry.interface != InterfaceName.descriptor || Self.take(descriptor: entry.item, &services)
             }
         let hasProfile = items.contains { $0.interface == "org.bluez.GattProfile1" }
         guard isComplete, !services.isEmpty || hasProfile else {
@@ -122,7 +122,7 @@ struct ApplicationBuilder {
             handle: 0, count: item.count + includes.count, uuid: uuid, isPrimary: isPrimary,
             application: application.id)
         guard database.insert(&service, at: handle) else { return false }
-        if handle == 0 { give(service.handle, item.path, Daemon.serviceInterface, item.properties) }
+        if handle == 0 { give(service.handle, item.path, InterfaceName.service, item.properties) }
         service.includes = includes.compactMap { application.services[$0] }
         var item = item
         for characteristic in item.characteristics {
@@ -158,7 +158,7 @@ struct ApplicationBuilder {
                     content: .value([item.flags.extended, 0]), in: &service) != nil
             else { return false }
         }
-        if handle == 0 { give(value, item.path, Daemon.characteristicInterface, item.properties) }
+        if handle == 0 { give(value, item.path, InterfaceName.characteristic, item.properties) }
         application.characteristics[item.path] = ServedCharacteristicObject(
             valueHandle: value, properties: item.flags.properties,
             offersNotifySocket: item.properties["NotifyAcquired"] != nil,
@@ -178,7 +178,7 @@ struct ApplicationBuilder {
             let given = database.insertDescriptor(
                 uuid, at: handle, permissions: item.flags.permissions, content: .object(object), in: &service)
         else { return false }
-        if handle == 0 { give(given, item.path, Daemon.descriptorInterface, item.properties) }
+        if handle == 0 { give(given, item.path, InterfaceName.descriptor, item.properties) }
         application.descriptors[item.path] = ServedDescriptorObject(
             handle: given, wantsAuthorization: item.flags.wantsAuthorization)
         return true
@@ -186,7 +186,7 @@ struct ApplicationBuilder {
 
     /// Only an object that has the property is told.
     private mutating func give(
-        _ handle: UInt16, _ path: String, _ interface: String, _ properties: [String: RemoteValue]
+        _ handle: UInt16, _ path: String, _ interface: String, _ properties: [NamedValue]
     ) {
         guard properties["Handle"] != nil else { return }
         handles.append(GivenHandle(path: path, interface: interface, handle: handle))
@@ -195,7 +195,7 @@ struct ApplicationBuilder {
     // MARK: Properties
 
     /// Generic access and generic attribute are BlueZ's own.
-    private static func uuid(_ properties: [String: RemoteValue]) -> String? {
+    private static func uuid(_ properties: [NamedValue]) -> String? {
         guard let long = properties["UUID"]?.text.flatMap(ServiceUUID.long),
             long != AttributeTable.genericAccess, long != AttributeTable.genericAttribute
         else { return nil }
@@ -203,15 +203,14 @@ struct ApplicationBuilder {
     }
 
     /// 0 where the object leaves it to BlueZ; nil where it is of another type.
-    private static func handle(_ properties: [String: RemoteValue]) -> UInt16? {
+    private static func handle(_ properties: [NamedValue]) -> UInt16? {
         guard let value = properties["Handle"] else { return 0 }
         return value.number
     }
 
-    private static func includes(_ properties: [String: RemoteValue]) -> [String]? {
+    private static func includes(_ properties: [NamedValue]) -> [String]? {
         guard let value = properties["Includes"] else { return [] }
-        guard case .array(let elements) = value else { return nil }
-        let paths = value.paths ?? []
-        return paths.count == elements.count ? paths : nil
+        guard case .objectPaths(let paths) = value else { return nil }
+        return paths
     }
 }

@@ -9,7 +9,7 @@ struct CharacteristicFlags: Hashable, Sendable {
     var wantsAuthorization = false
 
     /// Nil for what is no list of flags, and where one of them is unknown; an empty list too, as with BlueZ.
-    static func ofCharacteristic(_ value: RemoteValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
+    static func ofCharacteristic(_ value: BusValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
         guard let texts = value.strings, !texts.isEmpty else { return nil }
         var flags = CharacteristicFlags()
         for text in texts { guard flags.add(text) else { return nil } }
@@ -19,7 +19,7 @@ struct CharacteristicFlags: Hashable, Sendable {
         return flags
     }
 
-    static func ofDescriptor(_ value: RemoteValue) -> CharacteristicFlags? {
+    static func ofDescriptor(_ value: BusValue) -> CharacteristicFlags? {
         guard let texts = value.strings, !texts.isEmpty else { return nil }
         var flags = CharacteristicFlags()
         for text in texts {

@@ -72,6 +72,22 @@ public struct DaemonError: Error, Hashable, Sendable {
             name: "org.freedesktop.DBus.Error.InvalidSignature", message: "Invalid signature for '\(name)'")
     }
 
+    /// What libdbus replies for a method that an object does not have, and for arguments of other types.
+    static func unknownMethod(_ call: MethodCall) -> DaemonError {
+        unhandled("org.freedesktop.DBus.Error.UnknownMethod", call)
+    }
+
+    static func unknownObject(_ call: MethodCall) -> DaemonError {
+        unhandled("org.freedesktop.DBus.Error.UnknownObject", call)
+    }
+
+    private static func unhandled(_ name: String, _ call: MethodCall) -> DaemonError {
+        DaemonError(
+            name: name,
+            message: "Method \"\(call.member)\" with signature \"\(call.signature)\" on interface "
+                + "\"\(call.interface ?? "(null)")\" doesn't exist\n")
+    }
+
     /// What gdbus answers to a look at something that is not there.
     static func invalidArgs(_ message: String) -> DaemonError {
         DaemonError(name: "org.freedesktop.DBus.Error.InvalidArgs", message: message)

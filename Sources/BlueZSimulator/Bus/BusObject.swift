@@ -1,0 +1,236 @@
+import DBus
+
+/// The names of the D-Bus interfaces that the simulator has or calls.
+enum InterfaceName {
+    static let agentManager = "org.bluez.AgentManager1"
+    static let profileManager = "org.bluez.ProfileManager1"
+    static let adapter = "org.bluez.Adapter1"
+    static let device = "org.bluez.Device1"
+    static let bearer = "org.bluez.Bearer.LE1"
+    static let battery = "org.bluez.Battery1"
+    static let batteryProviders = "org.bluez.BatteryProviderManager1"
+    static let gattManager = "org.bluez.GattManager1"
+    static let service = "org.bluez.GattService1"
+    static let characteristic = "org.bluez.GattCharacteristic1"
+    static let descriptor = "org.bluez.GattDescriptor1"
+    static let advertisingManager = "org.bluez.LEAdvertisingManager1"
+    static let advertisement = "org.bluez.LEAdvertisement1"
+    static let objectManager = "org.freedesktop.DBus.ObjectManager"
+    static let properties = "org.freedesktop.DBus.Properties"
+    static let introspectable = "org.freedesktop.DBus.Introspectable"
+    static let peer = "org.freedesktop.DBus.Peer"
+}
+
+/// An object with its interfaces, as `GetManagedObjects` lists it.
+struct ObjectState: Hashable, Sendable {
+    var path: String
+    var interfaces: [InterfaceState]
+}
+
+/// An interface of an object with the properties that exist.
+struct InterfaceState: Hashable, Sendable {
+    var name: String
+    var properties: [NamedValue] = []
+
+    /// The two interfaces that each of BlueZ's objects has.
+    static let introspectable = InterfaceState(name: InterfaceName.introspectable)
+    static let properties = InterfaceState(name: InterfaceName.properties)
+}
+
+/// A call of one of the daemon's methods.
+struct MethodCall: Hashable, Sendable {
+    var path: String
+    /// Nil if the message names no interface; then the first one that has the method counts.
+    var interface: String?
+    var member: String
+    var signature: String
+    var arguments: [BusValue]
+    /// The caller's unique name.
+    var client: String
+    var id: CallID
+    /// The object at the path, if it is not one of the daemon's own; set when the call is dispatched.
+    var object: ObjectKey?
+
+    // What a handler reads. An interface's methods are only called at objects of its kind and with arguments of the
+    // described types, so that none of these finds anything else.
+
+    var adapter: Int { if case .adapter(let index)? = object { index } else { -1 } }
+
+    var device: DeviceKey {
+        guard case .device(let key)? = object else {
+            preconditionFailure("Describe the method \(member) in an interface that only devices have.")
+        }
+        return key
+    }
+
+    var attribute: AttributeKey {
+        guard case .attribute(let key)? = object else {
+            preconditionFailure("Describe the method \(member) in an interface that only attributes have.")
+        }
+        return key
+    }
+
+    func path(_ index: Int) -> String { arguments[index].path ?? "" }
+    func text(_ index: Int) -> String { arguments[index].text ?? "" }
+    func options(_ index: Int) -> [NamedValue] { arguments[index].options }
+}
+
+extension MethodCall {
+    init(_ message: Message, id: CallID) {
+        var arguments: [BusValue] = []
+        var reader = message.reader
+        while let value = reader.value() { arguments.append(value) }
+        self.init(
+            path: message.path?.rawValue ?? "/", interface: message.interface, member: message.member ?? "",
+            signature: message.signature, arguments: arguments, client: message.sender ?? "", id: id)
+    }
+}
+
+/// An object of the daemon, or an interface of one that changes on its own.
+enum ObjectKey: Hashable, Sendable {
+    case adapter(Int)
+    case device(DeviceKey)
+    case attribute(AttributeKey)
+    /// The advertising manager of an adapter, an interface of the adapter's object.
+    case advertising(Int)
+}
+
+/// An attribute of a remote device, by the handle of its declaration.
+struct AttributeKey: Hashable, Sendable {
+    var device: DeviceKey
+    var handle: UInt16
+}
+
+/// Identifies a call that waits for its reply.
+struct CallID: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// Identifies a socket that the daemon shares with a client.
+struct SocketID: Hashable, Sendable {
+    let number: UInt64
+}
+
+/// The arguments of a reply.
+enum Answer: Hashable, Sendable {
+    case values([BusValue])
+    case objects([ObjectState])
+}
+
+/// A signal.
+enum Emission: Hashable, Sendable {
+    case interfacesAdded(path: String, interfaces: [InterfaceState])
+    case interfacesRemoved(path: String, interfaces: [String])
+    case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
+    case disconnected(path: String, interface: String, LinkEndCause)
+
+    /// The signal's name.
+    var member: String {
+        switch self {
+        case .interfacesAdded: "InterfacesAdded"
+        case .interfacesRemoved: "InterfacesRemoved"
+        case .propertiesChanged: "PropertiesChanged"
+        case .disconnected: "Disconnected"
+        }
+    }
+}
+
+/// A call of a client's object by the daemon.
+struct ClientCall: Hashable, Sendable {
+    /// What the reply must be.
+    enum Form: Hashable, Sendable {
+        case objects, properties, bytes, nothing, socket
+        /// The daemon does not read the reply.
+        case ignored
+        /// The message asks for no reply.
+        case none
+    }
+
+    var id: UInt64
+    /// The client's unique name.
+    var client: String
+    var path: String
+    var interface: String
+    var member: String
+    var arguments: [BusValue] = []
+    var form: Form
+    /// Seconds: 25 as libdbus has it, or 300 where BlueZ calls through a proxy.
+    var timeout: Double
+}
+
+/// The reply to a call of a client's object.
+enum ClientReply: Hashable, Sendable {
+    case objects([ObjectState])
+    case properties([NamedValue])
+    case bytes([UInt8])
+    case done
+    case socket(SocketID, mtu: Int)
+    /// A reply of another form than the call asked for.
+    case malformed
+    case error(name: String, message: String)
+}
+
+/// A signal of a client's object.
+enum ClientSignal: Hashable, Sendable {
+    case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
+    case interfacesRemoved(path: String, interfaces: [String])
+
+    /// Reads a message; nil for a signal that has no meaning for the daemon.
+    init?(_ message: Message) {
+        var reader = message.reader
+        if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
+            guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
+            self = .propertiesChanged(
+                path: path, interface: interface, changed: reader.properties() ?? [],
+                invalidated: reader.strings() ?? [])
+        } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
+            guard let path = reader.objectPath()?.rawValue else { return nil }
+            self = .interfacesRemoved(path: path, interfaces: reader.strings() ?? [])
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Message {
+    /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
+    static func signal(_ emission: Emission) -> Message {
+        switch emission {
+        case .interfacesAdded(let path, let interfaces):
+            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
+                writer.value(.objectPath(path))
+                writer.interfaces(interfaces)
+            }
+        case .interfacesRemoved(let path, let interfaces):
+            .signal(path: .root, interface: InterfaceName.objectManager, member: emission.member) { writer in
+                writer.value(.objectPath(path))
+                writer.strings(interfaces)
+            }
+        case .propertiesChanged(let path, let interface, let changed, let invalidated):
+            .signal(
+                path: ObjectPath(validating: path) ?? .root, interface: InterfaceName.properties,
+                member: emission.member
+            ) { writer in
+                writer.string(interface)
+                writer.properties(changed)
+                writer.strings(invalidated)
+            }
+        case .disconnected(let path, let interface, let reason):
+            .signal(path: ObjectPath(validating: path) ?? .root, interface: interface, member: emission.member) {
+                writer in
+                writer.string(reason.name)
+                writer.string(reason.message)
+            }
+        }
+    }
+
+    /// Returns the reply to a call.
+    static func reply(to call: Message, _ answer: Answer) -> Message {
+        .reply(to: call) { writer in
+            switch answer {
+            case .values(let values): for value in values { writer.value(value) }
+            case .objects(let objects): writer.objects(objects)
+            }
+        }
+    }
+}

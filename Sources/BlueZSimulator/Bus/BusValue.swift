@@ -1,0 +1,208 @@
+import DBus
+
+/// A D-Bus value: an argument, a property, or an element of either.
+///
+/// Optional properties that are absent are nil, never a case of their own.
+enum BusValue: Hashable, Sendable {
+    case string(String)
+    case objectPath(String)
+    case bool(Bool)
+    case byte(UInt8)
+    case int16(Int16)
+    case uint16(UInt16)
+    case uint32(UInt32)
+    case bytes([UInt8])
+    case strings([String])
+    case objectPaths([String])
+    /// A dictionary whose values are variants. Holds each value without its variant, in the order of the message.
+    case dictionary(key: String, [Entry])
+    indirect case variant(BusValue)
+    /// A value of a type that no interface of BlueZ has. It can be read, and not written.
+    case other(signature: String)
+
+    struct Entry: Hashable, Sendable {
+        var key: BusValue
+        var value: BusValue
+    }
+
+    /// Returns an `a{sv}`.
+    static func options(_ values: [NamedValue]) -> BusValue {
+        .dictionary(key: "s", values.map { Entry(key: .string($0.name), value: $0.value) })
+    }
+
+    /// Returns the `a{qv}` of a device's or an advertisement's `ManufacturerData`.
+    static func manufacturerData(_ list: [AdvertisingReport.ManufacturerData]) -> BusValue {
+        .dictionary(key: "q", list.map { Entry(key: .uint16($0.company), value: .bytes($0.bytes)) })
+    }
+
+    /// Returns the `a{sv}` of a device's or an advertisement's `ServiceData`.
+    static func serviceData(_ list: [AdvertisingReport.ServiceData]) -> BusValue {
+        .dictionary(key: "s", list.map { Entry(key: .string($0.uuid), value: .bytes($0.bytes)) })
+    }
+
+    /// Returns the `a{yv}` of `AdvertisingData` or an advertisement's `Data`.
+    static func advertisingData(_ list: [AdvertisingReport.OtherData]) -> BusValue {
+        .dictionary(key: "y", list.map { Entry(key: .byte($0.type), value: .bytes($0.bytes)) })
+    }
+
+    /// The D-Bus signature.
+    var signature: String {
+        switch self {
+        case .string: "s"
+        case .objectPath: "o"
+        case .bool: "b"
+        case .byte: "y"
+        case .int16: "n"
+        case .uint16: "q"
+        case .uint32: "u"
+        case .bytes: "ay"
+        case .strings: "as"
+        case .objectPaths: "ao"
+        case .dictionary(let key, _): "a{" + key + "v}"
+        case .variant: "v"
+        case .other(let signature): signature
+        }
+    }
+
+    var text: String? { if case .string(let text) = self { text } else { nil } }
+    var path: String? { if case .objectPath(let path) = self { path } else { nil } }
+    var flag: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+    var number: UInt16? { if case .uint16(let number) = self { number } else { nil } }
+    var strings: [String]? { if case .strings(let list) = self { list } else { nil } }
+
+    /// Whether it is an array of any type; a dictionary is one too.
+    var isArray: Bool { signature.hasPrefix("a") }
+
+    /// The entries of an `a{sv}`; empty for any other value.
+    var options: [NamedValue] {
+        guard case .dictionary(_, let entries) = self else { return [] }
+        return entries.compactMap { entry in entry.key.text.map { NamedValue(name: $0, value: entry.value) } }
+    }
+}
+
+/// A property or an option with its name.
+struct NamedValue: Hashable, Sendable {
+    var name: String
+    var value: BusValue
+}
+
+extension [NamedValue] {
+    /// The value with a name; the last one if a message repeats the name.
+    subscript(name: String) -> BusValue? { last { $0.name == name }?.value }
+}
+
+extension MessageReader {
+    /// Reads the next value, of whatever type.
+    mutating func value() -> BusValue? {
+        switch type {
+        case .string: return string().map(BusValue.string)
+        case .objectPath: return objectPath().map { .objectPath($0.rawValue) }
+        case .bool: return bool().map(BusValue.bool)
+        case .byte: return byte().map(BusValue.byte)
+        case .int16: return int16().map(BusValue.int16)
+        case .uint16: return uint16().map(BusValue.uint16)
+        case .uint32: return uint32().map(BusValue.uint32)
+        case .variant: return variant { $0.value() }.map(BusValue.variant)
+        case .end: return nil
+        default: break
+        }
+        if let list = bytes() { return .bytes(list) }
+        if let list = strings() { return .strings(list) }
+        if let list = objectPaths() { return .objectPaths(list.map(\.rawValue)) }
+        let signature = signature
+        if elementType == .dictionaryEntry {
+            var entries: [BusValue.Entry] = []
+            dictionary { entry in
+                guard let key = entry.value(), var value = entry.value() else { return }
+                if case .variant(let inner) = value { value = inner }
+                entries.append(BusValue.Entry(key: key, value: value))
+            }
+            return .dictionary(key: String(signature.dropFirst(2).prefix(1)), entries)
+        }
+        skip()
+        return .other(signature: signature)
+    }
+
+    /// Reads an `a{sv}`; nil if the next value is something else.
+    mutating func properties() -> [NamedValue]? {
+        guard elementType == .dictionaryEntry else { return nil }
+        return value()?.options
+    }
+
+    /// Reads what `GetManagedObjects` returns, in the order of the message; nil if the next value is something else.
+    mutating func objects() -> [ObjectState]? {
+        var objects: [ObjectState] = []
+        let isDictionary = dictionary { entry in
+            guard let path = entry.objectPath()?.rawValue else { return }
+            var object = ObjectState(path: path, interfaces: [])
+            entry.dictionary { interface in
+                guard let name = interface.string() else { return }
+                object.interfaces.append(InterfaceState(name: name, properties: interface.properties() ?? []))
+            }
+            objects.append(object)
+        }
+        return isDictionary ? objects : nil
+    }
+}
+
+extension MessageWriter {
+    mutating func value(_ value: BusValue) {
+        switch value {
+        case .string(let text): string(text)
+        case .objectPath(let text): objectPath(ObjectPath(validating: text) ?? .root)
+        case .bool(let flag): bool(flag)
+        case .byte(let number): byte(number)
+        case .int16(let number): int16(number)
+        case .uint16(let number): uint16(number)
+        case .uint32(let number): uint32(number)
+        case .bytes(let list): bytes(list)
+        case .strings(let list): strings(list)
+        case .objectPaths(let list): objectPaths(list.compactMap(ObjectPath.init(validating:)))
+        case .variant(let inner): variant(inner.signature) { $0.value(inner) }
+        case .dictionary(let key, let entries):
+            dictionary(key: key, value: "v") { dictionary in
+                for element in entries {
+                    dictionary.entry { entry in
+                        entry.value(element.key)
+                        entry.variant(element.value.signature) { $0.value(element.value) }
+                    }
+                }
+            }
+        case .other(let signature):
+            preconditionFailure("BusValue.other(\"\(signature)\") only stands for what was read: give it a case.")
+        }
+    }
+
+    /// Writes an `a{sv}`.
+    mutating func properties(_ properties: [NamedValue]) {
+        dictionary(key: "s", value: "v") { dictionary in
+            for property in properties {
+                dictionary.entry(property.name, variant: property.value.signature) { $0.value(property.value) }
+            }
+        }
+    }
+
+    /// Writes an `a{sa{sv}}`.
+    mutating func interfaces(_ interfaces: [InterfaceState]) {
+        dictionary(key: "s", value: "a{sv}") { dictionary in
+            for interface in interfaces {
+                dictionary.entry { entry in
+                    entry.string(interface.name)
+                    entry.properties(interface.properties)
+                }
+            }
+        }
+    }
+
+    /// Writes an `a{oa{sa{sv}}}`.
+    mutating func objects(_ objects: [ObjectState]) {
+        dictionary(key: "o", value: "a{sa{sv}}") { dictionary in
+            for object in objects {
+                dictionary.entry { entry in
+                    entry.value(.objectPath(object.path))
+                    entry.interfaces(object.interfaces)
+                }
+            }
+        }
+    }
+}
