@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "Futures", targets: ["Futures"]),
         .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
         .library(name: "Bluejay", targets: ["Bluejay"]),
+        .library(name: "Profiles", targets: ["Profiles"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
         .executable(name: "bluecap", targets: ["bluecap"]),
     ],
@@ -40,6 +41,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "GATT", swiftSettings: strict),
+        .target(name: "Profiles", dependencies: ["GATT"], swiftSettings: strict),
         .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
         .target(
             name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
@@ -54,7 +56,7 @@ let package = Package(
         .executableTarget(
             name: "bluecap",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator",
+                "BlueCapKit", "BlueZSimulator", "Profiles",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -75,7 +77,7 @@ let package = Package(
         .executableTarget(
             name: "HeartRateExample", dependencies: ["Bluejay"], path: "Examples/HeartRate", swiftSettings: strict),
         .executableTarget(
-            name: "ServeBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ServeBattery",
+            name: "ServeBatteryExample", dependencies: ["BlueCapKit", "Profiles"], path: "Examples/ServeBattery",
             swiftSettings: strict),
 
         .target(
@@ -94,7 +96,7 @@ let package = Package(
         .testTarget(
             name: "DBusTests", dependencies: ["DBus", "Reactor", "Futures", "TestRandomness", "TestSupport"],
             swiftSettings: strict),
-        .testTarget(name: "GATTTests", dependencies: ["GATT", "TestRandomness"], swiftSettings: strict),
+        .testTarget(name: "GATTTests", dependencies: ["GATT", "Profiles", "TestRandomness"], swiftSettings: strict),
         .testTarget(
             name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures", "TestRandomness"],
             swiftSettings: strict),
@@ -105,8 +107,8 @@ let package = Package(
         .testTarget(
             name: "BlueCapKitTests",
             dependencies: [
-                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Reactor", "TestRandomness",
-                "TestSupport",
+                "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Profiles", "Reactor",
+                "TestRandomness", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -117,7 +119,7 @@ let package = Package(
             dependencies: [
                 "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
                 "HeartRateExample", "ServeBatteryExample",
-                "BlueCapKit", "BlueZSimulator", "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "Profiles", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -129,11 +131,11 @@ let package = Package(
             swiftSettings: strict),
         // What the documents declare and show; Documentation/Conformance.md says what is tested where.
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "Profiles"],
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
+            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "Profiles"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
         .testTarget(

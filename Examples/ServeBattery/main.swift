@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 let level = MutableCharacteristic(profile: RawCharacteristicProfile<BluetoothSIG.BatteryService.Level>())
 level.unsubscribedUpdatePolicy = .latest  // a central that comes late receives the present level alone

@@ -1,26 +1,16 @@
-/// The Secure Hash Algorithm 1 (RFC 3174), for name-based UUIDs and nothing else: it protects nothing any more.
+/// The Secure Hash Algorithm 1 (RFC 3174), only for name-based UUIDs: it is no longer secure.
 ///
-/// Written out here because neither Foundation on Linux nor the toolchain brings one, and a cryptography package would
-/// be by far this library's largest dependency.
+/// Implemented here because neither Foundation on Linux nor the toolchain has one, and a cryptography package would be
+/// this library's largest dependency.
 enum SHA1 {
     /// Twenty bytes as five words.
-    struct Digest: Equatable {
-        var a: UInt32 = 0x6745_2301
-        var b: UInt32 = 0xEFCD_AB89
-        var c: UInt32 = 0x98BA_DCFE
-        var d: UInt32 = 0x1032_5476
-        var e: UInt32 = 0xC3D2_E1F0
+    struct Digest {
+        fileprivate var words: InlineArray<5, UInt32> = [
+            0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0,
+        ]
 
         subscript(byte index: Int) -> UInt8 {
-            let word =
-                switch index / 4 {
-                case 0: a
-                case 1: b
-                case 2: c
-                case 3: d
-                default: e
-                }
-            return UInt8(truncatingIfNeeded: word >> UInt32(24 - index % 4 * 8))
+            UInt8(truncatingIfNeeded: words[index / 4] >> UInt32(24 - index % 4 * 8))
         }
     }
 
@@ -57,24 +47,20 @@ enum SHA1 {
         for index in 16..<80 {
             words[index] = rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], by: 1)
         }
-        var (a, b, c, d, e) = (digest.a, digest.b, digest.c, digest.d, digest.e)
+        let start = digest.words
+        var (a, b, c, d, e) = (start[0], start[1], start[2], start[3], start[4])
         for index in 0..<80 {
-            let f: UInt32
-            let k: UInt32
-            switch index {
-            case 0..<20: (f, k) = (b & c | ~b & d, 0x5A82_7999)
-            case 20..<40: (f, k) = (b ^ c ^ d, 0x6ED9_EBA1)
-            case 40..<60: (f, k) = (b & c | b & d | c & d, 0x8F1B_BCDC)
-            default: (f, k) = (b ^ c ^ d, 0xCA62_C1D6)
-            }
+            let (f, k): (UInt32, UInt32) =
+                switch index {
+                case 0..<20: (b & c | ~b & d, 0x5A82_7999)
+                case 20..<40: (b ^ c ^ d, 0x6ED9_EBA1)
+                case 40..<60: (b & c | b & d | c & d, 0x8F1B_BCDC)
+                default: (b ^ c ^ d, 0xCA62_C1D6)
+                }
             let next = rotate(a, by: 5) &+ f &+ e &+ k &+ words[index]
             (a, b, c, d, e) = (next, a, rotate(b, by: 30), c, d)
         }
-        digest.a &+= a
-        digest.b &+= b
-        digest.c &+= c
-        digest.d &+= d
-        digest.e &+= e
+        digest.words = [start[0] &+ a, start[1] &+ b, start[2] &+ c, start[3] &+ d, start[4] &+ e]
     }
 
     private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 { word << count | word >> (32 - count) }

@@ -1,4 +1,6 @@
-/// An error that the Attribute Protocol defines, with the code that stands in the error response.
+public import Foundation
+
+/// An error that the Attribute Protocol defines, with the code of the error response.
 public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Code
 
@@ -9,11 +11,11 @@ public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The one byte code of an ATT error response (Core Specification, Vol 3, Part F, 3.4.1.1).
     ///
     /// A structure and not an enumeration, because an application may use 0x80 to 0x9F for errors of its own, and a
-    /// code that this library does not know is kept as it came.
+    /// code that this library does not know is preserved.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: Int
 
-        /// Any code of one byte; `nil` for numbers that do not fit in it.
+        /// Creates any code of one byte; `nil` for numbers that do not fit in it.
         public init?(rawValue: Int) {
             guard (0...0xFF).contains(rawValue) else { return nil }
             self.rawValue = rawValue
@@ -21,7 +23,7 @@ public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
 
         private init(_ rawValue: Int) { self.rawValue = rawValue }
 
-        /// No error: what a request is answered with when it was granted.
+        /// No error: the result of a request that was granted.
         public static let success = Code(0x00)
         /// The attribute handle is not valid on this server.
         public static let invalidHandle = Code(0x01)
@@ -104,4 +106,26 @@ extension CBATTError {
     public static var insufficientEncryption: Code { .insufficientEncryption }
     public static var unsupportedGroupType: Code { .unsupportedGroupType }
     public static var insufficientResources: Code { .insufficientResources }
+}
+
+/// A read or write request of a central, which the program responds to.
+///
+/// A protocol, so that tests can define requests of their own.
+public protocol CBATTRequestInjectable: Sendable {
+    /// The UUID of the characteristic that the request is for.
+    var characteristicUUID: CBUUID { get }
+    /// The byte of the value at which the request begins; 0 except for values longer than a packet.
+    var offset: Int { get }
+    /// The bytes that the central wants to write; `nil` in a read request.
+    var value: Data? { get }
+}
+
+/// A central that is connected to this machine.
+///
+/// A protocol, so that tests can define centrals of their own.
+public protocol CBCentralInjectable: Sendable {
+    /// The identifier of the central: the same in each connection, as long as its address is.
+    var identifier: UUID { get }
+    /// The largest number of bytes that a notification to this central can carry: the link's MTU less 3.
+    var maximumUpdateValueLength: Int { get }
 }

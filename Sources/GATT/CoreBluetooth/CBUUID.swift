@@ -10,7 +10,7 @@ public import Foundation
 /// CBUUID(string: "180D") == CBUUID(string: "0000180d-0000-1000-8000-00805f9b34fb")   // true
 /// ```
 ///
-/// A value type of sixteen bytes: copying and comparing cost nothing worth counting.
+/// A value type of sixteen bytes, which is cheap to copy and compare.
 public struct CBUUID: Hashable, Sendable {
     /// The first eight bytes, as written from left to right.
     package let high: UInt64
@@ -25,10 +25,10 @@ public struct CBUUID: Hashable, Sendable {
         self.low = low
     }
 
-    /// A UUID from a literal in your program: 4, 8 or 32 hexadecimal digits, the last with hyphens (8-4-4-4-12).
+    /// Creates a UUID from a literal in your program: 4, 8 or 32 hexadecimal digits, the last with hyphens (8-4-4-4-12).
     ///
-    /// Upper or lower case. Traps when the text is not a UUID, as it does on Apple's platforms: a misspelled literal
-    /// is a mistake to be found on the first run. For text that comes from outside use `init(validating:)`.
+    /// Upper or lower case. Traps if the text is not a UUID, as on Apple's platforms: a misspelled literal is a
+    /// programming error. For text from another source use `init(validating:)`.
     public init(string: String) {
         guard let uuid = CBUUID(validating: string) else {
             preconditionFailure(
@@ -40,7 +40,7 @@ public struct CBUUID: Hashable, Sendable {
         self = uuid
     }
 
-    /// A UUID from text of unknown origin, or `nil` when it is none.
+    /// Creates a UUID from any text; `nil` if it is none.
     ///
     /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12.
     public init?(validating text: String) {
@@ -49,9 +49,9 @@ public struct CBUUID: Hashable, Sendable {
         self = uuid
     }
 
-    /// A UUID from its bytes as written, most significant first; 2, 4 or 16 of them.
+    /// Creates a UUID from its bytes as written, most significant first; 2, 4 or 16 of them.
     ///
-    /// Traps on any other count; for bytes from outside use ``init(validating:)-(Data)``.
+    /// Traps on any other count; for bytes from another source use ``init(validating:)-(Data)``.
     public init(data: Data) {
         guard let uuid = CBUUID(validating: data) else {
             preconditionFailure(
@@ -63,7 +63,7 @@ public struct CBUUID: Hashable, Sendable {
         self = uuid
     }
 
-    /// A UUID from its bytes as written, most significant first, or `nil` unless there are 2, 4 or 16 of them.
+    /// Creates a UUID from its bytes as written, most significant first; `nil` unless there are 2, 4 or 16 of them.
     public init?(validating data: Data) {
         switch data.count {
         case 2, 4:
@@ -77,7 +77,7 @@ public struct CBUUID: Hashable, Sendable {
         }
     }
 
-    /// The 128 bit UUID that Foundation knows by the same name.
+    /// Creates the UUID from Foundation's type.
     public init(nsuuid: UUID) {
         self = withUnsafeBytes(of: nsuuid.uuid) { bytes in
             CBUUID(
@@ -86,12 +86,12 @@ public struct CBUUID: Hashable, Sendable {
         }
     }
 
-    /// The UUID that the Bluetooth SIG abbreviates to this number of 16 or 32 bits.
+    /// Creates the UUID that the Bluetooth SIG abbreviates to this number of 16 or 32 bits.
     public init(_ assignedNumber: UInt32) {
         self.init(high: UInt64(assignedNumber) << 32 | CBUUID.baseHigh, low: CBUUID.baseLow)
     }
 
-    /// The number of 16 or 32 bits that abbreviates this UUID, or `nil` when it is not on the Bluetooth Base UUID.
+    /// The number of 16 or 32 bits that abbreviates this UUID, or `nil` if it is not on the Bluetooth Base UUID.
     public var assignedNumber: UInt32? {
         guard low == CBUUID.baseLow, high & 0xFFFF_FFFF == CBUUID.baseHigh else { return nil }
         return UInt32(truncatingIfNeeded: high >> 32)
@@ -133,7 +133,7 @@ extension CBUUID: CustomStringConvertible {
         }
     }
 
-    /// The 128 bit form in upper case, whatever form the UUID was made from.
+    /// The 128 bit form in upper case, for a UUID of any length.
     public var fullUUIDString: String {
         String(unsafeUninitializedCapacity: 36) { text in
             var digit = 0
@@ -155,9 +155,9 @@ extension CBUUID: CustomStringConvertible {
 }
 
 extension CBUUID {
-    /// A UUID from ASCII text where it lies (in a message, say), or `nil` when it is none.
+    /// Creates a UUID from ASCII text in a buffer, such as a message; `nil` if it is none.
     ///
-    /// Nothing is allocated: this runs for every UUID of every device that BlueZ reports.
+    /// Allocates nothing: this runs for every UUID of every device that BlueZ reports.
     package init?(utf8 text: UnsafeBufferPointer<UInt8>) {
         switch text.count {
         case 4, 8:
@@ -181,7 +181,7 @@ extension CBUUID {
         }
     }
 
-    /// An order for sorted tables; it means nothing else.
+    /// Whether `a` precedes `b` in sorted tables; the order has no other meaning.
     package static func precedes(_ a: CBUUID, _ b: CBUUID) -> Bool {
         a.high != b.high ? a.high < b.high : a.low < b.low
     }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A measured quantity that is a whole number of steps on the air, such as hundredths of a degree.
+/// A measured quantity that is transmitted as a whole number of steps, such as hundredths of a degree.
 ///
 /// ```swift
-/// let temperature = BluetoothSIG.EnvironmentalSensingService.Temperature(21.37)
+/// let temperature = BluetoothSIG.EnvironmentalSensingService.Temperature(21.37)  // import Profiles
 /// temperature?.rawValue       // 2137
 /// temperature?.stringValue    // ["Temperature": "21.37 °C"]
 /// ```
 public protocol ScaledCharacteristic: RawDeserializable, StringDeserializable, CharacteristicConfigurable, Hashable
 where RawType: ScalableNumber {
-    /// The unit of ``value``, such as `"°C"`; empty when there is none.
+    /// The unit of ``value``, such as `"°C"`; empty if there is none.
     static var unit: String { get }
-    /// How many steps of the number on the air make one unit; 1 unless given.
+    /// How many steps of the transmitted number make one unit; 1 by default.
     static var stepsPerUnit: Double { get }
-    /// The number on the air that says that the quantity is not known; `nil`, unless given, when there is none.
+    /// The transmitted number for a quantity that is not known; by default `nil`: there is none.
     static var unknown: RawType? { get }
 }
 
@@ -22,10 +22,10 @@ extension ScaledCharacteristic {
     public static var unknown: RawType? { nil }
     public static var stringValues: [String] { [] }
 
-    /// The quantity in ``unit``, or `nil` when the device says that it is not known.
+    /// The quantity in ``unit``, or `nil` if it is not known.
     public var value: Double? { rawValue == Self.unknown ? nil : rawValue.doubleValue / Self.stepsPerUnit }
 
-    /// The quantity rounded to the nearest step, or `nil` when that is outside of what can be sent.
+    /// Creates the quantity rounded to the nearest step; `nil` if that is out of range.
     ///
     /// - Parameter value: The quantity in ``unit``.
     public init?(_ value: Double) {
@@ -43,7 +43,7 @@ extension ScaledCharacteristic {
         return [Self.name: Self.unit.isEmpty ? number : "\(number) \(Self.unit)"]
     }
 
-    /// The quantity that stands under the characteristic's name, with its unit or without.
+    /// Creates the quantity from the text under the characteristic's name, with its unit or without.
     public init?(stringValue: [String: String]) {
         guard var text = stringValue[Self.name]?.trimmingCharacters(in: .whitespaces) else { return nil }
         if text == "unknown", let unknown = Self.unknown {

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A decimal number as medical devices send it: `mantissa · 10^exponent`, in 32 bits (IEEE 11073-20601, FLOAT-Type).
+/// A decimal number of medical devices: `mantissa · 10^exponent`, in 32 bits (IEEE 11073-20601, FLOAT-Type).
 ///
 /// The exponent is the highest byte, the mantissa the three others. Five mantissas with the exponent 0 are no numbers.
 public struct MedicalFloat: Deserializable, Hashable {
@@ -9,7 +9,7 @@ public struct MedicalFloat: Deserializable, Hashable {
     /// The power of ten.
     public let exponent: Int8
 
-    /// No number: the device measured nothing usable.
+    /// No number: the device has no usable measurement.
     public static let notANumber = MedicalFloat(bits: 0x007F_FFFF)
 
     private init(mantissa: Int32, exponent: Int8) {
@@ -26,11 +26,11 @@ public struct MedicalFloat: Deserializable, Hashable {
         UInt32(UInt8(bitPattern: exponent)) << 24 | UInt32(bitPattern: mantissa) & 0xFF_FFFF
     }
 
-    /// The nearest number with so many digits after the point, or ``notANumber`` when it cannot be sent.
+    /// Creates the nearest number with so many digits after the point, or ``notANumber`` if it is out of range.
     ///
     /// - Parameters:
-    ///   - value: what is to be sent.
-    ///   - decimals: 0 to 7.
+    ///   - value: The number.
+    ///   - decimals: The number of digits, 0 to 7.
     public init(_ value: Double, decimals: Int) {
         let decimals = min(max(decimals, 0), 7)
         guard let mantissa = Int32(nearest: value * pow(10, Double(decimals))), abs(mantissa) <= 0x7F_FFFD else {
@@ -41,7 +41,7 @@ public struct MedicalFloat: Deserializable, Hashable {
         exponent = Int8(-decimals)
     }
 
-    /// The number; infinite or not a number where the device says so.
+    /// The number; infinite or not a number if the device sent that.
     public var value: Double {
         switch mantissa {
         case 0x7F_FFFF, -0x80_0000, -0x7F_FFFF: .nan
@@ -62,15 +62,15 @@ public struct MedicalFloat: Deserializable, Hashable {
 
     public func serialize() -> Data { bits.serialize() }
 
-    /// The number in decimal digits, with those after the point that were measured; `"12e9"` when it is out of the way.
-    var text: String {
+    /// The number in decimal digits with as many after the point as were measured, or as `"12e9"`.
+    package var text: String {
         guard value.isFinite else { return "unknown" }
         guard (-7...0).contains(exponent) else { return "\(mantissa)e\(exponent)" }
         return String(format: "%.\(-exponent)f", value)
     }
 
-    /// A number from decimal digits, of which those after the point count as measured.
-    init?(text: String) {
+    /// Creates a number from decimal digits, of which those after the point count as measured.
+    package init?(text: String) {
         let parts = text.split(separator: "e", omittingEmptySubsequences: false)
         if text == "unknown" {
             self = .notANumber

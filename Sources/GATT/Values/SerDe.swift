@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Turns values into bytes and bytes into values; what type is meant, the context says.
+/// Converts values to bytes and bytes to values; the context determines the type.
 ///
 /// ```swift
 /// let bytes = SerDe.serialize(UInt16(0x1234))            // 34 12
@@ -9,36 +9,33 @@ public import Foundation
 /// let text: String? = SerDe.deserialize(Data("Hi".utf8)) // "Hi"
 /// ```
 public enum SerDe {
-    /// The bytes of a text, or `nil` when the encoding has no form for one of its characters.
+    /// Returns the bytes of a text, or `nil` if the encoding cannot represent one of its characters.
     ///
     /// - Parameters:
-    ///   - value: the text.
-    ///   - encoding: UTF-8 unless given, as GATT's `utf8s`.
+    ///   - value: The text.
+    ///   - encoding: UTF-8 by default, as GATT's `utf8s`.
     public static func serialize(_ value: String, encoding: String.Encoding = .utf8) -> Data? {
         value.data(using: encoding)
     }
 
-    /// The text that the bytes spell, or `nil` when they are not valid in the encoding.
+    /// Returns the text of the bytes, or `nil` if they are not valid in the encoding.
     ///
     /// - Parameters:
-    ///   - data: the bytes.
-    ///   - encoding: UTF-8 unless given, as GATT's `utf8s`.
+    ///   - data: The bytes.
+    ///   - encoding: UTF-8 by default, as GATT's `utf8s`.
     public static func deserialize(_ data: Data, encoding: String.Encoding = .utf8) -> String? {
         String(data: data, encoding: encoding)
     }
 
-    /// The bytes of a value.
+    /// Returns the bytes of a value.
     public static func serialize<Value: CharacteristicCodable>(_ value: Value) -> Data { value.serialize() }
 
-    /// The value that the bytes spell, or `nil` when they are too few, too many or not allowed.
+    /// Returns the value of the bytes, or `nil` if they are too few, too many or not allowed.
     public static func deserialize<Value: CharacteristicCodable>(_ data: Data) -> Value? { Value.deserialize(data) }
 
-    /// The bytes of values one after another.
+    /// Returns the bytes of values, one after another.
     public static func serialize<Value: Deserializable>(_ values: [Value]) -> Data { values.serialized() }
 
-    /// The values that stand one after another; a rest that is shorter than a value is left out.
+    /// Returns the consecutive values; a rest that is shorter than a value is ignored.
     public static func deserialize<Value: Deserializable>(_ data: Data) -> [Value] { Value.deserialize(data) }
 }
-
-/// ``SerDe`` as some of the documents spell it.
-public typealias Serde = SerDe

@@ -1,38 +1,62 @@
-import Foundation
+public import Foundation
 
-/// Reads values one after another, each only when all its bytes are there.
+/// Reads values one after another, each only if all its bytes are present.
 ///
 /// A count of bytes is never computed from counts that a caller gave, so nothing can overflow.
-struct ValueReader {
+package struct ValueReader {
+    /// The bytes do not hold the value that was to be read.
+    private struct Malformed: Error {}
+
     private let data: Data
     /// How many bytes were read.
     private var position = 0
 
-    init(_ data: Data) { self.data = data }
+    fileprivate init(_ data: Data) { self.data = data }
 
-    /// Whether every byte was read.
-    var isAtEnd: Bool { position == data.count }
-
-    /// The next value, or `nil` (and nothing is read) when too few bytes are left.
-    mutating func next<Value: Deserializable>(_ type: Value.Type = Value.self) -> Value? {
-        guard Value.size > 0, let value = Value.deserialize(data, start: position) else { return nil }
-        position += Value.size
+    /// Returns what `body` reads, or `nil` if bytes are missing or left over, or if `body` returns `nil`.
+    package static func read<Value>(_ data: Data, _ body: (inout ValueReader) throws -> Value?) -> Value? {
+        var reader = ValueReader(data)
+        guard let value = try? body(&reader), reader.position == data.count else { return nil }
         return value
     }
 
-    /// The next `count` values, or `nil` when there are fewer.
-    mutating func next<Value: Deserializable>(count: Int) -> [Value]? {
+    /// Returns the next value.
+    package mutating func next<Value: Deserializable>() throws -> Value {
+        guard let value: Value = nextIfPresent() else { throw Malformed() }
+        return value
+    }
+
+    /// Returns the next value if a flag says that there is one, else `nil`.
+    package mutating func next<Value: Deserializable>(if isPresent: Bool) throws -> Value? {
+        isPresent ? try next() as Value : nil
+    }
+
+    /// Returns the next `count` values.
+    package mutating func next<Value: Deserializable>(count: Int) throws -> [Value] {
         var values: [Value] = []
-        while values.count < count {
-            guard let value: Value = next() else { return nil }
-            values.append(value)
-        }
+        while values.count < count { values.append(try next()) }
         return values
     }
 
-    /// The bytes that are left; afterwards none is.
-    mutating func rest() -> Data {
-        defer { position = data.count }
-        return Data(data.dropFirst(position))
+    /// Returns all values that follow.
+    package mutating func rest<Value: Deserializable>() -> [Value] {
+        var values: [Value] = []
+        while let value: Value = nextIfPresent() { values.append(value) }
+        return values
+    }
+
+    private mutating func nextIfPresent<Value: Deserializable>() -> Value? {
+        guard Value.size > 0, position < data.count, let value = Value.deserialize(data, start: position) else {
+            return nil
+        }
+        position += Value.size
+        return value
+    }
+}
+
+extension Deserializable {
+    public static func deserialize(_ data: Data) -> [Self] {
+        var reader = ValueReader(data)
+        return reader.rest()
     }
 }

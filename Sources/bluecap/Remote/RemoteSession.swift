@@ -2,6 +2,7 @@ import BlueCapKit
 import Dispatch
 import Foundation
 import Logging
+import Profiles
 
 /// A command's time with one peripheral: finds it, connects, has the work done, and lets go of the link, whatever
 /// happened to the work.

@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 /// The peripherals that the tool can be without a file.
 extension PeripheralModel {

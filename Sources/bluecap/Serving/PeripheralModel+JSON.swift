@@ -1,6 +1,7 @@
 import BlueCapKit
 import BlueZSimulator
 import Foundation
+import Profiles
 
 /// A peripheral out of a JSON file. Its services are written as in a simulated room's file, so that what was tried out as
 /// a peripheral of a room can be served, and the other way round:

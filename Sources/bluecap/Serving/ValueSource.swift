@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 /// Where the values come from that a characteristic has by itself: from the time alone, so that every run is the same.
 protocol ValueSource: Sendable {

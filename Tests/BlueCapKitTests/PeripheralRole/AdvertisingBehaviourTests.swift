@@ -1,6 +1,7 @@
 import BlueZSimulator
 import Foundation
 import Futures
+import Profiles
 import XCTest
 
 @testable import BlueCapKit

@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 import XCTest
 
 /// What BlueCap has at its head beside the documents.

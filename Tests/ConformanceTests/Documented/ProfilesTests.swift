@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 import XCTest
 
 private enum Enabled: UInt8, RawDeserializable, StringDeserializable, CharacteristicConfigurable {

@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 import XCTest
 
 /// The documents' value of the earliest and the middle revision.

@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 import XCTest
 
 final class RetrievalTests: DocumentedCase, @unchecked Sendable {

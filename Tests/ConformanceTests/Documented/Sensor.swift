@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 
 /// The documents' peripheral, a TI SensorTag, of which they use the accelerometer.
 enum Sensor {

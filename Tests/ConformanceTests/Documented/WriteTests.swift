@@ -1,5 +1,6 @@
 import BlueCapKit
 import BlueZSimulator
+import Profiles
 import XCTest
 
 typealias WriteType = CBCharacteristicWriteType

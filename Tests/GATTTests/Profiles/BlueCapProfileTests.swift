@@ -1,5 +1,6 @@
 import Foundation
 import GATT
+import Profiles
 import XCTest
 
 /// BlueCap's names of the ready profiles.

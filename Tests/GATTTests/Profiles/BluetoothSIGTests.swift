@@ -1,5 +1,6 @@
 import Foundation
 import GATT
+import Profiles
 import XCTest
 
 final class BluetoothSIGTests: XCTestCase {

@@ -1,5 +1,6 @@
 import Foundation
 import GATT
+import Profiles
 import TestRandomness
 import XCTest
 

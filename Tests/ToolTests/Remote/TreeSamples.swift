@@ -1,5 +1,6 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
 @testable import bluecap
 

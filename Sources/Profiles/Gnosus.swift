@@ -1,41 +1,30 @@
-public import Foundation
+import Foundation
 
 /// The services of gnos.us, which BlueCap's examples use.
 public enum Gnosus {
     static let tag = "gnos.us"
 
-    /// What is known of each service and its characteristics, to be added to a ``ProfileManager``.
-    public static var serviceProfiles: [ServiceProfile] {
-        [
-            ConfiguredServiceProfile<HelloWorldService>(
-                StringCharacteristicProfile<HelloWorldService.Greeting>(),
-                RawCharacteristicProfile<HelloWorldService.UpdatePeriod>()),
-            ConfiguredServiceProfile<LocationService>(
-                RawArrayCharacteristicProfile<LocationService.LatitudeAndLongitude>()),
-        ]
-    }
+    /// The profiles of all services with their characteristics, for a `ProfileManager`.
+    public static var serviceProfiles: [ServiceProfile] { [HelloWorldService.profile, LocationService.profile] }
 
     /// A greeting that changes from time to time.
-    public enum HelloWorldService: ServiceConfigurable {
-        public static let uuid = "2F0A0000-69AA-F316-3E78-4194989A6C1A"
-        public static let name = "Hello World"
-        public static let tag = Gnosus.tag
+    public enum HelloWorldService: DeclaredService {
+        public static let declaration = ServiceDeclaration(
+            "2F0A0000-69AA-F316-3E78-4194989A6C1A", "Hello World", tag: Gnosus.tag,
+            [Greeting.profile, UpdatePeriod.profile])
 
         /// The greeting; text.
-        public enum Greeting: CharacteristicConfigurable {
-            public static let uuid = "2F0A0001-69AA-F316-3E78-4194989A6C1A"
-            public static let name = "Hello World Greeting"
-            public static let properties: CBCharacteristicProperties = [.read, .notify]
-            public static let initialValue: Data? = SerDe.serialize("Hello")
+        public enum Greeting: DeclaredCharacteristic {
+            public static let declaration = CharacteristicDeclaration(
+                "2F0A0001-69AA-F316-3E78-4194989A6C1A", "Hello World Greeting", [.read, .notify],
+                initialValue: SerDe.serialize("Hello"))
         }
 
         /// The time between two greetings in milliseconds; five seconds at first.
-        public struct UpdatePeriod: RawDeserializable, StringDeserializable, CharacteristicConfigurable, Hashable {
-            public static let uuid = "2F0A0002-69AA-F316-3E78-4194989A6C1A"
-            public static let name = "Update Period"
-            public static let properties: CBCharacteristicProperties = [.read, .write]
-            public static let initialValue: Data? = SerDe.serialize(UInt16(5000))
-            public static let stringValues: [String] = []
+        public struct UpdatePeriod: RawDeserializable, StringDeserializable, DeclaredCharacteristic, Hashable {
+            public static let declaration = CharacteristicDeclaration(
+                "2F0A0002-69AA-F316-3E78-4194989A6C1A", "Update Period", [.read, .write],
+                initialValue: SerDe.serialize(UInt16(5000)))
 
             /// The time in milliseconds.
             public let period: UInt16
@@ -53,23 +42,21 @@ public enum Gnosus {
     }
 
     /// A place on the earth. Its UUID is that of ``HelloWorldService/Greeting``, as in BlueCap.
-    public enum LocationService: ServiceConfigurable {
-        public static let uuid = "2F0A0001-69AA-F316-3E78-4194989A6C1A"
-        public static let name = "Location"
-        public static let tag = Gnosus.tag
+    public enum LocationService: DeclaredService {
+        public static let declaration = ServiceDeclaration(
+            "2F0A0001-69AA-F316-3E78-4194989A6C1A", "Location", tag: Gnosus.tag,
+            [LatitudeAndLongitude.profile])
 
         /// Latitude and longitude, in steps of a hundredth of a degree.
         ///
         /// BlueCap divides by 100 where it should multiply, so that its values are steps of a hundred degrees. Here the
         /// steps are those that the name of the type promises: a value from a program of BlueCap reads as 0 or as ±0.01.
-        public struct LatitudeAndLongitude: RawArrayDeserializable, StringDeserializable, CharacteristicConfigurable,
+        public struct LatitudeAndLongitude: RawArrayDeserializable, StringDeserializable, DeclaredCharacteristic,
             Hashable
         {
-            public static let uuid = "2F0A0017-69AA-F316-3E78-4194989A6C1A"
-            public static let name = "Latitude and Longitude"
-            public static let properties: CBCharacteristicProperties = [.read, .write]
-            public static let initialValue: Data? = SerDe.serialize([Int16]([3775, -12241]))
-            public static let stringValues: [String] = []
+            public static let declaration = CharacteristicDeclaration(
+                "2F0A0017-69AA-F316-3E78-4194989A6C1A", "Latitude and Longitude", [.read, .write],
+                initialValue: SerDe.serialize([Int16]([3775, -12241])))
 
             private static let stepsPerDegree = 100.0
             private let latitudeRaw: Int16
@@ -102,7 +89,7 @@ public enum Gnosus {
                 (latitudeRaw, longitudeRaw) = (rawValue[0], rawValue[1])
             }
 
-            /// `"latitude"` and `"longitude"` in degrees, `"latitudeRaw"` and `"longitudeRaw"` as on the air.
+            /// `"latitude"` and `"longitude"` in degrees, `"latitudeRaw"` and `"longitudeRaw"` as transmitted.
             public var stringValue: [String: String] {
                 [
                     "latitude": String(format: "%.2f", latitude), "longitude": String(format: "%.2f", longitude),
@@ -110,7 +97,7 @@ public enum Gnosus {
                 ]
             }
 
-            /// Creates the value from the numbers on the air; where neither of them is given, from the degrees.
+            /// Creates the value from the transmitted numbers; if neither of them is given, from the degrees.
             public init?(stringValue: [String: String]) {
                 let raw = ["latitudeRaw", "longitudeRaw"].compactMap { stringValue[$0] }
                 if raw.isEmpty {

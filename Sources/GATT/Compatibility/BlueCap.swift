@@ -1,9 +1,12 @@
 public import Foundation
 
+/// The other spelling of ``SerDe`` in the documents.
+public typealias Serde = SerDe
+
 /// BlueCap's functions of `Data`.
 ///
 /// Numbers are little endian, as on the air. BlueCap takes a value of any type and sends its memory; here the type is one
-/// that has a form on the air, so that a reference or a padding byte is never sent.
+/// that has a transmitted form, so that a reference or a padding byte is never sent.
 extension Data {
     /// Returns the bytes as pairs of lower case hexadecimal digits, with nothing between them: `"0a1b"`.
     public func hexStringValue() -> String { hexadecimal }
@@ -50,9 +53,9 @@ extension Data {
 }
 
 extension String {
-    /// Returns the bytes that pairs of hexadecimal digits spell.
+    /// Returns the bytes of pairs of hexadecimal digits.
     ///
-    /// A pair that is no number counts as 0, and a last digit without a partner is left out, as with BlueCap.
+    /// A pair that is no number counts as 0, and a last digit without a partner is ignored, as in BlueCap.
     public func dataFromHexString() -> Data {
         let digits = Array(utf8)
         return Data(
@@ -76,4 +79,18 @@ extension FixedWidthInteger where Self: Deserializable {
 
     /// Creates the number from a signed number; `nil` if that does not fit.
     public init?(intValue: Int16) { self.init(exactly: intValue) }
+}
+
+extension ServiceProfile {
+    /// The profiles of the characteristics, by their UUIDs.
+    public var characteristic: [CBUUID: CharacteristicProfile] {
+        Dictionary(characteristics.map { ($0.uuid, $0) }) { first, _ in first }
+    }
+
+    /// Returns the profile of the characteristic with this UUID.
+    ///
+    /// - Returns: The profile that was added; if there is none, one that has only the UUID and the name "Unknown".
+    public func characteristicProfile(withUUID uuid: CBUUID) -> CharacteristicProfile {
+        characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
+    }
 }

@@ -6,36 +6,46 @@ struct TextFields {
 
     init(_ texts: [String: String]) { self.texts = texts }
 
-    /// A part that may be missing: `.some(nil)` when it is, and `nil` when it is there and not understood.
+    /// Returns the string form of numbers that have a key each.
+    static func texts<Number: FixedWidthInteger>(_ numbers: [Number], _ keys: [String]) -> [String: String] {
+        Dictionary(uniqueKeysWithValues: zip(keys, numbers.map { "\($0)" }))
+    }
+
+    /// Returns an optional part: `.some(nil)` if it is missing, and `nil` if it is not a valid text.
     func optional<Value>(_ key: String, _ read: (TextFields, String) -> Value?) -> Value?? {
         guard texts[key] != nil else { return .some(nil) }
         return read(self, key).map { .some($0) }
     }
 
-    /// The text without the unit, or `nil` when the part is missing.
+    /// Returns the text without the unit, or `nil` if the part is missing.
     func text(_ key: String, unit: String = "") -> String? {
         guard let text = texts[key]?.trimmingCharacters(in: .whitespaces) else { return nil }
         guard !unit.isEmpty, text.hasSuffix(unit) else { return text }
         return text.dropLast(unit.count).trimmingCharacters(in: .whitespaces)
     }
 
-    func number<Number: FixedWidthInteger>(_ key: String, unit: String = "") -> Number? {
-        text(key, unit: unit).flatMap { Number($0) }
+    func number<Number: FixedWidthInteger>(_ key: String, unit: String = "", radix: Int = 10) -> Number? {
+        text(key, unit: unit).flatMap { Number($0, radix: radix) }
     }
 
-    /// Numbers with blanks between them.
-    func numbers<Number: FixedWidthInteger>(_ key: String) -> [Number]? {
+    /// Returns the numbers of these parts, without those that are missing or invalid.
+    func numbers<Number: FixedWidthInteger>(of keys: [String], radix: Int = 10) -> [Number] {
+        keys.compactMap { number($0, radix: radix) }
+    }
+
+    /// Returns the numbers of one part, which has blanks between them.
+    func numbers<Number: FixedWidthInteger>(in key: String) -> [Number]? {
         guard let words = text(key)?.split(separator: " ") else { return nil }
         let numbers = words.compactMap { Number($0) }
         return numbers.count == words.count ? numbers : nil
     }
 
-    /// A number that is so many steps on the air when it is one in the text.
+    /// Returns the transmitted number of a quantity.
     func scaled<Number: ScalableNumber>(_ key: String, unit: String, stepsPerUnit: Double) -> Number? {
         text(key, unit: unit).flatMap { Double($0) }.flatMap { Number(nearest: $0 * stepsPerUnit) }
     }
 
-    /// `"Yes"` or `"No"`.
+    /// Returns whether a part is `"Yes"` and not `"No"`.
     func flag(_ key: String) -> Bool? {
         switch text(key)?.lowercased() {
         case "yes": true

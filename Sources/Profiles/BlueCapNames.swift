@@ -1,4 +1,4 @@
-// BlueCap's names of the ready profiles. Where this library has another name for the same thing, BlueCap's is deprecated
+// BlueCap's names of the ready-made profiles. If this library has another name for the same thing, BlueCap's is deprecated
 // and the compiler offers the replacement.
 
 /// BlueCap's name of ``BluetoothSIG``.
@@ -45,25 +45,4 @@ public enum GnosusProfiles {
     ///
     /// - Parameter profileManager: The manager that gets the profiles. A profile that it has for the same UUID is replaced.
     public static func create(profileManager: ProfileManager) { profileManager.add(Gnosus.serviceProfiles) }
-}
-
-extension ProfileManager {
-    /// Adds several profiles.
-    fileprivate func add(_ profiles: [ServiceProfile]) {
-        for profile in profiles { addService(profile) }
-    }
-}
-
-extension ServiceProfile {
-    /// What is known of the characteristics, by their UUIDs.
-    public var characteristic: [CBUUID: CharacteristicProfile] {
-        Dictionary(characteristics.map { ($0.uuid, $0) }) { first, _ in first }
-    }
-
-    /// Returns what is known of the characteristic with this UUID.
-    ///
-    /// - Returns: The profile that was added; where there is none, one that has the UUID alone and the name "Unknown".
-    public func characteristicProfile(withUUID uuid: CBUUID) -> CharacteristicProfile {
-        characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
-    }
 }
