@@ -22,7 +22,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     ],
     targets: [
         // The arrows of Documentation/Architecture.md; `make lint` checks that no import goes another way.
@@ -30,16 +29,8 @@ let package = Package(
         .target(name: "CDBus", dependencies: ["CDBusLibrary"]),
         .target(name: "Futures", swiftSettings: strict),
         .target(name: "CReactor"),
-        .target(
-            name: "Reactor",
-            dependencies: ["CReactor", "Futures", .product(name: "HeapModule", package: "swift-collections")],
-            swiftSettings: strict),
-        .target(
-            name: "DBus",
-            dependencies: [
-                "CDBus", "Futures", "Reactor", .product(name: "DequeModule", package: "swift-collections"),
-            ],
-            swiftSettings: strict),
+        .target(name: "Reactor", dependencies: ["CReactor", "Futures"], swiftSettings: strict),
+        .target(name: "DBus", dependencies: ["CDBus", "Futures", "Reactor"], swiftSettings: strict),
         .target(name: "GATT", swiftSettings: strict),
         .target(name: "Profiles", dependencies: ["GATT"], swiftSettings: strict),
         .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
@@ -47,12 +38,7 @@ let package = Package(
             name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
             swiftSettings: strict),
         .target(name: "Bluejay", dependencies: ["BlueCapKit"], swiftSettings: strict),
-        .target(
-            name: "BlueZSimulator",
-            dependencies: [
-                "DBus", "Futures", "Reactor", .product(name: "DequeModule", package: "swift-collections"),
-            ],
-            swiftSettings: strict),
+        .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
         .executableTarget(
             name: "bluecap",
             dependencies: [

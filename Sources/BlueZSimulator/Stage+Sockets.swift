@@ -1,5 +1,4 @@
 import DBus
-import DequeModule
 import Foundation
 import Futures
 import Glibc
@@ -10,7 +9,7 @@ struct PeerSocket: Sendable {
     let descriptor: OwnedDescriptor
     let watch: Watch
     /// What the socket had no room for. Nothing of it is lost: that is kinder than BlueZ, which drops it.
-    var waiting = Deque<[UInt8]>()
+    var waiting = Queue<[UInt8]>()
     /// Whether it is to be closed when all has gone.
     var isClosing = false
 }
@@ -116,7 +115,7 @@ extension PeerSocket {
         guard let descriptor = descriptor.rawValue else { return waiting.removeAll() }
         while let first = waiting.first {
             switch first.withUnsafeBytes({ sendPacket($0, to: descriptor) }) {
-            case nil: waiting.removeFirst()
+            case nil: waiting.popFirst()
             case EAGAIN?: return watch.update([.readable, .writable])
             // The other end is closed, which is noticed elsewhere.
             default: waiting.removeAll()

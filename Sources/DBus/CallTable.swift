@@ -1,4 +1,3 @@
-import DequeModule
 import Reactor
 
 /// The calls of one connection that wait for their answer, or for their turn to be sent.
@@ -20,7 +19,7 @@ struct CallTable<Request, Completion> {
     private let limit: Int
     private var calls = TimerQueue<Call>()
     private var numberOfSerial: [UInt32: UInt64] = [:]
-    private var waiting = Deque<UInt64>()
+    private var waiting = Queue<UInt64>()
 
     init(limit: Int) {
         self.limit = limit
@@ -79,7 +78,7 @@ struct CallTable<Request, Completion> {
 
     /// Every call, in the order they were made; the table is empty afterwards.
     mutating func removeAll() -> [Completion] {
-        waiting = []
+        waiting.removeAll()
         numberOfSerial = [:]
         return calls.removeAll().map(\.completion)
     }

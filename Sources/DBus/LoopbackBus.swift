@@ -1,4 +1,3 @@
-import DequeModule
 import Futures
 package import Reactor
 
@@ -95,7 +94,7 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
     let bus: LoopbackBus?
     private let name: String
     private weak var receiver: (any TransportReceiver)?
-    private var inbox = Deque<Message>()
+    private var inbox = Queue<Message>()
     private var isScheduled = false
     private var isLost = false
     private var lastSerial: UInt32 = 0
@@ -130,7 +129,7 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
     func close() {
         guard receiver != nil else { return }
         receiver = nil
-        inbox = []
+        inbox.removeAll()
         bus?.driver.disconnected(self)
     }
 

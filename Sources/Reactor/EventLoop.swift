@@ -1,12 +1,43 @@
 package import Foundation
 import Futures
 
-/// Names one scheduled piece of work of one loop.
+/// A point on one loop's clock, which never goes back: nanoseconds since that loop's own origin.
+package struct Instant: Comparable, Hashable, Sendable {
+    package let nanoseconds: UInt64
+
+    package static let origin = Instant(nanoseconds: 0)
+    package static let distantFuture = Instant(nanoseconds: .max)
+
+    package init(nanoseconds: UInt64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// The instant that many seconds later. Negative spans and NaN return this same instant. A span that is too long (an
+    /// infinite time-out, for one) returns `distantFuture`.
+    package func advanced(by seconds: TimeInterval) -> Instant {
+        guard seconds > 0 else { return self }
+        let span = (seconds * 1e9).rounded()
+        guard span < TimeInterval(UInt64.max - nanoseconds) else { return .distantFuture }
+        return Instant(nanoseconds: nanoseconds + UInt64(span))
+    }
+
+    /// The seconds from `earlier` to this instant; negative if this instant is the earlier one.
+    package func seconds(since earlier: Instant) -> TimeInterval {
+        guard self >= earlier else { return -earlier.seconds(since: self) }
+        return TimeInterval(nanoseconds - earlier.nanoseconds) / 1e9
+    }
+
+    package static func < (left: Instant, right: Instant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}
+
+/// Identifies scheduled work of one loop.
 package struct TimerID: Hashable, Sendable {
     let rawValue: UInt64
 }
 
-/// What can be said of a watched descriptor.
+/// The conditions of a watched descriptor.
 package struct IOEvents: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -16,17 +47,17 @@ package struct IOEvents: OptionSet, Hashable, Sendable {
 
     package static let readable = IOEvents(rawValue: 1)
     package static let writable = IOEvents(rawValue: 2)
-    /// The other side is gone. Reported whether asked for or not.
+    /// The other side is closed. Always reported.
     package static let hangup = IOEvents(rawValue: 4)
-    /// The descriptor is in error, or cannot be watched at all. Reported whether asked for or not.
+    /// The descriptor has an error or cannot be watched. Always reported.
     package static let error = IOEvents(rawValue: 8)
 }
 
-/// What a loop lacks in a process, or a system, that has used up a limit.
+/// What a loop lacks in a process, or a system, that has reached a limit.
 package enum LoopShortage: Error, Hashable, Sendable {
-    /// There can be no thread: the error's number, mostly `EAGAIN`.
+    /// No thread can be created: the error number, mostly `EAGAIN`.
     case thread(Int32)
-    /// There can be no descriptor: `EMFILE`, or the error's number.
+    /// No descriptor can be created: `EMFILE`, or the error number.
     case descriptors(Int32)
 }
 
@@ -47,45 +78,45 @@ extension LoopShortage: CustomStringConvertible {
     }
 }
 
-/// One place where things happen one after another: posted work, timers, and descriptors that became ready.
+/// Runs work in a serial order: posted work, timers, and handlers of descriptors that became ready.
 ///
-/// Two kinds exist: `ThreadLoop`, which waits on a thread of its own, and `ManualLoop`, whose time is virtual and which a
-/// test drives. Whatever is written against this protocol runs on both.
+/// There are two kinds: `ThreadLoop` waits on a thread of its own. `ManualLoop` has a virtual time and is driven by a test.
+/// Code that uses this protocol runs on both.
 package protocol EventLoop: AnyObject, Sendable {
     /// The loop's clock; virtual on the manual loop. Any thread.
     var now: Instant { get }
 
-    /// The wall clock, moving with `now`. Any thread.
+    /// The wall clock, which advances with `now`. Any thread.
     var date: Date { get }
 
     /// Whether the caller runs on this loop.
     var isCurrent: Bool { get }
 
-    /// Makes sure that the loop runs; gives why it cannot. Any thread. What is posted and scheduled meanwhile is kept, and
-    /// each further post tries again.
+    /// Makes sure that the loop runs; returns why it cannot. Any thread. The loop keeps posted and scheduled work until it
+    /// runs, and tries to start again at each post.
     func start() -> LoopShortage?
 
-    /// Makes sure that descriptors can be watched; gives why they cannot. Loop only. Without it a watch that cannot be is
-    /// called with `.error`, which does not say why.
+    /// Makes sure that descriptors can be watched; returns why they cannot. Loop only. Without this call, a watch that is
+    /// not possible is called with `.error`, which does not contain the reason.
     func prepareToWatch() -> LoopShortage?
 
-    /// Runs the work on the loop, in the order of the posts. Any thread; from the loop itself it runs after the present
-    /// work, never inside it. Work posted to a loop that has stopped is dropped.
+    /// Runs the work on the loop, in the order of the posts. Any thread. Work posted from the loop runs after the current
+    /// work, never inside it. Work posted to a stopped loop is dropped.
     func post(_ work: @escaping @Sendable () -> Void)
 
     /// Runs the work on the loop once, that many seconds from now. Any thread.
     @discardableResult
     func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID
 
-    /// Forgets scheduled work; a timer that has fired or was cancelled is let be. Any thread. On the loop, the work does
-    /// not run after this call.
+    /// Cancels scheduled work; no effect on a timer that has fired or was cancelled. Any thread. If called on the loop, the
+    /// work does not run after this call.
     func cancel(_ timer: TimerID)
 
-    /// Calls `ready` on the loop while any of the events holds for the descriptor (level-triggered). Loop only. The
-    /// descriptor stays the caller's, and must stay open until the watch is cancelled.
+    /// Calls `ready` on the loop as long as any of the events holds for the descriptor (level-triggered). Loop only. The
+    /// descriptor remains the caller's and must stay open until the watch is cancelled.
     func watch(_ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void) -> Watch
 
-    /// Where tasks run whose time is this loop's; `nil` for Swift's own threads, where time is real.
+    /// The executor of tasks that use this loop's time; `nil` for Swift's own threads and real time.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
@@ -94,7 +125,7 @@ extension EventLoop {
     package func start() -> LoopShortage? { nil }
     package func prepareToWatch() -> LoopShortage? { nil }
 
-    /// Runs the work at once where the caller is on the loop, else posts it.
+    /// Runs the work at once if the caller is on the loop, else posts it.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         if isCurrent {
             work()
@@ -103,8 +134,8 @@ extension EventLoop {
         }
     }
 
-    /// Runs the work on the loop and blocks the calling thread until it is done. For callers that have a thread to
-    /// spare; on the loop itself it would wait for ever, so there it traps.
+    /// Runs the work on the loop and blocks the calling thread until it is done. Traps on the loop itself, which would
+    /// wait without end.
     package func wait<R: Sendable>(_ work: @escaping @Sendable () -> R) -> R {
         precondition(
             !isCurrent,
@@ -122,4 +153,39 @@ extension EventLoop {
         }
         return value
     }
+}
+
+/// The posted and scheduled work of a loop, which the loop keeps under its lock.
+struct PendingWork {
+    /// A closure in a structure: stored bare in a generic collection, each would be wrapped in another one.
+    struct Work {
+        let run: @Sendable () -> Void
+    }
+
+    private var posts: [Work] = []
+    private var timers = TimerQueue<Work>()
+
+    var hasPosts: Bool { !posts.isEmpty }
+
+    mutating func post(_ work: @escaping @Sendable () -> Void) { posts.append(Work(run: work)) }
+
+    mutating func takePosts() -> [Work] { exchange(&posts, with: []) }
+
+    mutating func schedule(_ work: @escaping @Sendable () -> Void, at deadline: Instant) -> TimerID {
+        TimerID(rawValue: timers.add(Work(run: work), deadline: deadline))
+    }
+
+    mutating func cancel(_ timer: TimerID) -> Work? { timers.cancel(timer.rawValue) }
+
+    /// The deadline of the next timer; `distantFuture` if there is none.
+    var nextDeadline: Instant { timers.nextDeadline ?? .distantFuture }
+
+    mutating func popDue(at now: Instant) -> Work? { timers.popDue(at: now) }
+}
+
+/// Sets a variable and returns its previous value.
+func exchange<T>(_ variable: inout T, with value: T) -> T {
+    let old = variable
+    variable = value
+    return old
 }

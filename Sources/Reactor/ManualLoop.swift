@@ -3,22 +3,19 @@ package import Foundation
 import Futures
 import Glibc
 
-/// The loop of tests: nothing happens but while the test drives it, on the test's own thread, and time passes only when
-/// the test says so, at once.
+/// The loop of tests: everything runs on the test's own thread while the test drives the loop, and time advances only when
+/// the test advances it, without waiting.
 ///
-/// Posts from other threads are welcome at any time; they run when the loop is driven next. Descriptors work too: they
-/// are polled, without waiting, whenever the loop is driven.
+/// Other threads may post at any time; the work runs when the loop is driven next. Watched descriptors are polled, without
+/// waiting, whenever the loop is driven.
 ///
-/// Unchecked, because of `watches`, which only the driving thread touches while it drives.
-package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable {
-    private typealias Work = @Sendable () -> Void
-
+/// Unchecked, because of `watches`, which only the driving thread uses while it drives.
+package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     private struct Shared {
         var now = Instant.origin
-        var posts: [Work] = []
-        var timers = TimerQueue<Work>()
-        /// For when nothing else is left to do at the present instant.
-        var restWork: [Work] = []
+        var work = PendingWork()
+        /// Continuations to resume when nothing else is left to do at the current instant.
+        var resting: [CheckedContinuation<Void, Never>] = []
         var driver: pthread_t?
         var isWaiting = false
     }
@@ -26,9 +23,9 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
     private let shared = Locked(Shared())
     private let start: Date
     private let wake: Int32
-    private var watches = WatchTable()
+    var watches: [Int32: [Watch]] = [:]
 
-    /// `date` is what the wall clock shows at the beginning; always the same by default, so that runs are alike.
+    /// - Parameter date: The initial date of the wall clock, constant by default so that runs are alike.
     package init(date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
         start = date
         wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
@@ -41,14 +38,14 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
     package var now: Instant { shared.withLock { $0.now } }
     package var date: Date { start.addingTimeInterval(now.seconds(since: .origin)) }
 
-    /// True for the thread that drives the loop, while it does.
+    /// Whether the calling thread drives the loop at this moment.
     package var isCurrent: Bool {
         shared.withLock { $0.driver }.map { pthread_equal($0, pthread_self()) != 0 } ?? false
     }
 
     package func post(_ work: @escaping @Sendable () -> Void) {
         let isWaiting = shared.withLock { shared in
-            shared.posts.append(work)
+            shared.work.post(work)
             return shared.isWaiting
         }
         if isWaiting { eventfd_write(wake, 1) }
@@ -56,25 +53,23 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
 
     @discardableResult
     package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
-        shared.withLock { TimerID(rawValue: $0.timers.add(work, deadline: $0.now.advanced(by: seconds))) }
+        shared.withLock { $0.work.schedule(work, at: $0.now.advanced(by: seconds)) }
     }
 
     package func cancel(_ timer: TimerID) {
-        let work = shared.withLock { $0.timers.cancel(timer.rawValue) }
+        // The captured values are released after the lock.
+        let work = shared.withLock { $0.work.cancel(timer) }
         withExtendedLifetime(work) {}
     }
 
     package func watch(
         _ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void
     ) -> Watch {
-        precondition(isCurrent, "Watching a descriptor belongs on its event loop: call it inside loop.post { … }.")
-        let watch = Watch(descriptor: descriptor, events: events, table: self, ready: ready)
-        watches.add(watch)
-        return watch
+        makeWatch(descriptor, for: events, ready)
     }
 
     func watchesChanged(of descriptor: Int32) {
-        _ = watches.interest(in: descriptor)
+        _ = interest(in: descriptor)
     }
 
     // MARK: Driving
@@ -84,13 +79,13 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
         drive { runUntilIdle() }
     }
 
-    /// Lets time pass: what falls due runs in the order of the deadlines, each with what follows from it.
+    /// Advances the time: timers run in the order of their deadlines, each with everything that follows from it.
     package func advance(by seconds: TimeInterval) {
         _ = advance(until: { false }, limit: seconds)
     }
 
-    /// Lets time pass until the condition holds, but no more than `limit` seconds; gives whether it holds. The condition
-    /// is looked at whenever everything that can run at one instant has run.
+    /// Advances the time until the condition holds, by at most `limit` seconds; returns whether it holds. The condition is
+    /// evaluated whenever everything that can run at one instant has run.
     @discardableResult
     package func advance(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         drive {
@@ -108,14 +103,14 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
     /// Sets the clock to the next deadline. False if there is none up to `end`; then the clock is set to `end`.
     private func moveClock(to end: Instant) -> Bool {
         shared.withLock { shared in
-            let next = shared.timers.nextDeadline ?? .distantFuture
+            let next = shared.work.nextDeadline
             shared.now = max(shared.now, min(next, end))
             return next <= end
         }
     }
 
-    /// Waits in real time, while the virtual clock stands, until the condition holds: for tests whose other side is
-    /// another process. Gives whether it holds after at most `limit` real seconds.
+    /// Waits in real time, without advancing the virtual clock, until the condition holds: for tests with another process.
+    /// Returns whether it holds after at most `limit` real seconds.
     @discardableResult
     package func wait(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         drive {
@@ -125,7 +120,7 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
                 if condition() { return true }
                 let now = monotonicNanoseconds()
                 guard now < end else { return false }
-                // Awake at once for a descriptor or a post; now and then for a condition that is neither.
+                // A descriptor or a post ends the wait at once; any other condition is evaluated every 50 ms.
                 _ = poll(milliseconds: Int32(min((end - now) / 1_000_000 + 1, 50)))
             }
         }
@@ -152,32 +147,30 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
         }
     }
 
-    /// Posts first, then one timer, then the descriptors, then the work for when there is nothing else; false where there
-    /// was nothing to do.
+    /// Runs the posts, or else one timer, or else the handlers of ready descriptors, or else what rests; false if there was
+    /// nothing to do.
     private func runOnePass() -> Bool {
-        let posts = shared.withLock { exchange(&$0.posts, with: []) }
-        for work in posts { work() }
+        let posts = shared.withLock { $0.work.takePosts() }
+        for work in posts { work.run() }
         if !posts.isEmpty { return true }
-        if let work = shared.withLock({ $0.timers.popDue(at: $0.now) }) {
-            work()
+        if let work = shared.withLock({ $0.work.popDue(at: $0.now) }) {
+            work.run()
             return true
         }
         if poll(milliseconds: 0) { return true }
-        let restWork = shared.withLock { exchange(&$0.restWork, with: []) }
-        for work in restWork { work() }
-        return !restWork.isEmpty
+        let resting = shared.withLock { exchange(&$0.resting, with: []) }
+        for continuation in resting { continuation.resume() }
+        return !resting.isEmpty
     }
 
-    /// Polls the watched descriptors and tells the watches; false where none was ready.
+    /// Polls the watched descriptors and calls the handlers of those that are ready; false if there was none.
     private func poll(milliseconds: Int32) -> Bool {
-        let wanted = watches.descriptors.sorted().compactMap { descriptor in
-            watches.interest(in: descriptor).flatMap { $0.isEmpty ? nil : pollfd(descriptor, $0) }
-        }
+        let wanted = watches.keys.sorted().map { pollfd($0, interest(in: $0)) }.filter { $0.events != 0 }
         guard !wanted.isEmpty || milliseconds > 0 else { return false }
         var polled = wanted + [pollfd(wake, .readable)]
         let isIdle = shared.withLock { shared in
             shared.isWaiting = milliseconds > 0
-            return shared.posts.isEmpty
+            return !shared.work.hasPosts
         }
         let count = Glibc.poll(&polled, nfds_t(polled.count), isIdle ? milliseconds : 0)
         shared.withLock { $0.isWaiting = false }
@@ -188,19 +181,19 @@ package final class ManualLoop: EventLoop, WatchTableOwner, @unchecked Sendable 
                 eventfd_read(wake, &value)
                 continue
             }
-            for watch in watches.watches(of: entry.fd) { watch.tell(IOEvents(pollMask: entry.revents)) }
+            deliver(IOEvents(pollFlags: UInt32(UInt16(bitPattern: entry.revents))), of: entry.fd)
         }
         return true
     }
 }
 
-/// Driving from `async` code. Tasks on the loop run as any of its work does. Tasks elsewhere are given turns: the caller's
-/// task goes to the end of its executor's queue, again and again, until nothing has come from them for `settlingTurns`. That
-/// is no promise: Swift resumes them on its own threads, also if they belong to the caller's actor.
+/// Driving from `async` code. Tasks on the loop run as any of its work does. To let tasks elsewhere run, the caller's task
+/// yields until they have posted nothing for `settlingTurns` times. That is no guarantee: Swift resumes them on its own
+/// threads, even if they belong to the caller's actor.
 ///
-/// Called by a task on the loop, which somebody else drives, these functions wait for the time to pass.
+/// If a task on the loop calls these functions, they wait until another caller has driven the loop to that time.
 extension ManualLoop {
-    /// How many turns in a row bring nothing before the tasks elsewhere are taken to wait.
+    /// The number of yields without a post after which the tasks elsewhere are considered to be waiting.
     private static let settlingTurns = 16
 
     /// Runs everything that can run now, tasks included.
@@ -208,12 +201,12 @@ extension ManualLoop {
         if isCurrent { await rest(after: 0) } else { await settle() }
     }
 
-    /// Lets time pass; what falls due runs in the order of the deadlines, each with what follows from it, in tasks too.
+    /// Advances the time: timers run in the order of their deadlines, each with everything that follows, tasks included.
     nonisolated(nonsending) package func advance(by seconds: TimeInterval) async {
         if isCurrent { await rest(after: seconds) } else { _ = await advance(until: { false }, limit: seconds) }
     }
 
-    /// Lets time pass until the condition holds, but no more than `limit` seconds; returns whether it holds.
+    /// Advances the time until the condition holds, by at most `limit` seconds; returns whether it holds.
     @discardableResult
     nonisolated(nonsending) package func advance(
         until condition: () -> Bool, limit: TimeInterval
@@ -224,7 +217,7 @@ extension ManualLoop {
         while !condition() {
             if isTaskOfTheLoop {
                 guard now < end else { return false }
-                let next = min(shared.withLock { $0.timers.nextDeadline } ?? end, end)
+                let next = min(shared.withLock { $0.work.nextDeadline }, end)
                 await rest(after: next.seconds(since: now))
             } else {
                 let isEnd = !moveClock(to: end)
@@ -238,13 +231,11 @@ extension ManualLoop {
     /// Waits, in a task on the loop, until that many seconds have passed and nothing else is left to do at that instant.
     nonisolated(nonsending) private func rest(after seconds: TimeInterval) async {
         await withCheckedContinuation { continuation in
-            schedule(after: seconds) {
-                self.shared.withLock { $0.restWork.append { continuation.resume() } }
-            }
+            schedule(after: seconds) { self.shared.withLock { $0.resting.append(continuation) } }
         }
     }
 
-    /// Runs what can run now, and lets tasks elsewhere go on, until there is nothing more.
+    /// Runs what can run now, and yields to tasks elsewhere, until there is nothing more.
     nonisolated(nonsending) private func settle() async {
         repeat {
             drive { runUntilIdle() }
@@ -256,13 +247,13 @@ extension ManualLoop {
         } while isDue
     }
 
-    /// Whether there is work for the present instant.
+    /// Whether there is work for the current instant.
     private var isDue: Bool {
-        shared.withLock { !$0.posts.isEmpty || ($0.timers.nextDeadline ?? .distantFuture) <= $0.now }
+        shared.withLock { $0.work.hasPosts || $0.work.nextDeadline <= $0.now }
     }
 }
 
-/// Tasks on the loop itself: what they do between two waits takes no time, and the clock stands until they wait.
+/// Tasks on the loop itself: what they do between two waits takes no time on the loop's clock.
 extension ManualLoop: TaskExecutor {
     package var taskExecutor: (any TaskExecutor)? { self }
 
@@ -273,17 +264,5 @@ extension ManualLoop: TaskExecutor {
 }
 
 private func pollfd(_ descriptor: Int32, _ events: IOEvents) -> pollfd {
-    let mask = (events.contains(.readable) ? POLLIN : 0) | (events.contains(.writable) ? POLLOUT : 0)
-    return Glibc.pollfd(fd: descriptor, events: Int16(mask), revents: 0)
-}
-
-extension IOEvents {
-    init(pollMask mask: Int16) {
-        self = []
-        let mask = Int32(mask)
-        if mask & Int32(POLLIN) != 0 { insert(.readable) }
-        if mask & Int32(POLLOUT) != 0 { insert(.writable) }
-        if mask & Int32(POLLHUP) != 0 { insert(.hangup) }
-        if mask & Int32(POLLERR | POLLNVAL) != 0 { insert(.error) }
-    }
+    Glibc.pollfd(fd: descriptor, events: Int16(events.pollFlags), revents: 0)
 }

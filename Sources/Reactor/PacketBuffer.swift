@@ -1,17 +1,17 @@
 import CReactor
 import Glibc
 
-/// Room for the packets that are read from a socket in one go: one system call for up to thirty-two.
+/// A buffer that receives up to thirty-two packets from a socket with one system call.
 ///
-/// Unchecked, because it is confined to the loop of whoever reads with it.
+/// Unchecked, because it is confined to the loop of its reader.
 package final class PacketBuffer: @unchecked Sendable {
-    /// What one look at a socket has brought.
+    /// The result of one call.
     package enum Outcome: Hashable, Sendable {
-        /// Packets, of which the empty ones are not counted in `filled`. `isFull`: there may be more.
+        /// The number of packets and the number of those that are not empty. `isFull`: there may be more.
         case packets(count: Int, filled: Int, isFull: Bool)
-        /// Nothing is there now.
+        /// No packet is there now.
         case nothing
-        /// The error's number.
+        /// The error number.
         case failed(Int32)
     }
 
@@ -21,7 +21,7 @@ package final class PacketBuffer: @unchecked Sendable {
     private let bytes: UnsafeMutableRawBufferPointer
     private let lengths = UnsafeMutableBufferPointer<UInt32>.allocate(capacity: PacketBuffer.most)
 
-    /// - Parameter size: The longest packet, in bytes; of longer ones the rest is lost.
+    /// - Parameter size: The longest packet, in bytes; longer ones are truncated.
     package init(packetSize size: Int) {
         self.size = max(size, 1)
         bytes = .allocate(byteCount: self.size * PacketBuffer.most, alignment: 16)
@@ -33,8 +33,8 @@ package final class PacketBuffer: @unchecked Sendable {
         lengths.deallocate()
     }
 
-    /// Calls `each` with every packet that the socket has now, up to the limit of one call; the bytes must not be kept. It
-    /// never waits, whether the descriptor would or not.
+    /// Calls `each` with every packet that the socket has now, up to the limit of one call; the bytes are valid only during
+    /// `each`. Never waits, not even on a blocking descriptor.
     package func receive(_ descriptor: Int32, _ each: (UnsafeRawBufferPointer) -> Void) -> Outcome {
         let received = creactor_receive_packets(
             descriptor, bytes.baseAddress, size, lengths.baseAddress, UInt32(PacketBuffer.most))
@@ -49,7 +49,7 @@ package final class PacketBuffer: @unchecked Sendable {
     }
 }
 
-/// Sends one packet without waiting: whether it went, or the error's number, `EAGAIN` where there is no room now.
+/// Sends one packet without waiting. Returns `nil`, or the error number: `EAGAIN` if the socket's buffer is full.
 package func sendPacket(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
     while true {
         let sent = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
@@ -58,7 +58,7 @@ package func sendPacket(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -
     }
 }
 
-/// How many bytes of what was sent the other end of a local socket has not read, with what the kernel adds; 0 if all was read.
+/// The number of sent bytes that the other end of a local socket has not read, including the kernel's overhead.
 package func unreadBytes(_ descriptor: Int32) -> Int { max(Int(creactor_unread_bytes(descriptor)), 0) }
 
 /// Whether the other end of a socket is closed.

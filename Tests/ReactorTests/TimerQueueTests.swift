@@ -92,6 +92,39 @@ final class TimerQueueTests: XCTestCase {
     }
 }
 
+final class QueueTests: XCTestCase {
+    /// Against a plain array, over random additions and removals, and with few elements as with thousands.
+    func testItBehavesLikeAnArray() {
+        var random = TestRandom(self)
+        var queue = Queue<Int>()
+        var model: [Int] = []
+        for value in 0..<50_000 {
+            let isGrowing = (value / 5_000).isMultiple(of: 2)
+            if Int.random(in: 0..<10, using: &random) < (isGrowing ? 7 : 3) {
+                queue.append(value)
+                model.append(value)
+            } else {
+                XCTAssertEqual(queue.first, model.first)
+                XCTAssertEqual(queue.popFirst(), model.isEmpty ? nil : model.removeFirst())
+            }
+            XCTAssertEqual(queue.count, model.count)
+            XCTAssertEqual(queue.isEmpty, model.isEmpty)
+        }
+        queue.removeAll()
+        XCTAssertNil(queue.popFirst())
+    }
+
+    func testAQueueThatIsNeverEmptyKeepsNoRemovedElements() {
+        var queue = Queue<Int>()
+        queue.append(0)
+        for value in 1...100_000 {
+            queue.append(value)
+            XCTAssertEqual(queue.popFirst(), value - 1)
+        }
+        XCTAssertLessThan(queue.storedCount, 200)
+    }
+}
+
 final class InstantTests: XCTestCase {
     func testSpansAreAddedAndMeasured() {
         let start = Instant(nanoseconds: 5)
