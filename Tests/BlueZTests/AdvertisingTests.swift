@@ -9,7 +9,7 @@ import XCTest
 
 final class AdvertisingTests: XCTestCase {
     private let daemon = FakeDaemon()
-    private let events = Locked<[AdvertisingEvent]>([])
+    private let reported = Locked<[RegistrationState]>([])
     private let path = Locked<ObjectPath?>(nil)
     private let everything: AdvertisementData = {
         var data = AdvertisementData()
@@ -40,19 +40,15 @@ final class AdvertisingTests: XCTestCase {
     }
 
     private func advertise(_ data: AdvertisementData, _ client: BlueZClient) -> Advertising {
-        let events = events
-        let advertising = client.advertise(data, on: ServerScene.adapter) { event in
-            events.withLock { $0.append(event) }
+        let reported = reported
+        let advertising = client.advertise(data, on: ServerScene.adapter) { state in
+            reported.withLock { $0.append(state) }
         }
         daemon.loop.run()
         return advertising
     }
 
-    private var states: [RegistrationState] {
-        events.withLock { events in
-            events.compactMap { if case .stateChanged(let state) = $0 { state } else { nil } }
-        }
-    }
+    private var states: [RegistrationState] { reported.withLock { $0 } }
 
     /// Answers the registration that waits, and remembers where the advertisement is.
     private func accept() -> (owner: String, path: ObjectPath) {
@@ -166,7 +162,7 @@ final class AdvertisingTests: XCTestCase {
 
         let limited = advertise(everything, client)
         XCTAssertNotNil(ask(accept(), "org.bluez.LEAdvertisement1", "Release"))
-        XCTAssertEqual(events.withLock { $0.last }, .timedOut)
+        XCTAssertEqual(states.last, .timedOut)
         withExtendedLifetime(limited) {}
     }
 

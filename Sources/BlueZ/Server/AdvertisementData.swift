@@ -1,3 +1,4 @@
+import DBus
 package import Foundation
 package import GATT
 
@@ -17,12 +18,6 @@ package struct AdvertisementData: Hashable, Sendable {
         /// The adapter's alias; goes into the scan response.
         case localName = "local-name"
         case resolvableSetIdentifier = "rsi"
-    }
-
-    package enum SecondaryChannel: String, Hashable, Sendable, CaseIterable {
-        case oneMegabit = "1M"
-        case twoMegabit = "2M"
-        case coded = "Coded"
     }
 
     package var kind = Kind.peripheral
@@ -59,31 +54,94 @@ package struct AdvertisementData: Hashable, Sendable {
     package init() {}
 }
 
-/// What becomes of an advertisement. Told on the client's loop.
-package enum AdvertisingEvent: Hashable, Sendable {
-    case stateChanged(RegistrationState)
-    /// Its time-out has passed, and BlueZ has ended it. Nothing follows.
-    case timedOut
+/// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for all properties at
+/// once; what was not wished is not among them. It then writes `TxPower`, of which it does not mind the refusal.
+enum AdvertisementTable {
+    static let table = InterfaceTable<AdvertisementContent>(
+        "org.bluez.LEAdvertisement1",
+        methods: [.init("Release") { $0.releaseCalled($1) }],
+        properties: [
+            .init("Type", "s") { $1.string($0.data.kind.rawValue) },
+            uuids("ServiceUUIDs") { $0.serviceUUIDs },
+            uuids("SolicitUUIDs") { $0.solicitedUUIDs },
+            manufacturerData("ManufacturerData") { $0.manufacturerData },
+            serviceData("ServiceData") { $0.serviceData },
+            uuids("ScanResponseServiceUUIDs") { $0.scanResponseServiceUUIDs },
+            manufacturerData("ScanResponseManufacturerData") { $0.scanResponseManufacturerData },
+            serviceData("ScanResponseServiceData") { $0.scanResponseServiceData },
+            byteArrays("Data", "a{yv}", key: "y", { $0.data.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
+                $0.byte($1)
+            },
+            .init(
+                "Discoverable", "b", exists: { $0.data.isDiscoverable != nil },
+                get: { $1.bool($0.data.isDiscoverable ?? false) }),
+            .init(
+                "DiscoverableTimeout", "q", exists: { $0.data.discoverableTimeout != nil },
+                get: { $1.uint16($0.data.discoverableTimeout ?? 0) }),
+            .init(
+                "Includes", "as", exists: { !$0.data.includes.isEmpty },
+                get: { $1.strings($0.data.includes.map(\.rawValue).sorted()) }),
+            .init("LocalName", "s", exists: { $0.data.localName != nil }, get: { $1.string($0.data.localName ?? "") }),
+            .init(
+                "Appearance", "q", exists: { $0.data.appearance != nil }, get: { $1.uint16($0.data.appearance ?? 0) }),
+            .init("Duration", "q", exists: { $0.data.duration != nil }, get: { $1.uint16($0.data.duration ?? 0) }),
+            .init("Timeout", "q", exists: { $0.data.timeout != nil }, get: { $1.uint16($0.data.timeout ?? 0) }),
+            .init(
+                "SecondaryChannel", "s", exists: { $0.data.secondaryChannel != nil },
+                get: { $1.string($0.data.secondaryChannel?.rawValue ?? "") }),
+            .init(
+                "MinInterval", "u", exists: { $0.data.minInterval != nil }, get: { $1.uint32($0.data.minInterval ?? 0) }
+            ),
+            .init(
+                "MaxInterval", "u", exists: { $0.data.maxInterval != nil }, get: { $1.uint32($0.data.maxInterval ?? 0) }
+            ),
+            .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
+        ])
+
+    private static func uuids(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID]
+    ) -> InterfaceTable<AdvertisementContent>.Property {
+        .init(name, "as", exists: { !value($0.data).isEmpty }, get: { $1.strings(value($0.data).map(\.busText)) })
+    }
+
+    private static func manufacturerData(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
+    ) -> InterfaceTable<AdvertisementContent>.Property {
+        byteArrays(name, "a{qv}", key: "q", { value($0).sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
+            $0.uint16($1)
+        }
+    }
+
+    private static func serviceData(
+        _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
+    ) -> InterfaceTable<AdvertisementContent>.Property {
+        byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.key.busText, $0.value) }.sorted { $0.0 < $1.0 } }) {
+            $0.string($1)
+        }
+    }
+
+    /// A dictionary of variants with `ay` inside; there is none without entries.
+    private static func byteArrays<Key>(
+        _ name: StaticString, _ signature: StaticString, key: String,
+        _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
+        writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
+    ) -> InterfaceTable<AdvertisementContent>.Property {
+        .init(
+            name, signature, exists: { !entries($0.data).isEmpty },
+            get: { content, writer in
+                writer.dictionary(key: key, value: "v") { dictionary in
+                    for (key, bytes) in entries(content.data) {
+                        dictionary.entry { entry in
+                            writeKey(&entry, key)
+                            entry.variant("ay") { $0.bytes(bytes) }
+                        }
+                    }
+                }
+            })
+    }
 }
 
-/// What an adapter's `org.bluez.LEAdvertisingManager1` can do. `nil`: this version of BlueZ does not tell.
-package struct AdvertisingCapabilities: Hashable, Sendable {
-    /// How many advertisements there are, of all programs.
-    package var activeInstances: Int?
-    /// How many more there may be.
-    package var supportedInstances: Int?
-    /// By BlueZ's names.
-    package var supportedIncludes: [String]?
-    /// Only where controller and kernel have extended advertising.
-    package var supportedSecondaryChannels: [String]?
-    /// Experimental before 5.77, as all below.
-    package var supportedFeatures: [String]?
-    /// In bytes.
-    package var maxAdvertisementLength: Int?
-    package var maxScanResponseLength: Int?
-    /// In dBm.
-    package var minTxPower: Int?
-    package var maxTxPower: Int?
-
-    package init() {}
+extension CBUUID {
+    /// As BlueZ writes UUIDs.
+    var busText: String { fullUUIDString.lowercased() }
 }

@@ -6,22 +6,22 @@ import Reactor
 ///
 /// Every method may be called on any thread. Releasing this ends it.
 package final class Advertising: Sendable {
-    private let core: AdvertisingCore
+    private let registration: Registration<AdvertisementContent>
 
-    fileprivate init(_ core: AdvertisingCore) { self.core = core }
+    fileprivate init(_ registration: Registration<AdvertisementContent>) { self.registration = registration }
 
     deinit { end() }
 
     /// Advertises something else in its place, with a short gap. Nothing happens where it is the same.
     package func change(to data: AdvertisementData) {
-        core.client.loop.perform { [core] in core.change(to: data) }
+        registration.client.loop.perform { [registration] in registration.update(data) }
     }
 
     /// Ends it. The handler hears `.idle`, and nothing after that. A second call does nothing.
     ///
     /// - Parameter completion: On the client's loop, never inside the call: when BlueZ has confirmed it, or after 20 seconds.
     package func end(completion: @escaping @Sendable () -> Void = {}) {
-        core.client.loop.perform { [core] in core.end(completion: completion) }
+        registration.client.loop.perform { [registration] in registration.end(completion: completion) }
     }
 }
 
@@ -31,14 +31,16 @@ extension BlueZClient {
     /// What BlueZ refuses the first time is not tried again until the adapter or the daemon has changed, with two exceptions:
     /// after an error that is known to pass it is tried for 7.5 seconds, and after `org.bluez.Error.Failed`, which names no
     /// reason, for a second and a half. What BlueZ had taken before is tried for half a minute.
-    /// - Parameter handler: Told on the loop what becomes of it, never inside a call.
+    /// - Parameter stateChanged: Called on the loop at each change, never inside a call.
     package func advertise(
-        _ data: AdvertisementData, on adapter: ObjectKey, handler: @escaping @Sendable (AdvertisingEvent) -> Void
+        _ data: AdvertisementData, on adapter: ObjectKey,
+        stateChanged: @escaping @Sendable (RegistrationState) -> Void
     ) -> Advertising {
-        let core = AdvertisingCore(client: self, adapter: adapter, data: data, handler: handler)
-        let observation = observe(core)
-        loop.perform { core.observation = observation }
-        return Advertising(core)
+        let content = AdvertisementContent(data, client: self)
+        let registration = Registration(content, on: adapter, client: self, stateChanged: stateChanged)
+        loop.perform { content.registration = registration }
+        registration.begin()
+        return Advertising(registration)
     }
 
     /// Asks what an adapter can advertise. Any thread; `completion` runs on the loop. It fails with `unknownObject` where
@@ -51,61 +53,59 @@ extension BlueZClient {
         loop.perform { [self] in
             daemon.call(
                 adapter, interface: BlueZName.properties, member: "GetAll", timeout: timeout,
-                body: { $0.string(AdvertisingCore.manager) },
+                body: { $0.string(AdvertisementContent.manager) },
                 completion: { completion($0.map(AdvertisingCapabilities.init)) })
         }
     }
 }
 
-extension AdvertisingCapabilities {
-    /// The powers of the controller, in dBm; `nil` if BlueZ does not report them.
-    package var powers: ClosedRange<Int>? {
-        guard let least = minTxPower, let most = maxTxPower, least <= most else { return nil }
-        return least...most
+/// An advertisement as the object that BlueZ reads.
+///
+/// On the client's loop, and unchecked because of that.
+final class AdvertisementContent: RegisteredContent, @unchecked Sendable {
+    typealias Generation = RegistrationMachine.Generation
+
+    static let rules = RegistrationMachine.Rules.advertisement
+    static let manager = "org.bluez.LEAdvertisingManager1"
+    static let noun = "Advertisement"
+    /// Longer than callers wait for the end.
+    static let lastTimeout = 20.0
+
+    let first: AdvertisementData?
+    private(set) var data: AdvertisementData
+    private let client: BlueZClient
+    private let path: ObjectPath
+    fileprivate(set) weak var registration: Registration<AdvertisementContent>?
+
+    init(_ data: AdvertisementData, client: BlueZClient) {
+        first = data
+        self.data = data
+        self.client = client
+        path = ObjectPath.root.appending("org").appending("bluecap").appending("advertisement\(client.makeID())")
     }
 
-    init(_ reply: Message) {
-        var reader = reply.reader
-        self.init()
-        take(&reader)
+    func isLimited(_ data: AdvertisementData) -> Bool { data.timeout != nil }
+    func path(of generation: Generation) -> ObjectPath { path }
+
+    func obstacle(on adapter: Adapter1) -> RegistrationState.Obstacle? {
+        guard adapter.interfaces.contains(.advertisingManager) else { return .support }
+        return adapter.isPowered ? nil : .power
     }
 
-    /// Takes over properties of `LEAdvertisingManager1`: the reader stands at an `a{sv}`.
-    mutating func take(_ reader: inout MessageReader) {
-        var capabilities = self
-        reader.dictionary { entry in
-            guard let name = entry.string() else { return }
-            _ = entry.variant { capabilities.take(name, &$0) }
-        }
-        self = capabilities
+    func export(_ data: AdvertisementData, _ generation: Generation) -> Bool {
+        self.data = data
+        client.daemon.connection?.export(ExportedObject(path, [AdvertisementTable.table.bound(to: self)]))
+        return false
     }
 
-    private mutating func take(_ name: String, _ value: inout MessageReader) {
-        switch name {
-        case "ActiveInstances": activeInstances = value.byte().map(Int.init)
-        case "SupportedInstances": supportedInstances = value.byte().map(Int.init)
-        case "SupportedIncludes": supportedIncludes = value.strings()
-        case "SupportedSecondaryChannels": supportedSecondaryChannels = value.strings()
-        case "SupportedFeatures": supportedFeatures = value.strings()
-        case "SupportedCapabilities": takeLimits(&value)
-        default: break
-        }
-    }
+    /// The object stays until the end: BlueZ may still call it.
+    func withdraw(_ generation: Generation?) {}
 
-    private mutating func takeLimits(_ reader: inout MessageReader) {
-        var limits = self
-        reader.dictionary { entry in
-            guard let name = entry.string() else { return }
-            _ = entry.variant { value in
-                switch name {
-                case "MaxAdvLen": limits.maxAdvertisementLength = value.byte().map(Int.init)
-                case "MaxScnRspLen": limits.maxScanResponseLength = value.byte().map(Int.init)
-                case "MinTxPower": limits.minTxPower = value.int16().map(Int.init)
-                case "MaxTxPower": limits.maxTxPower = value.int16().map(Int.init)
-                default: break
-                }
-            }
-        }
-        self = limits
+    func ended() { client.daemon.connection?.unexport(path) }
+
+    func releaseCalled(_ invocation: Invocation) {
+        guard client.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        invocation.reply()
+        registration?.released()
     }
 }

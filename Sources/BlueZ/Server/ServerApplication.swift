@@ -1,4 +1,6 @@
+import DBus
 import Foundation
+import GATT
 import Reactor
 
 /// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on. They
@@ -7,9 +9,9 @@ import Reactor
 /// Every method may be called on any thread; completions run on the client's loop, once, never inside the call. Releasing
 /// this ends it.
 package final class ServerApplication: Sendable {
-    private let core: ApplicationCore
+    private let registration: Registration<ApplicationContent>
 
-    fileprivate init(_ core: ApplicationCore) { self.core = core }
+    fileprivate init(_ registration: Registration<ApplicationContent>) { self.registration = registration }
 
     deinit { end() }
 
@@ -25,7 +27,9 @@ package final class ServerApplication: Sendable {
     package func update(
         _ services: [ServerService], completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
     ) {
-        core.client.loop.perform { [core] in core.update(services, completion: completion) }
+        registration.client.loop.perform { [registration] in
+            registration.update(services, completion: completion)
+        }
     }
 
     /// Sends values to the subscribers of a characteristic, or to some of them: see ``UpdateSender``. Each value is sent, also
@@ -45,8 +49,8 @@ package final class ServerApplication: Sendable {
         _ characteristic: ServerAttributeID, _ updates: [ServerUpdate],
         completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
     ) {
-        core.client.loop.perform { [core] in
-            for update in updates { core.notify(characteristic, update, completion: completion) }
+        registration.client.loop.perform { [content = registration.content] in
+            for update in updates { content.notify(characteristic, update, completion: completion) }
         }
     }
 
@@ -55,7 +59,7 @@ package final class ServerApplication: Sendable {
     /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds; later only if BlueZ has not answered the
     ///   registration yet.
     package func end(completion: @escaping @Sendable () -> Void = {}) {
-        core.client.loop.perform { [core] in core.end(completion: completion) }
+        registration.client.loop.perform { [registration] in registration.end(completion: completion) }
     }
 }
 
@@ -70,9 +74,199 @@ extension BlueZClient {
         on adapter: ObjectKey, delegate: any ServerDelegate,
         stateChanged: @escaping @Sendable (RegistrationState) -> Void = { _ in }
     ) -> ServerApplication {
-        let core = ApplicationCore(client: self, adapter: adapter, delegate: delegate, stateChanged: stateChanged)
-        let observation = observe(core)
-        loop.perform { core.observation = observation }
-        return ServerApplication(core)
+        let content = ApplicationContent(client: self, adapter: adapter, delegate: delegate)
+        let registration = Registration(content, on: adapter, client: self, stateChanged: stateChanged)
+        registration.begin()
+        return ServerApplication(registration)
     }
+}
+
+/// The services of an application as the objects that BlueZ reads.
+///
+/// On the client's loop, and unchecked because of that.
+final class ApplicationContent: RegisteredContent, @unchecked Sendable {
+    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
+    typealias Generation = RegistrationMachine.Generation
+
+    static let rules = RegistrationMachine.Rules.application
+    static let manager = "org.bluez.GattManager1"
+    static let noun = "Application"
+    static let lastTimeout = 5.0
+
+    /// The objects of one set of services on one connection.
+    private struct Exported {
+        let generation: Generation
+        let link: UInt64
+        var paths: [ObjectPath] = []
+        var characteristics: [ServerAttributeID: CharacteristicRecord] = [:]
+        var descriptors: [DescriptorRecord] = []
+    }
+
+    let client: BlueZClient
+    private let adapter: ObjectKey
+    private(set) var delegate: (any ServerDelegate)?
+    private let root: ObjectPath
+    private var exported: Exported?
+    /// What BlueZ has given, or 0.
+    var handles: [ServerAttributeID: UInt16] = [:]
+    /// What they were before they were forgotten for a try.
+    private var forgotten: [ServerAttributeID: UInt16]?
+
+    init(client: BlueZClient, adapter: ObjectKey, delegate: any ServerDelegate) {
+        self.client = client
+        self.adapter = adapter
+        self.delegate = delegate
+        root = ObjectPath.root.appending("org").appending("bluecap").appending("application\(client.makeID())")
+    }
+
+    var connection: Connection? { client.daemon.connection }
+
+    /// What the daemon can do with the adapter.
+    var capabilities: DaemonCapabilities {
+        client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
+    }
+
+    /// Whether the daemon calls that has our objects. Anybody on the bus could.
+    func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
+
+    func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping Completion) {
+        guard let record = exported?.characteristics[id] else {
+            return client.loop.post { completion(.failure(.nobodySubscribed)) }
+        }
+        record.notify(update, completion: completion)
+    }
+
+    /// Calls `work` with `true` when `bluetoothd` has read what was sent to it before over the bus, with `false` if it does not
+    /// answer within ten seconds. If the connection ends before, it is not called.
+    func pingDaemon(_ work: @escaping @Sendable (Bool) -> Void) {
+        let ping = Message.call(
+            destination: BlueZName.service, path: .root, interface: "org.freedesktop.DBus.Peer", member: "Ping")
+        connection?.call(ping, timeout: DaemonLink.defaultTimeout) { result in
+            work(result.failure?.name != DBusError.Name.noReply)
+        }
+    }
+
+    // MARK: Registration
+
+    var first: [ServerService]? { nil }
+    func isEmpty(_ services: [ServerService]) -> Bool { services.isEmpty }
+    func path(of generation: Generation) -> ObjectPath { root.appending("set\(generation)") }
+
+    /// Services stay registered while an adapter is off.
+    func obstacle(on adapter: Adapter1) -> RegistrationState.Obstacle? {
+        adapter.interfaces.contains(.gattManager) ? nil : .support
+    }
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterChanged(adapter, let fields) where fields.contains(.capabilities):
+            for record in exported?.characteristics.values ?? [:].values { record.report() }
+        case .deviceChanged(let handle, let fields, _):
+            guard fields.contains(.isConnected) else { return }
+            let device = tree[handle]
+            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsSubscriptions, in: tree)
+        case .deviceRemoved(let handle):
+            linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
+            .attributeRemoved:
+            return
+        }
+    }
+
+    private func linkChanged(
+        of handle: DeviceHandle, isConnected: Bool, isBonded: Bool, in tree: borrowing ObjectTree
+    ) {
+        guard let exported, let device = tree.key(of: handle) else { return }
+        for record in exported.characteristics.values {
+            record.linkChanged(of: device, isConnected: isConnected, isBonded: isBonded)
+        }
+    }
+
+    func forgetHandles() {
+        forgotten = handles
+        handles = [:]
+        withdraw(nil)
+    }
+
+    func restoreHandles() {
+        if let forgotten { handles = forgotten }
+        forgotten = nil
+    }
+
+    func keepHandles() { forgotten = nil }
+
+    func ended() { delegate = nil }
+
+    // MARK: Objects
+
+    /// In the order of the services, characteristics and descriptors, which becomes that of the handles.
+    func export(_ services: [ServerService], _ generation: Generation) -> Bool {
+        guard let connection = client.daemon.connection, let number = client.daemon.connectionNumber else {
+            return false
+        }
+        if let exported, exported.generation == generation, exported.link == number { return false }
+        withdraw(nil)
+        var exported = Exported(generation: generation, link: number)
+        let hasChosenHandles = capabilities.needsExplicitHandles && chooseHandles(services)
+        let root = path(of: generation)
+        let places = services.enumerated().map { ($1.id, root.appending("service\($0)")) }
+        let paths = Dictionary(places, uniquingKeysWith: { first, _ in first })
+        var objects = [ExportedObject(root, isObjectManager: true)]
+        for (index, service) in services.enumerated() {
+            let servicePath = root.appending("service\(index)")
+            let record = ServiceRecord(service, includes: service.includes.compactMap { paths[$0] }, content: self)
+            objects.append(ExportedObject(servicePath, [ServerTables.service.bound(to: record)]))
+            for (index, characteristic) in service.characteristics.enumerated() {
+                let path = servicePath.appending("char\(index)")
+                let record = CharacteristicRecord(characteristic, path: path, parent: servicePath, content: self)
+                exported.characteristics[characteristic.id] = record
+                objects.append(ExportedObject(path, [ServerTables.characteristic.bound(to: record)]))
+                for (index, descriptor) in characteristic.descriptors.enumerated() {
+                    let record = DescriptorRecord(
+                        descriptor, path: path.appending("desc\(index)"), parent: path, content: self)
+                    exported.descriptors.append(record)
+                    objects.append(ExportedObject(record.path, [ServerTables.descriptor.bound(to: record)]))
+                }
+            }
+        }
+        for object in objects { connection.export(object) }
+        exported.paths = objects.map(\.path)
+        self.exported = exported
+        return hasChosenHandles
+    }
+
+    /// For services whose attributes do not all have a handle.
+    /// - Returns: Whether there are any.
+    private func chooseHandles(_ services: [ServerService]) -> Bool {
+        let incomplete = services.filter { !$0.attributes.allSatisfy { handles[$0] != nil } }
+        for service in incomplete {
+            let includes = service.includes.count { id in services.contains { $0.id == id } }
+            handles.merge(client.handleLayout.place(service, includes: includes)) { $1 }
+        }
+        return !incomplete.isEmpty
+    }
+
+    func withdraw(_ generation: Generation?) {
+        guard let exported, generation == nil || generation == exported.generation else { return }
+        self.exported = nil
+        if client.daemon.connectionNumber == exported.link {
+            for path in exported.paths { client.daemon.connection?.unexport(path) }
+        }
+        for descriptor in exported.descriptors { descriptor.forget() }
+        for record in exported.characteristics.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) { record.close() }
+    }
+}
+
+extension Device1 {
+    /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
+    fileprivate var keepsSubscriptions: Bool { fields.contains(.isBonded) ? isBonded : isPaired }
+}
+
+extension BlueZClient {
+    func keepsSubscriptions(of device: ObjectKey) -> Bool {
+        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsSubscriptions } ?? false
+    }
+
+    /// Whether a call comes from the daemon whose objects are in the tree.
+    func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == daemon.owner }
 }

@@ -93,3 +93,59 @@ package struct ServerDescriptor: Hashable, Sendable {
         return ServerDescriptor(id: id, uuid: CBUUID(string: "2904"), flags: .read, value: Data(bytes))
     }
 }
+
+extension HandleLayout {
+    /// Handles for all attributes of a service, the same for the same services in the same order; none if it has more than there
+    /// are. An attribute more gives all of its service new ones.
+    mutating func place(_ service: ServerService, includes: Int) -> [ServerAttributeID: UInt16] {
+        var offsets = [service.id: 0]
+        var offset = 1 + includes
+        for characteristic in service.characteristics {
+            offsets[characteristic.id] = offset + 1
+            offset += 2
+            if characteristic.flags.canBeSubscribedTo { offset += 1 }
+            if characteristic.flags.hasExtendedProperties { offset += 1 }
+            for descriptor in characteristic.descriptors {
+                offsets[descriptor.id] = offset
+                offset += 1
+            }
+        }
+        guard let first = reserve(offset) else { return [:] }
+        return offsets.mapValues { first + UInt16($0) }
+    }
+}
+
+extension ServerService {
+    /// It, its characteristics and their descriptors.
+    var attributes: [ServerAttributeID] { [id] + characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) } }
+}
+
+extension GattFlags {
+    /// Whether BlueZ adds 0x2900.
+    fileprivate var hasExtendedProperties: Bool { !isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) }
+}
+
+// A flag that asks for encryption says by itself what it asks that for.
+extension GattFlags {
+    var allowsReading: Bool {
+        !isDisjoint(with: [.read, .encryptRead, .encryptAuthenticatedRead, .secureRead])
+    }
+
+    var allowsWriting: Bool {
+        !isDisjoint(with: [
+            .write, .writeWithoutResponse, .reliableWrite, .authenticatedSignedWrites, .encryptWrite,
+            .encryptAuthenticatedWrite, .secureWrite,
+        ])
+    }
+
+    /// Whether BlueZ adds 0x2902.
+    var canBeSubscribedTo: Bool { notifies || indicates }
+
+    var notifies: Bool {
+        !isDisjoint(with: [.notify, .encryptNotify, .encryptAuthenticatedNotify, .secureNotify])
+    }
+
+    var indicates: Bool {
+        !isDisjoint(with: [.indicate, .encryptIndicate, .encryptAuthenticatedIndicate, .secureIndicate])
+    }
+}

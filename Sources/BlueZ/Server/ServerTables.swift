@@ -2,6 +2,21 @@ import DBus
 import Foundation
 import GATT
 
+/// A service of ours while it is exported. On the loop; unchecked because of that, as the other records.
+///
+/// Records and the content retain each other until the attribute is withdrawn: a reply may come later than that.
+final class ServiceRecord: @unchecked Sendable {
+    let content: ApplicationContent
+    let service: ServerService
+    let includes: [ObjectPath]
+
+    init(_ service: ServerService, includes: [ObjectPath], content: ApplicationContent) {
+        self.content = content
+        self.service = service
+        self.includes = includes
+    }
+}
+
 /// What `bluetoothd` finds in an application of ours (`doc/gatt-api.txt` of 5.66, the parts for servers).
 ///
 /// `Handle` is 0 until BlueZ has given one, which it then writes here. From then on it is asked for the same one again, so
@@ -14,8 +29,8 @@ enum ServerTables {
             .init("Primary", "b") { $1.bool($0.service.isPrimary) },
             .init("Includes", "ao", exists: { !$0.includes.isEmpty }, get: { $1.objectPaths($0.includes) }),
             .init(
-                "Handle", "q", set: { $0.core.takeHandle(of: $0.service.id, &$1, $2) },
-                get: { $1.uint16($0.core.handles[$0.service.id] ?? 0) }),
+                "Handle", "q", set: { $0.content.takeHandle(of: $0.service.id, &$1, $2) },
+                get: { $1.uint16($0.content.handles[$0.service.id] ?? 0) }),
         ])
 
     static let characteristic = InterfaceTable<CharacteristicRecord>(
@@ -38,8 +53,8 @@ enum ServerTables {
             .init("Service", "o") { $1.objectPath($0.parent) },
             .init("Flags", "as") { $1.strings($0.characteristic.flags.texts) },
             .init(
-                "Handle", "q", set: { $0.core.takeHandle(of: $0.id, &$1, $2) },
-                get: { $1.uint16($0.core.handles[$0.id] ?? 0) }),
+                "Handle", "q", set: { $0.content.takeHandle(of: $0.id, &$1, $2) },
+                get: { $1.uint16($0.content.handles[$0.id] ?? 0) }),
             .init("Value", "ay", exists: { $0.value != nil }, get: { $1.bytes($0.value ?? Data()) }),
             .init("Notifying", "b", exists: { $0.canSend }, get: { $1.bool($0.table.hasUnnamed) }),
             // By their presence BlueZ knows that it can ask for sockets.
@@ -63,12 +78,12 @@ enum ServerTables {
             .init("Characteristic", "o") { $1.objectPath($0.parent) },
             .init("Flags", "as") { $1.strings($0.descriptor.flags.texts) },
             .init(
-                "Handle", "q", set: { $0.core.takeHandle(of: $0.id, &$1, $2) },
-                get: { $1.uint16($0.core.handles[$0.id] ?? 0) }),
+                "Handle", "q", set: { $0.content.takeHandle(of: $0.id, &$1, $2) },
+                get: { $1.uint16($0.content.handles[$0.id] ?? 0) }),
         ])
 }
 
-extension ApplicationCore {
+extension ApplicationContent {
     /// BlueZ tells an attribute's handle.
     func takeHandle(of id: ServerAttributeID, _ reader: inout MessageReader, _ invocation: Invocation) {
         guard isFromDaemon(invocation), let handle = reader.uint16() else { return invocation.fail(.foreignCaller) }

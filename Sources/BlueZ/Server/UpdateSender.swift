@@ -84,10 +84,10 @@ final class UpdateSender: @unchecked Sendable {
 
     init(_ record: CharacteristicRecord) {
         self.record = record
-        confirmTimer = LoopTimer(on: record.core.client.loop)
+        confirmTimer = LoopTimer(on: record.content.client.loop)
     }
 
-    private var loop: any EventLoop { record.core.client.loop }
+    private var loop: any EventLoop { record.content.client.loop }
 
     func send(_ update: ServerUpdate, completion: @escaping Completion) {
         waiting.append((update, completion))
@@ -139,7 +139,7 @@ final class UpdateSender: @unchecked Sendable {
     private func changeWay(isRepeated: Bool = false) {
         step = .changingWay
         let turn = turn
-        record.core.pingDaemon { [weak self] isAnswered in
+        record.content.pingDaemon { [weak self] isAnswered in
             guard let self, turn == self.turn else { return }
             if isAnswered {
                 let limit = loop.now.advanced(by: Self.readingTime)
@@ -181,9 +181,9 @@ final class UpdateSender: @unchecked Sendable {
 
     /// When the bus has taken what was sent: one that takes values slower than they are made must be waited for.
     private func complete(_ completion: @escaping Completion, with result: Result<Void, BlueZError>) {
-        let number = record.core.client.makeID()
+        let number = record.content.client.makeID()
         unsent[number] = completion
-        record.core.connection?.whenDrained { [weak self] in
+        record.content.connection?.whenDrained { [weak self] in
             self?.unsent.removeValue(forKey: number)?(result)
         }
     }
@@ -224,7 +224,7 @@ final class UpdateSender: @unchecked Sendable {
 
     private func write(_ value: Data, to sockets: [AcquiredSocket], _ completion: @escaping Completion) {
         current = completion
-        let isConfirmed = record.isConfirmed && record.core.capabilities.confirmsOverSocket
+        let isConfirmed = record.isConfirmed && record.content.capabilities.confirmsOverSocket
         let all = Set(sockets.map { ObjectIdentifier($0) })
         step = .writing(Writing(untaken: all, unconfirmed: isConfirmed ? all : []))
         let turn = turn

@@ -57,7 +57,7 @@ package struct DaemonCapabilities: Hashable, Sendable {
     /// Whether the controller and the kernel have extended advertising; unknown: false.
     package var extendedAdvertising = false
     /// `SupportedSecondaryChannels`; unknown: none.
-    package var secondaryChannels: Set<AdvertisementData.SecondaryChannel> = []
+    package var secondaryChannels: Set<SecondaryChannel> = []
     /// The longest data of an advertisement without a secondary channel, in bytes: 31, and with extended advertising up to
     /// 251 from 5.76 on; unknown: 31.
     package var maximumAdvertisingLength = 31
@@ -161,7 +161,7 @@ extension DaemonCapabilities {
         // The property exists exactly if the kernel has extended advertising, at every version.
         extendedAdvertising = known.supportedSecondaryChannels != nil
         secondaryChannels = Set(
-            known.supportedSecondaryChannels?.compactMap { AdvertisementData.SecondaryChannel(rawValue: $0) } ?? [])
+            known.supportedSecondaryChannels?.compactMap { SecondaryChannel(rawValue: $0) } ?? [])
         usesAdvertisingInterval = known.supportedFeatures != nil
         usesAdvertisingPower = known.supportedFeatures?.contains("CanSetTxPower") ?? false
         advertisingPower = known.powers

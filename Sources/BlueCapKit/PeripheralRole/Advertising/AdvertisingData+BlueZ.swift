@@ -45,17 +45,17 @@ extension AdvertisingLimits {
 
 extension AdvertisingRegistry.Event {
     /// `nil` for what we have asked for ourselves.
-    init?(_ event: AdvertisingEvent) {
-        switch event {
+    init?(_ state: RegistrationState) {
+        switch state {
         case .timedOut: self = .timedOut
-        case .stateChanged(.idle): return nil
-        case .stateChanged(.waiting(.support)): self = .waitingForSupport
-        case .stateChanged(.waiting(.adapter)), .stateChanged(.waiting(.power)): self = .waitingForAdapter
-        case .stateChanged(.registering): self = .registering
-        case .stateChanged(.retrying(let error)): self = .retrying(BusFailure(error))
-        case .stateChanged(.registered): self = .registered
-        case .stateChanged(.refused(let error)) where error.cause == .noReply: self = .unanswered(BusFailure(error))
-        case .stateChanged(.refused(let error)): self = .refused(BusFailure(error))
+        case .idle: return nil
+        case .waiting(.support): self = .waitingForSupport
+        case .waiting(.adapter), .waiting(.power): self = .waitingForAdapter
+        case .registering: self = .registering
+        case .retrying(let error): self = .retrying(BusFailure(error))
+        case .registered: self = .registered
+        case .refused(let error) where error.cause == .noReply: self = .unanswered(BusFailure(error))
+        case .refused(let error): self = .refused(BusFailure(error))
         }
     }
 }

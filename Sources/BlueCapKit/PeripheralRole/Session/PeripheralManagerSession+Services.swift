@@ -188,7 +188,7 @@ extension ServiceRegistry.Failure {
         switch state {
         case .waiting(.support): self = .notSupported
         case .retrying(let error): self.init(error)
-        case .idle, .waiting(.adapter), .waiting(.power), .registering, .registered, .refused: return nil
+        case .idle, .waiting(.adapter), .waiting(.power), .registering, .registered, .refused, .timedOut: return nil
         }
     }
 }

@@ -4,34 +4,67 @@ import GATT
 import Glibc
 import Reactor
 
+final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
+    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
+
+    let characteristic: ServerCharacteristic
+    /// What was sent to all last.
+    var value: Data?
+    var table = SubscriberTable()
+    /// What the delegate knows.
+    var reported: [ServerSubscriber] = []
+    /// For what ``table`` settles after a time.
+    let settlingTimer: LoopTimer
+    /// One for all centrals, or, since 5.69, one for each.
+    var notifySockets: [SubscriberTable.SocketNumber: AcquiredSocket] = [:]
+    var writeSockets: [AcquiredSocket] = []
+    private(set) lazy var sender = UpdateSender(self)
+
+    init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
+        self.characteristic = characteristic
+        settlingTimer = LoopTimer(on: content.client.loop)
+        super.init(characteristic.id, characteristic.flags, path: path, parent: parent, content: content)
+    }
+
+    /// Whether a value that is sent to all reaches a central, as far as BlueZ tells.
+    var isSubscribed: Bool { !table.subscribers.isEmpty }
+    var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
+    var givesWriteSocket: Bool {
+        characteristic.givesWriteSocket && characteristic.flags.contains(.writeWithoutResponse)
+    }
+    var canSend: Bool { characteristic.flags.canBeSubscribedTo }
+    /// Whether BlueZ tells of every value that a central has got it.
+    var isConfirmed: Bool { characteristic.flags.indicates && !characteristic.flags.notifies }
+}
+
 extension CharacteristicRecord {
     // MARK: Subscribing
 
     func startNotifyCalled(_ invocation: Invocation) {
-        guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         guard canSend else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
         invocation.reply()
         change { $0.startNotify() }
     }
 
     func stopNotifyCalled(_ invocation: Invocation) {
-        guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         change { $0.stopNotify() }
     }
 
     func confirmCalled(_ invocation: Invocation) {
-        guard core.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
-        core.delegate?.confirmed(id)
+        content.delegate?.confirmed(id)
         sender.confirmed()
     }
 
     func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
-        let now = core.client.loop.now
+        let now = content.client.loop.now
         guard !isConnected else { return change { $0.linkBegan(device, at: now) } }
         // Its socket ends with the link. One that `bluetoothd` has lost sight of would stay open.
-        let ended = core.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
+        let ended = content.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
         let socket = ended.flatMap { notifySockets.removeValue(forKey: $0) }
         socket?.close()
         change { table in
@@ -44,11 +77,11 @@ extension CharacteristicRecord {
     /// Reports what has changed, and sees to it that what only time can settle is settled.
     private func change(_ event: (inout SubscriberTable) -> Void) {
         event(&table)
-        let now = core.client.loop.now
+        let now = content.client.loop.now
         if let deadline = table.deadline {
             settlingTimer.start(after: deadline.seconds(since: now)) { [weak self] in
                 guard let self else { return }
-                let now = core.client.loop.now
+                let now = content.client.loop.now
                 change { $0.timePassed(now) }
             }
         } else {
@@ -59,7 +92,7 @@ extension CharacteristicRecord {
 
     /// Tells of the subscribers, if they, or what can be done for them, have changed.
     func report() {
-        let isDirected = core.capabilities.directedUpdates
+        let isDirected = content.capabilities.directedUpdates
         let subscribers = table.subscribers.map {
             isDirected ? $0 : ServerSubscriber(peer: $0.peer, directWay: .unsupported)
         }
@@ -71,7 +104,7 @@ extension CharacteristicRecord {
             sender.fail(.nobodySubscribed)
         }
         guard subscribers != before else { return }
-        core.delegate?.subscribersChanged(of: id, to: subscribers)
+        content.delegate?.subscribersChanged(of: id, to: subscribers)
     }
 
     // MARK: Sockets
@@ -79,7 +112,7 @@ extension CharacteristicRecord {
     func acquireNotifyCalled(_ invocation: Invocation) {
         guard givesNotifySocket else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
         guard let (socket, peer) = makeSocket(invocation, refuses: hasSocket) else { return }
-        let number = core.client.makeID()
+        let number = content.client.makeID()
         notifySockets[number] = socket
         socket.start(
             onPackets: { [weak self, weak socket] packets in
@@ -99,14 +132,14 @@ extension CharacteristicRecord {
     /// Whether `bluetoothd` has asked for a socket before it has read that there is one, since the central wrote its 0x2902 twice.
     /// It would not use the second one.
     private func hasSocket(_ peer: ServerPeer) -> Bool {
-        guard core.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
+        guard content.capabilities.opensSocketPerCentral, let device = peer.device else { return false }
         return table.socket(of: device).flatMap { notifySockets[$0] }.map { !$0.isHungUp } ?? false
     }
 
     private func socketEnded(_ number: SubscriberTable.SocketNumber) {
-        guard core.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
-        let isBonded = table.peer(of: number)?.device.map { core.client.keepsSubscriptions(of: $0) } ?? false
-        let now = core.client.loop.now
+        guard content.capabilities.notificationSockets != .shared else { return change { $0.sharedSocketEnded() } }
+        let isBonded = table.peer(of: number)?.device.map { content.client.keepsSubscriptions(of: $0) } ?? false
+        let now = content.client.loop.now
         change { $0.socketEnded(number, isBonded: isBonded, at: now) }
     }
 
@@ -125,14 +158,14 @@ extension CharacteristicRecord {
 
     private func packetCame(_ value: Data, from peer: ServerPeer) {
         let request = ServerWriteRequest(attribute: id, peer: peer, value: value, expectsAnswer: false)
-        core.delegate?.writeRequested(request, ServerAnswer<Void>(loop: core.client.loop) { _ in })
+        content.delegate?.writeRequested(request, ServerAnswer<Void>(loop: content.client.loop) { _ in })
     }
 
     /// Answers the call with one end of a pair of sockets; gives the other.
     private func makeSocket(
         _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
     ) -> (AcquiredSocket, ServerPeer)? {
-        guard core.isFromDaemon(invocation) else {
+        guard content.isFromDaemon(invocation) else {
             invocation.fail(.foreignCaller)
             return nil
         }
@@ -151,7 +184,7 @@ extension CharacteristicRecord {
         }
         let theirs = OwnedDescriptor(owning: ends[1])
         let mtu = peer.mtu ?? 23
-        let socket = AcquiredSocket(OwnedDescriptor(owning: ends[0]), mtu: mtu, loop: core.client.loop)
+        let socket = AcquiredSocket(OwnedDescriptor(owning: ends[0]), mtu: mtu, loop: content.client.loop)
         invocation.reply { writer in
             writer.descriptor(theirs.rawValue ?? -1)
             writer.uint16(UInt16(clamping: mtu))
@@ -170,19 +203,19 @@ extension CharacteristicRecord {
     }
 
     private func fail(_ completion: @escaping Completion, _ error: BlueZError) {
-        core.client.loop.post { completion(.failure(error)) }
+        content.client.loop.post { completion(.failure(error)) }
     }
 
     /// Each value is one signal, also one that equals the last.
     func emit(_ value: Data) {
         self.value = value
-        core.connection?.send(
+        content.connection?.send(
             .propertiesChanged(path, ServerTables.characteristic.bound(to: self), ["Value"]))
     }
 
     /// The open socket of a central, if what is written to it goes to that central alone.
     func socket(of device: ObjectKey) -> AcquiredSocket? {
-        guard core.capabilities.directedUpdates else { return nil }
+        guard content.capabilities.directedUpdates else { return nil }
         return table.socket(of: device).flatMap { notifySockets[$0] }
     }
 
@@ -213,9 +246,9 @@ extension CharacteristicRecord {
         writeSockets = []
         sender.fail(.nobodySubscribed)
         reported = []
-        guard wasSubscribed, let delegate = core.delegate else { return }
+        guard wasSubscribed, let delegate = content.delegate else { return }
         // Not inside what the machine has ordered: the delegate may have new requests.
-        core.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
+        content.client.loop.post { [id] in delegate.subscribersChanged(of: id, to: []) }
     }
 }
 

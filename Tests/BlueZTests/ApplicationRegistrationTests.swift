@@ -2,8 +2,9 @@ import XCTest
 
 @testable import BlueZ
 
-final class ApplicationMachineTests: XCTestCase {
-    private typealias Machine = ApplicationMachine
+/// How an application is kept registered.
+final class ApplicationRegistrationTests: XCTestCase {
+    private typealias Machine = RegistrationMachine
 
     private let failed = BlueZError(name: "org.bluez.Error.Failed", message: "Failed to create entry in database")
     private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply")
@@ -11,17 +12,17 @@ final class ApplicationMachineTests: XCTestCase {
     private let busy = BlueZError(name: "org.bluez.Error.InProgress")
 
     private func registeredMachine() -> Machine {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
+        _ = machine.requested(1)
         _ = machine.replied(1, error: nil)
         XCTAssertEqual(machine.state, .registered(1))
         return machine
     }
 
     func testAWishWaitsForTheAdapter() {
-        var machine = Machine()
-        XCTAssertEqual(machine.wished(1, isEmpty: false), [.report(.waiting(.adapter))])
+        var machine = Machine(.application)
+        XCTAssertEqual(machine.requested(1), [.report(.waiting(.adapter))])
         XCTAssertEqual(machine.obstacleChanged(.support), [.report(.waiting(.support))])
         XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 1)])
         XCTAssertEqual(machine.replied(1, error: nil), [.report(.registered), .settled(1, nil)])
@@ -31,16 +32,16 @@ final class ApplicationMachineTests: XCTestCase {
     func testANewSetTakesTheOldOnesPlaceInOneSwap() {
         var machine = registeredMachine()
         XCTAssertEqual(
-            machine.wished(2, isEmpty: false), [.unregister(1), .report(.registering), .register(2, 2)])
+            machine.requested(2), [.unregister(1), .report(.registering), .register(2, 2)])
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(2, nil)])
     }
 
     func testWishesDuringARegistrationBecomeOneSwapBehindIt() {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
-        XCTAssertEqual(machine.wished(2, isEmpty: false), [])
-        XCTAssertEqual(machine.wished(3, isEmpty: false), [])
+        _ = machine.requested(1)
+        XCTAssertEqual(machine.requested(2), [])
+        XCTAssertEqual(machine.requested(3), [])
         XCTAssertEqual(
             machine.replied(1, error: nil), [.unregister(1), .report(.registering), .register(3, 2)])
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(3, nil)])
@@ -48,7 +49,7 @@ final class ApplicationMachineTests: XCTestCase {
 
     func testAnEmptySetIsOnlyUnregistered() {
         var machine = registeredMachine()
-        XCTAssertEqual(machine.wished(2, isEmpty: true), [.unregister(1), .report(.idle), .settled(2, nil)])
+        XCTAssertEqual(machine.requested(2, isEmpty: true), [.unregister(1), .report(.idle), .settled(2, nil)])
         XCTAssertEqual(machine.obstacleChanged(.adapter), [])
         XCTAssertEqual(machine.obstacleChanged(nil), [])
         XCTAssertEqual(machine.state, .idle)
@@ -56,23 +57,23 @@ final class ApplicationMachineTests: XCTestCase {
 
     func testItIsRegisteredAgainWhenTheDaemonComesBack() {
         var machine = registeredMachine()
-        XCTAssertEqual(machine.obstacleChanged(.adapter), [.cancelTimer, .report(.waiting(.adapter))])
+        XCTAssertEqual(machine.obstacleChanged(.adapter), [.report(.waiting(.adapter))])
         XCTAssertEqual(machine.obstacleChanged(nil), [.report(.registering), .register(1, 2)])
         XCTAssertEqual(machine.replied(1, error: nil), [], "an answer of the daemon that has gone")
         XCTAssertEqual(machine.replied(2, error: nil), [.report(.registered), .settled(1, nil)])
     }
 
     func testARefusedFirstSetIsReportedAtOnce() {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
+        _ = machine.requested(1)
         XCTAssertEqual(machine.replied(1, error: failed), [.report(.refused(failed)), .settled(1, failed)])
-        XCTAssertEqual(machine.wished(2, isEmpty: false), [.report(.registering), .register(2, 2)])
+        XCTAssertEqual(machine.requested(2), [.report(.registering), .register(2, 2)])
     }
 
     func testARefusedSetGivesWayToTheLastThatWasTaken() {
         var machine = registeredMachine()
-        _ = machine.wished(2, isEmpty: false)
+        _ = machine.requested(2)
         XCTAssertEqual(machine.replied(2, error: failed), [.forgetHandles, .register(2, 3)], "handles may be taken")
         XCTAssertEqual(machine.replied(3, error: failed), [.settled(2, failed), .restoreHandles, .register(1, 4)])
         XCTAssertEqual(machine.replied(4, error: nil), [.report(.registered), .settled(1, nil)])
@@ -80,9 +81,9 @@ final class ApplicationMachineTests: XCTestCase {
 
     func testLeftoversOfALostAnswerAreUnregisteredFirst() {
         for error in [noReply, exists] {
-            var machine = Machine()
+            var machine = Machine(.application)
             _ = machine.obstacleChanged(nil)
-            _ = machine.wished(1, isEmpty: false)
+            _ = machine.requested(1)
             XCTAssertEqual(machine.replied(1, error: error), [.unregister(1), .register(1, 2)])
             XCTAssertEqual(machine.replied(2, error: error), [.report(.refused(error)), .settled(1, error)])
         }
@@ -101,9 +102,9 @@ final class ApplicationMachineTests: XCTestCase {
         ]
         for name in passing + lasting {
             let error = BlueZError(name: name, message: "Words")
-            var machine = Machine()
+            var machine = Machine(.application)
             _ = machine.obstacleChanged(nil)
-            _ = machine.wished(1, isEmpty: false)
+            _ = machine.requested(1)
             let effects = machine.replied(1, error: error)
             XCTAssertEqual(
                 effects,
@@ -124,11 +125,11 @@ final class ApplicationMachineTests: XCTestCase {
     }
 
     func testTriesBecomeRarerAndEnd() {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
+        _ = machine.requested(1)
         var pauses: [Double] = []
-        for request in 1...UInt32(RegistrationAttempts.mostAtFirst) {
+        for request in 1...UInt32(Machine.mostAtFirst) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
             pauses.append(seconds)
             XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
@@ -144,7 +145,7 @@ final class ApplicationMachineTests: XCTestCase {
         _ = machine.obstacleChanged(.adapter)
         _ = machine.obstacleChanged(nil)
         var pauses: [Double] = []
-        for request in 2...UInt32(RegistrationAttempts.mostAgain + 1) {
+        for request in 2...UInt32(Machine.mostAgain + 1) {
             guard case .startTimer(let seconds)? = machine.replied(request, error: busy).last else { break }
             pauses.append(seconds)
             XCTAssertEqual(machine.timerFired(), [.register(1, request + 1)])
@@ -172,8 +173,8 @@ final class ApplicationMachineTests: XCTestCase {
 
     func testAWantedSetReplacesOneWithoutAnAnswerAndALateSuccessIsUnregistered() {
         var machine = registeredMachine()
-        _ = machine.wished(2, isEmpty: false)
-        XCTAssertEqual(machine.wished(3, isEmpty: false), [])
+        _ = machine.requested(2)
+        XCTAssertEqual(machine.requested(3), [])
         XCTAssertEqual(machine.unanswered(2), [.unregister(2), .report(.registering), .register(3, 3)])
         XCTAssertEqual(machine.replied(3, error: nil), [.report(.registered), .settled(3, nil)])
         XCTAssertEqual(machine.replied(2, error: nil), [.unregister(2)])
@@ -182,9 +183,9 @@ final class ApplicationMachineTests: XCTestCase {
     }
 
     func testTheEndWaitsForEveryRegistrationWithoutAnAnswer() {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
+        _ = machine.requested(1)
         _ = machine.unanswered(1)
         XCTAssertEqual(machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 3)])
         XCTAssertEqual(machine.replied(3, error: noReply), [.withdrawn])
@@ -199,7 +200,7 @@ final class ApplicationMachineTests: XCTestCase {
         var machine = registeredMachine()
         XCTAssertEqual(
             machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
-        XCTAssertEqual(machine.wished(2, isEmpty: false), [.settled(2, .closedApplication)])
+        XCTAssertEqual(machine.requested(2), [.settled(2, .closedApplication)])
         XCTAssertEqual(machine.replied(2, error: nil), [.ended])
         XCTAssertEqual(machine.end(), [])
     }
@@ -213,9 +214,9 @@ final class ApplicationMachineTests: XCTestCase {
 
     /// The machine at the end of a registration, call 1, that has no answer yet; call 2 unregisters it.
     private func endedWhileRegistering() -> Machine {
-        var machine = Machine()
+        var machine = Machine(.application)
         _ = machine.obstacleChanged(nil)
-        _ = machine.wished(1, isEmpty: false)
+        _ = machine.requested(1)
         XCTAssertEqual(
             machine.end(), [.settled(1, .closedApplication), .report(.idle), .unregisterLast(1, 2)])
         return machine
@@ -247,8 +248,8 @@ final class ApplicationMachineTests: XCTestCase {
     }
 
     func testTheEndWhileWaitingIsImmediate() {
-        var machine = Machine()
-        _ = machine.wished(1, isEmpty: false)
-        XCTAssertEqual(machine.end(), [.cancelTimer, .settled(1, .closedApplication), .report(.idle), .ended])
+        var machine = Machine(.application)
+        _ = machine.requested(1)
+        XCTAssertEqual(machine.end(), [.settled(1, .closedApplication), .report(.idle), .ended])
     }
 }

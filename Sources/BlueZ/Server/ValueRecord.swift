@@ -1,0 +1,261 @@
+import DBus
+import Foundation
+import GATT
+import Reactor
+
+/// What a characteristic and a descriptor have in common: values that centrals read and write.
+class ValueRecord: @unchecked Sendable {
+    /// A value that a central reads in several packets, so that all of them are of one value.
+    struct Snapshot {
+        let value: Data
+        var usedAt: Instant
+    }
+
+    let content: ApplicationContent
+    let id: ServerAttributeID
+    let flags: GattFlags
+    let path: ObjectPath
+    let parent: ObjectPath
+    var snapshots: [ObjectKey?: Snapshot] = [:]
+    var assemblies: [ObjectKey?: WriteAssembly] = [:]
+    var assemblyTimers: [ObjectKey?: TimerID] = [:]
+
+    init(_ id: ServerAttributeID, _ flags: GattFlags, path: ObjectPath, parent: ObjectPath, content: ApplicationContent)
+    {
+        self.content = content
+        self.id = id
+        self.flags = flags
+        self.path = path
+        self.parent = parent
+    }
+}
+
+final class DescriptorRecord: ValueRecord, @unchecked Sendable {
+    let descriptor: ServerDescriptor
+
+    init(_ descriptor: ServerDescriptor, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
+        self.descriptor = descriptor
+        super.init(descriptor.id, descriptor.flags, path: path, parent: parent, content: content)
+    }
+}
+
+extension ValueRecord {
+    /// How long the rest of a long read is taken from what its beginning was taken from, in seconds.
+    private static let snapshotLife = 10.0
+
+    // MARK: Reading
+
+    /// - Parameter value: What is known without asking anybody.
+    func readCalled(_ invocation: Invocation, value: Data?) {
+        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        // What may be neither read nor written has no permissions in 5.66, which then lets everybody do both.
+        guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
+        var reader = invocation.reader
+        let options = ServerOptions(&reader)
+        if let value = value ?? snapshot(options) { return reply(value, options, invocation) }
+        guard let delegate = content.delegate else { return invocation.fail(.refusal(.unlikelyError, ofRead: true)) }
+        let request = ServerReadRequest(attribute: id, peer: options.peer, offset: options.offset)
+        let answer = ServerAnswer<Data>(loop: content.client.loop) { result in
+            switch result {
+            case .success(let value): self.reply(value, options, invocation)
+            case .failure(let error): invocation.fail(.refusal(error.code, ofRead: true))
+            }
+        }
+        delegate.readRequested(request, answer)
+    }
+
+    private func snapshot(_ options: ServerOptions) -> Data? {
+        let now = content.client.loop.now
+        guard options.offset > 0, let snapshot = snapshots[options.peer.device],
+            now.seconds(since: snapshot.usedAt) < Self.snapshotLife
+        else {
+            snapshots[options.peer.device] = nil
+            return nil
+        }
+        return snapshot.value
+    }
+
+    /// BlueZ sends what it is given as the packet for that offset, and cuts it to the packet's size.
+    private func reply(_ value: Data, _ options: ServerOptions, _ invocation: Invocation) {
+        let value = value.prefix(WriteAssembly.longestValue)
+        guard options.offset <= value.count else {
+            snapshots[options.peer.device] = nil
+            return invocation.fail(.refusal(.invalidOffset, ofRead: true))
+        }
+        let rest = value.dropFirst(options.offset)
+        let isLong = rest.count >= (options.peer.mtu ?? 23) - 1
+        snapshots[options.peer.device] =
+            isLong ? Snapshot(value: Data(value), usedAt: content.client.loop.now) : nil
+        invocation.reply { $0.bytes(rest) }
+    }
+
+    // MARK: Writing
+
+    func writeCalled(_ invocation: Invocation) {
+        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard flags.allowsWriting else { return invocation.fail(.refusal(.writeNotPermitted, ofRead: false)) }
+        var reader = invocation.reader
+        guard let value = reader.data() else {
+            return invocation.fail(.refusal(.invalidPdu, ofRead: false))
+        }
+        let options = ServerOptions(&reader)
+        if options.asksForAuthorization {
+            return give(value, at: options.offset, options, invocation) { $0.writeAuthorizationRequested($1, $2) }
+        }
+        let key = options.peer.device
+        if assemblies[key]?.isContinued(at: options.offset) == false { giveCollected(key, options) }
+        cancelAssemblyTimer(key)
+        switch assemblies[key, default: WriteAssembly()].written(value, at: options.offset, mtu: options.peer.mtu) {
+        case .give(let offset, let value):
+            give(value, at: offset, options, invocation) { $0.writeRequested($1, $2) }
+        case .collect:
+            assemblyTimers[key] = content.client.loop.schedule(after: WriteAssembly.pause) { [weak self] in
+                self?.giveCollected(key, options)
+            }
+            invocation.reply()
+        case .refuse(let code):
+            invocation.fail(.refusal(code, ofRead: false))
+        }
+    }
+
+    private func give(
+        _ value: Data, at offset: Int, _ options: ServerOptions, _ invocation: Invocation?,
+        _ ask: (any ServerDelegate, ServerWriteRequest, ServerAnswer<Void>) -> Void
+    ) {
+        guard let delegate = content.delegate else {
+            invocation?.fail(.refusal(.unlikelyError, ofRead: false))
+            return
+        }
+        let request = ServerWriteRequest(
+            attribute: id, peer: options.peer, offset: offset, value: value,
+            expectsAnswer: invocation.map { !$0.message.expectsNoReply } ?? false)
+        let answer = ServerAnswer<Void>(loop: content.client.loop) { result in
+            switch result {
+            case .success: invocation?.reply()
+            case .failure(let error): invocation?.fail(.refusal(error.code, ofRead: false))
+            }
+        }
+        ask(delegate, request, answer)
+    }
+
+    private func giveCollected(_ key: ObjectKey?, _ options: ServerOptions) {
+        cancelAssemblyTimer(key)
+        guard let (offset, value) = assemblies[key]?.collected() else { return }
+        give(value, at: offset, options, nil) { $0.writeRequested($1, $2) }
+    }
+
+    private func cancelAssemblyTimer(_ key: ObjectKey?) {
+        if let timer = assemblyTimers.removeValue(forKey: key) { content.client.loop.cancel(timer) }
+    }
+
+    /// The attribute is not there any more.
+    func forget() {
+        for key in Array(assemblyTimers.keys) { cancelAssemblyTimer(key) }
+        assemblies = [:]
+        snapshots = [:]
+    }
+}
+
+/// The `a{sv}` that comes with the calls of an application's attributes (`append_options` in `src/gatt-database.c`).
+struct ServerOptions {
+    var peer = ServerPeer()
+    var offset = 0
+    /// Whether a long write is only asked for.
+    var asksForAuthorization = false
+
+    init(_ reader: inout MessageReader) {
+        var options = self
+        reader.dictionary { entry in
+            guard let key = entry.string() else { return }
+            _ = entry.variant { value in options.take(key, &value) }
+        }
+        self = options
+    }
+
+    private mutating func take(_ key: String, _ value: inout MessageReader) {
+        switch key {
+        case "device":
+            guard var path = value.objectPath()?.rawValue else { return }
+            peer.device = path.withUTF8 { ObjectKey(path: $0) }
+            peer.address = peer.device?.address
+        case "mtu": peer.mtu = value.uint16().map(Int.init)
+        case "link": peer.link = value.string().flatMap(ServerPeer.Link.init)
+        case "offset": offset = Int(value.uint16() ?? 0)
+        case "prepare-authorize": asksForAuthorization = value.bool() ?? false
+        default: break
+        }
+    }
+}
+
+/// Puts the parts of a long write together, so that it is given to the application as one value.
+///
+/// `bluetoothd` 5.66 does so itself while the parts touch each other; older ones hand them in one by one, each with its
+/// offset, and the next one only after the last was answered. Which is the last they do not say: a part that does not fill
+/// its packet is, and behind a full one nothing comes any more after ``pause`` seconds.
+struct WriteAssembly {
+    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
+    static let longestValue = 512
+    static let pause = 0.05
+
+    /// What becomes of a write.
+    enum Step: Hashable {
+        /// Give it to the application, whose answer is the answer.
+        case give(offset: Int, Data)
+        /// Grant it: more may come. Give what is `collected` when the pause is over.
+        case collect
+        case refuse(CBATTError.Code)
+    }
+
+    /// What the same central wrote before: the beginning of what follows, it may be.
+    private var offset = 0
+    private var bytes = Data()
+    /// Whether it waits to be given.
+    private(set) var isCollecting = false
+
+    /// - Parameter mtu: Of the central's link. A part of a long write carries at most that less 5 (prepare write request).
+    mutating func written(_ value: Data, at offset: Int, mtu: Int?) -> Step {
+        guard offset + value.count <= Self.longestValue else { return .refuse(.invalidAttributeValueLength) }
+        if isContinued(at: offset) {
+            bytes += value
+        } else {
+            self.offset = offset
+            bytes = value
+        }
+        let isFull = value.count == (mtu ?? 23) - 5
+        isCollecting = offset > 0 && isFull
+        return isCollecting ? .collect : .give(offset: self.offset, bytes)
+    }
+
+    /// Whether a part at this offset belongs to what came before.
+    func isContinued(at offset: Int) -> Bool { offset > 0 && offset == self.offset + bytes.count && !bytes.isEmpty }
+
+    /// Nothing came any more.
+    mutating func collected() -> (offset: Int, value: Data)? {
+        guard isCollecting else { return nil }
+        isCollecting = false
+        return (offset, bytes)
+    }
+}
+
+extension DBusError {
+    /// The error by which BlueZ tells a central this code (`dbus_error_to_att_ecode` in `src/gatt-database.c` of 5.66; 0xFD
+    /// since 5.76). A name that it does not know becomes 0x0E, "unlikely error".
+    static func refusal(_ code: CBATTError.Code, ofRead isRead: Bool) -> DBusError {
+        func bluez(_ name: String, _ message: String) -> DBusError {
+            DBusError(name: "org.bluez.Error." + name, message: message)
+        }
+        switch code {
+        case _ where code.isApplicationError:
+            return bluez("Failed", "0x" + String(code.rawValue, radix: 16))
+        case .readNotPermitted where isRead, .writeNotPermitted where !isRead:
+            return bluez("NotPermitted", "\(code)")
+        case .requestNotSupported: return bluez("NotSupported", "\(code)")
+        case .invalidOffset: return bluez("InvalidOffset", "\(code)")
+        case .insufficientAuthorization: return bluez("NotAuthorized", "\(code)")
+        case .invalidAttributeValueLength: return bluez("InvalidValueLength", "\(code)")
+        case _ where code.rawValue == 0xFE: return bluez("InProgress", "\(code)")
+        case _ where code.rawValue == 0xFD: return bluez("ImproperlyConfigured", "\(code)")
+        default: return bluez("UnlikelyError", "\(code)")
+        }
+    }
+}
