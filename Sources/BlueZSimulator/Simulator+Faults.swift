@@ -1,30 +1,30 @@
 public import Foundation
 
-/// What goes wrong. Each verb may be called on any thread; it takes effect on the simulator's loop, after what was asked
+/// Faults. Each method may be called on any thread; it takes effect on the simulator's loop, after what was asked
 /// for before. In process that is when the loop is next driven.
 extension Simulator {
     // MARK: Power
 
-    /// The adapter is switched off, as by another client or in the desktop's settings: temporary devices go, `Powered`
-    /// and `Discovering` turn false, strengths become invalid, every session and filter is gone.
+    /// Switches the adapter off, as another client or the desktop's settings do: BlueZ removes temporary devices, `Powered`
+    /// and `Discovering` turn false, strengths become invalid, and every session and filter ends.
     public func simulatePowerOff(adapter index: Int = 0) {
         stage.decide { $0.daemon.switchPower(false, of: index) }
     }
 
-    /// The adapter is switched on; no scan comes back by itself.
+    /// Switches the adapter on; a scan does not start again.
     public func simulatePowerOn(adapter index: Int = 0) {
         stage.decide { $0.daemon.switchPower(true, of: index) }
     }
 
-    /// rfkill holds the adapter off, or lets it go. While it holds, switching on fails with `org.bluez.Error.Blocked`;
-    /// when it lets go, BlueZ switches on by itself.
+    /// Blocks the adapter with rfkill, or unblocks it. While it is blocked it is off, and switching it on fails with
+    /// `org.bluez.Error.Blocked`; BlueZ switches it on when it is unblocked.
     public func simulateRfkill(_ isBlocked: Bool, adapter index: Int = 0) {
         stage.decide { $0.daemon.setBlocked(isBlocked, on: index) }
     }
 
     // MARK: Adapters
 
-    /// The adapter is pulled out: its devices' objects go, then its own.
+    /// Unplugs the adapter: BlueZ removes its devices' objects, then its own.
     public func simulateAdapterRemoval(_ index: Int = 0) {
         stage.decide { simulation in
             simulation.hardware.removeAll { $0.index == index }
@@ -32,53 +32,53 @@ extension Simulator {
         }
     }
 
-    /// An adapter is plugged in, in the place of one with the same number.
+    /// Plugs an adapter in; it replaces one with the same number.
     public func simulateAdapterAddition(_ adapter: VirtualAdapter = VirtualAdapter()) {
         stage.decide { simulation in
             simulation.daemon.removeAdapter(adapter.index)
             simulation.hardware.removeAll { $0.index == adapter.index }
             simulation.hardware.append(adapter)
             guard simulation.isAlive else { return }
-            simulation.daemon.addAdapter(adapter, remembering: simulation.radio.peripherals)
+            simulation.daemon.addAdapter(adapter, remembering: simulation.air.radio.peripherals)
         }
     }
 
     // MARK: The daemon
 
-    /// The daemon is killed: its name leaves the bus, calls under way are never answered by it, and no signal says that
+    /// Kills bluetoothd: its name leaves the bus, calls under way get no reply from it, and no signal reports that
     /// its objects are gone.
     public func simulateDaemonDeath() {
         stage.decide { $0.killDaemon() }
     }
 
-    /// The daemon is started again: a new owner of `org.bluez`, with its adapters on and the devices it had stored,
-    /// unheard; those that were only heard are forgotten, and so are sessions and filters.
+    /// Starts bluetoothd again: `org.bluez` has a new owner, with its adapters on and the devices that it had stored,
+    /// without a strength. Devices that were only discovered are gone, and so are sessions and filters.
     public func simulateDaemonReturn() {
         stage.decide { $0.startDaemon() }
     }
 
-    /// Every call is refused from now on, or taken again: `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a
-    /// stricter policy answers. Signals still come, as they would there.
+    /// Refuses every call from now on with `org.freedesktop.DBus.Error.AccessDenied`, as a bus with a stricter policy does,
+    /// or accepts calls again. Signals are still sent, as they would be there.
     public func simulateAccessDenied(_ isDenied: Bool = true) {
         stage.decide { $0.daemon.refusal = isDenied ? .accessDenied : nil }
     }
 
-    /// Every reply comes that many seconds late from now on; 0 ends it. Signals are not held back, and what a reply says is
-    /// as it was when the call came: a program that asks for all objects meanwhile may be told less than it was signalled
-    /// before, which a real bus never does. So leave adapters and daemon alone while replies are slow.
+    /// Delays every reply by that many seconds from now on; 0 ends it. Signals are not delayed, and a reply has the state at
+    /// the time of the call: a program that asks for all objects may get fewer than were signalled before the reply, which
+    /// does not happen on a real bus. So leave adapters and daemon alone while replies are slow.
     public func simulateSlowReplies(by seconds: TimeInterval) {
         stage.decide { $0.replyDelay = max(0, seconds) }
     }
 
     // MARK: Calls
 
-    /// The next `count` calls of a method are refused. Faults of calls that were asked for before come first.
+    /// Refuses the next `count` calls of a method. Faults of calls that were set before come first.
     ///
     /// - Parameters:
-    ///   - count: how many calls.
+    ///   - count: the number of calls.
     ///   - member: the method, such as `Connect`; nil for all methods of all interfaces, `GetManagedObjects` and those of
     ///     `org.freedesktop.DBus.Properties` too.
-    ///   - error: what is answered.
+    ///   - error: the reply.
     public func simulateRefusedCalls(
         _ count: Int = 1, of member: String? = nil, error: DaemonError = .failed("Operation failed")
     ) {
@@ -89,7 +89,7 @@ extension Simulator {
     /// time limit ends them, 25 s with libdbus unless it has chosen another.
     ///
     /// - Parameters:
-    ///   - count: how many calls.
+    ///   - count: the number of calls.
     ///   - member: the method, such as `Connect`; nil for all methods of all interfaces.
     public func simulateUnansweredCalls(_ count: Int = 1, of member: String? = nil) {
         stage.decide { $0.addCallFault(CallFault(member: member, error: nil, remaining: count)) }
@@ -97,15 +97,15 @@ extension Simulator {
 
     // MARK: Discovery
 
-    /// The next `count` attempts to start a discovery fail. `InProgress` is what BlueZ says whatever the kernel's reason.
+    /// The next `count` attempts to start a discovery fail. BlueZ reports `InProgress` whatever the kernel's reason.
     public func simulateStartDiscoveryFailures(_ count: Int, error: DaemonError = .inProgress) {
         stage.decide { $0.daemon.startFailures = Array(repeating: error, count: max(0, count)) }
     }
 
-    /// The scan stops by itself, and no client has asked for it; sessions stay.
+    /// Stops the scan although no client has asked for it; sessions stay.
     ///
     /// - Parameters:
-    ///   - isAnnounced: whether `Discovering` turns false. If not, everything looks well and nothing is heard.
+    ///   - isAnnounced: whether `Discovering` turns false. If not, every property looks right and no device is discovered.
     ///   - index: the adapter's number.
     public func simulateDiscoveryDeath(isAnnounced: Bool = true, adapter index: Int = 0) {
         stage.decide { simulation in
@@ -117,11 +117,180 @@ extension Simulator {
         }
     }
 
-    /// The daemon writes these properties of a device with wrong types from now on; an empty set ends it.
+    /// Gives these properties of a device wrong types from now on; an empty set ends it.
     public func simulateWrongTypes(
         of address: VirtualAddress,
         properties: Set<String> = ["Name", "Alias", "RSSI", "UUIDs", "ManufacturerData", "Connected"]
     ) {
         stage.decide { $0.daemon.mistype(properties, of: address) }
+    }
+
+    // MARK: Connections
+
+    /// Ends the link as if out of range: all requests over it fail. The address is that of a peripheral, of a
+    /// ``VirtualCentral``, or of an adapter that serves, all of whose links end.
+    public func simulateLinkLoss(of address: VirtualAddress) {
+        simulateLinkLoss(of: address, reason: .timeout)
+    }
+
+    /// Ends the link for a reason, which BlueZ reports from 5.83 on.
+    ///
+    /// - Parameters:
+    ///   - address: the address of a peripheral, a central, or an adapter that serves.
+    ///   - reason: the reason; `.local` is for a link that BlueZ ends.
+    public func simulateLinkLoss(of address: VirtualAddress, reason: LinkEndCause) {
+        stage.decide { $0.air.drop(address, reason) }
+    }
+
+    /// Closes the sockets that bluetoothd has opened for the characteristics of a peripheral; the links stay up.
+    public func simulateSocketLoss(of address: VirtualAddress) {
+        stage.decide { $0.daemon.loseSockets(of: address) }
+    }
+
+    /// Takes a peripheral out of range, or back: while it is out its link ends, it is not discovered, and no connection to it
+    /// comes up; an attempt under way succeeds if it is back in time. It keeps its values.
+    ///
+    /// - Parameters:
+    ///   - isOut: whether it is out of range from now on.
+    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
+    public func simulateOutOfRange(_ isOut: Bool = true, of address: VirtualAddress) {
+        stage.decide { $0.air.setAway(address, isOut) }
+    }
+
+    /// The next `count` attempts to connect fail, after the time that a connection takes.
+    ///
+    /// - Parameters:
+    ///   - count: the number of attempts; 0 or less lets the next one succeed.
+    ///   - error: the reply to `Connect`; BlueZ has one error for all failures on its own side.
+    ///   - address: the address of the peripheral.
+    public func simulateConnectFailures(
+        _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
+    ) {
+        stage.decide { simulation in
+            simulation.daemon.connectFailures[address] = Array(repeating: error, count: max(0, count))
+            simulation.air.setFaults(of: address) { $0.refusals = max(0, count) }
+        }
+    }
+
+    /// The next `count` links end that many seconds after `Connect` succeeded.
+    public func simulateConnectReplyThenDrop(
+        _ count: Int = 1, after delay: TimeInterval = 0, of address: VirtualAddress
+    ) {
+        setFaults(of: address) { faults in
+            faults.drops = max(0, count)
+            faults.dropDelay = max(0, delay)
+        }
+    }
+
+    /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
+    public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
+        stage.decide { $0.daemon.untoldConnections.set(address, isMember: areUntold) }
+    }
+
+    /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
+    /// once or after some requests or in a write, silent, late, without services. The same seed gives the same faults.
+    ///
+    /// - Parameters:
+    ///   - seed: the seed of the random numbers.
+    ///   - share: from 0, which ends it, to 1.
+    ///   - address: the address of the peripheral.
+    public func simulateRandomFaults(seed: UInt64, share: Double = 0.5, of address: VirtualAddress) {
+        stage.decide { $0.air.setRandomFaults(share > 0 ? RandomFaults(seed: seed, share: share) : nil, of: address) }
+    }
+
+    /// Ends the link in place of the response to the `requests`th request from now on. Subscriptions count too, and
+    /// BlueZ's own requests to the battery service.
+    public func simulateDropAfter(requests: Int, of address: VirtualAddress) {
+        setFaults(of: address) { $0.requestsUntilDrop = max(1, requests) }
+    }
+
+    /// Ends the link during the next write, of which no byte is kept.
+    public func simulateVanishingMidWrite(of address: VirtualAddress) {
+        setFaults(of: address) { $0.vanishesInWrite = true }
+    }
+
+    // MARK: Responses
+
+    /// Requests get no response from now on, or get one again; BlueZ ends a silent link after 30 seconds.
+    public func simulateSilence(_ isSilent: Bool = true, of address: VirtualAddress) {
+        setFaults(of: address) { $0.isSilent = isSilent }
+    }
+
+    /// Delays responses by that many seconds from now on; 0 ends it.
+    public func simulateLateAnswers(by seconds: TimeInterval, of address: VirtualAddress) {
+        setFaults(of: address) { $0.extraDelay = max(0, seconds) }
+    }
+
+    /// Reads return so many bytes more than there are, or fewer if negative, from now on; 0 ends it.
+    public func simulateWrongLength(by difference: Int, of address: VirtualAddress) {
+        setFaults(of: address) { $0.extraLength = difference }
+    }
+
+    private func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {
+        stage.decide { $0.air.setFaults(of: address, body) }
+    }
+
+    /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
+    /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
+    public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
+        stage.decide { $0.daemon.unanswering.set(address, isMember: areUnanswered) }
+    }
+
+    // MARK: Services
+
+    /// A discovery finds nothing from now on, and BlueZ still reports the services as resolved; or it finds them again.
+    public func simulateUnresolvedServices(_ isUnresolved: Bool = true, of address: VirtualAddress) {
+        setFaults(of: address) { $0.isUnresolved = isUnresolved }
+    }
+
+    /// Gives a peripheral other services. If it is connected, BlueZ discovers them again: all its objects go, and those
+    /// that it finds come; subscriptions end.
+    public func simulateServicesChanged(of address: VirtualAddress, to services: [VirtualService]) {
+        stage.decide { $0.air.setServices(services, of: address) }
+    }
+
+    /// Removes a device's objects, as when another program removes the device, and its link with them. A `Connect` under way
+    /// gets no reply, as with BlueZ.
+    public func simulateDeviceRemoval(of address: VirtualAddress) {
+        stage.decide { simulation in
+            for key in simulation.daemon.devices.keys.sorted() where key.address == address {
+                simulation.daemon.remove(key)
+            }
+        }
+    }
+
+    // MARK: Serving
+
+    /// From now on bluetoothd crashes, as BlueZ does, if a central's link ends while a program has not answered a request of
+    /// that central: five seconds after the request. It returns with ``simulateDaemonReturn()``.
+    public func simulateDeathByAbandonedAnswers(_ dies: Bool = true) {
+        stage.decide { $0.daemon.diesOfAbandonedAnswers = dies }
+    }
+
+    /// The next `count` registrations of an application fail.
+    public func simulateRegistrationFailures(
+        _ count: Int, error: DaemonError = .failed("Failed to create entry in database")
+    ) {
+        stage.decide { $0.daemon.registrationFailures = Array(repeating: error, count: max(0, count)) }
+    }
+
+    /// The next `count` registrations of an advertisement fail, after its properties were read.
+    public func simulateAdvertisementFailures(
+        _ count: Int, error: DaemonError = .failed("Failed to register advertisement")
+    ) {
+        stage.decide { $0.daemon.advertisementFailures = Array(repeating: error, count: max(0, count)) }
+    }
+
+    /// From now on bluetoothd accepts `RegisterApplication` and `RegisterAdvertisement` and sends no reply to them; all other
+    /// calls get theirs. `false` ends it: bluetoothd then executes, in their order, the registrations that it has accepted
+    /// from clients that are still connected to the bus.
+    public func simulateIgnoredRegistrations(_ areIgnored: Bool = true) {
+        stage.decide { $0.daemon.ignoresRegistrations = areIgnored }
+    }
+}
+
+extension Set {
+    fileprivate mutating func set(_ element: Element, isMember: Bool) {
+        if isMember { insert(element) } else { remove(element) }
     }
 }

@@ -1,14 +1,14 @@
-import Foundation
+public import Foundation
 
-/// What a test looks at.
+/// The state of the simulator, for assertions.
 extension Simulator {
-    /// What was asked of the simulator and what it said, up to now.
+    /// The calls of clients and the signals to them, up to now.
     public var statistics: Statistics { stage.look(\.statistics) }
 
-    /// Whether the daemon runs.
+    /// Whether bluetoothd runs.
     package var isDaemonRunning: Bool { stage.look(\.isAlive) }
 
-    /// The adapters on the bus, by their number; none while the daemon is dead.
+    /// The adapters on the bus, by their number; none while bluetoothd does not run.
     public var adapters: [AdapterState] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
@@ -22,17 +22,21 @@ extension Simulator {
         }
     }
 
-    /// Who has a part in discovery, scanning clients first; empty when every client has cleaned up after itself.
+    /// The clients that take part in a discovery, scanning clients first; empty when every client has cleaned up.
     public var discoverySessions: [DiscoverySessionState] {
-        stage.look { simulation in
+        func state(_ session: DiscoverySession, _ adapter: Adapter, isScanning: Bool) -> DiscoverySessionState {
+            DiscoverySessionState(
+                client: session.owner, adapter: adapter.path, isScanning: isScanning, filter: session.filter?.sent)
+        }
+        return stage.look { simulation in
             simulation.daemon.adapters.sorted { $0.key < $1.key }.flatMap { _, adapter in
-                adapter.scanning.map { $0.state(on: adapter, isScanning: true) }
-                    + adapter.waiting.map { $0.state(on: adapter, isScanning: false) }
+                adapter.scanning.map { state($0, adapter, isScanning: true) }
+                    + adapter.waiting.map { state($0, adapter, isScanning: false) }
             }
         }
     }
 
-    /// The paths of the devices on the bus, in the order they came.
+    /// The paths of the devices on the bus, in the order in which they appeared.
     public var devices: [String] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
@@ -40,12 +44,164 @@ extension Simulator {
         }
     }
 
-    /// Who is in the room, whether it is heard or not.
-    public var peripherals: [VirtualPeripheral] { stage.look(\.radio.peripherals) }
+    /// The virtual peripherals, also those that no adapter has discovered.
+    public var peripherals: [VirtualPeripheral] { stage.look(\.air.radio.peripherals) }
+
+    // MARK: Links
+
+    /// The links that are up, in the order of their addresses, at the central's end; those of ``VirtualCentral``s are left
+    /// out.
+    public var links: [LinkState] {
+        stage.look { simulation in
+            simulation.air.links.compactMap { end, link -> LinkState? in
+                guard link.isUp, case .adapter(let key) = end else { return nil }
+                let database =
+                    switch link.server {
+                    case .peripheral(let address): simulation.air.peripherals[address]?.database
+                    case .adapter(let server, _): simulation.daemon.databases[server.adapter]
+                    }
+                return LinkState(
+                    adapter: key.adapter, address: key.address, requests: link.requestCount,
+                    subscriptions: link.subscriptions.keys.sorted().compactMap {
+                        database?.characteristic(withValue: $0 + 1)?.uuid
+                    })
+            }.sorted { ($0.address, $0.adapter) < ($1.address, $1.adapter) }
+        }
+    }
+
+    /// The value of a characteristic of a peripheral; nil if there is no such characteristic.
+    public func value(of characteristic: AttributeSelector, at address: VirtualAddress) -> [UInt8]? {
+        stage.look { simulation in
+            let database = simulation.air.peripherals[address]?.database
+            return database?.characteristic(characteristic).flatMap { database?.value(of: $0.valueHandle) }
+        }
+    }
+
+    /// The clients that have a session of notifications with a characteristic, by their unique names, in their order;
+    /// also those that are not in effect because there is no link.
+    public func subscriptions(to characteristic: AttributeSelector, at address: VirtualAddress) -> [String] {
+        stage.look { simulation in
+            guard let found = simulation.air.characteristic(characteristic, at: address) else { return [] }
+            return simulation.daemon.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
+                .flatMap { $0.value.characteristics[found.handle]?.clients ?? [] }.map(\.owner)
+        }
+    }
+
+    // MARK: Serving
+
+    /// The advertisements that the adapters send at the moment, byte for byte, by the adapters' numbers and in the order of
+    /// their registration. Those of an adapter that is off are left out.
+    public var advertisements: [OnAirAdvertisement] {
+        stage.look { simulation in
+            guard simulation.isAlive else { return [] }
+            return simulation.daemon.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
+                simulation.daemon.sent(by: index).map { sent in
+                    OnAirAdvertisement(
+                        adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
+                        scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable,
+                        owner: sent.record.owner, path: sent.record.path)
+                }
+            }
+        }
+    }
+
+    /// The applications that are registered, in the order of their registration.
+    public var applications: [ServedApplication] {
+        stage.look { simulation in
+            guard simulation.isAlive else { return [] }
+            return simulation.daemon.applications.values.filter { $0.registration == nil }
+                .sorted { $0.id.number < $1.id.number }.map { application in
+                    let services = simulation.daemon.databases[application.adapter]?.services ?? []
+                    return ServedApplication(
+                        adapter: application.adapter, owner: application.owner, path: application.path,
+                        services: services.filter { $0.application == application.id }.map(ServedService.init))
+                }
+        }
+    }
 }
 
-extension DiscoverySession {
-    fileprivate func state(on adapter: Adapter, isScanning: Bool) -> DiscoverySessionState {
-        DiscoverySessionState(client: owner, adapter: adapter.path, isScanning: isScanning, filter: filter?.sent)
+/// The state of an adapter.
+public struct AdapterState: Hashable, Sendable {
+    public var path: String
+    public var address: VirtualAddress
+    public var alias: String
+    public var isPowered: Bool
+    /// The property `Discovering`.
+    public var isDiscovering: Bool
+    /// Whether the controller scans; with some faults it stops without a signal.
+    public var isScanning: Bool
+    public var isDiscoverable: Bool
+}
+
+/// A client's part in an adapter's discovery.
+public struct DiscoverySessionState: Hashable, Sendable {
+    /// The client's unique name on the bus.
+    public var client: String
+    /// The adapter's path.
+    public var adapter: String
+    /// False for a client that has set a filter and has not started, or has stopped since.
+    public var isScanning: Bool
+    /// The filter's dictionary as it was sent; nil for a scan without a filter.
+    public var filter: [String: FilterValue]?
+}
+
+/// A link that is up.
+public struct LinkState: Hashable, Sendable {
+    /// The number in `hciN`.
+    public var adapter: Int
+    public var address: VirtualAddress
+    /// The number of requests over it so far that want a response.
+    public var requests: Int
+    /// The UUIDs of the characteristics that are subscribed to, in the order of their handles.
+    public var subscriptions: [String]
+}
+
+/// The calls of clients and the signals to them, for assertions. A copy: take a new one to see more.
+public struct Statistics: Hashable, Sendable {
+    /// A method call as it came, before the reply.
+    public struct Call: Hashable, Sendable {
+        public var interface: String
+        public var member: String
+        public var path: String
+        /// The caller's unique name on the bus.
+        public var sender: String
+        /// Seconds since the simulator began.
+        public var seconds: TimeInterval
+    }
+
+    /// The latest calls, oldest first; at most ``callLimit``.
+    public private(set) var calls: [Call] = []
+    /// The dictionaries of the latest `SetDiscoveryFilter` calls, oldest first, with exactly the keys that were sent; at
+    /// most ``callLimit``.
+    public private(set) var discoveryFilters: [[String: FilterValue]] = []
+    /// The number of advertisements that reached a scanning adapter.
+    public internal(set) var sightings = 0
+    private var counts: [String: Int] = [:]
+    private var signals: [String: Int] = [:]
+
+    /// The number of calls that are kept one by one; the counts include all.
+    public static let callLimit = 10_000
+
+    /// Returns how often a method was called, with or without success: `count(of: "StartDiscovery")`.
+    public func count(of member: String) -> Int { counts[member, default: 0] }
+
+    /// Returns how many signals of that name were sent: `signals(of: "InterfacesAdded")`.
+    public func signals(of member: String) -> Int { signals[member, default: 0] }
+
+    mutating func record(_ call: Call) {
+        counts[call.member, default: 0] += 1
+        Self.append(call, to: &calls)
+    }
+
+    mutating func record(filter entries: [(key: String, value: FilterValue)]) {
+        Self.append(Dictionary(entries.map { ($0.key, $0.value) }) { _, last in last }, to: &discoveryFilters)
+    }
+
+    mutating func record(signal member: String) { signals[member, default: 0] += 1 }
+
+    private static func append<Entry>(_ entry: Entry, to list: inout [Entry]) {
+        // Half of the list at a time, so that the entries are moved once in five thousand calls.
+        if list.count >= callLimit { list.removeFirst(callLimit / 2) }
+        list.append(entry)
     }
 }

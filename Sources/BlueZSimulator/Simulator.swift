@@ -3,10 +3,10 @@ public import Foundation
 import Futures
 package import Reactor
 
-/// A pretend `bluetoothd` of a chosen version with virtual adapters and a room of virtual peripherals, on a bus that any Bluetooth
-/// program can be pointed at: this package's, in the same process or another, or anybody else's.
+/// A simulated `bluetoothd` of a chosen version with virtual adapters and virtual peripherals, on a bus that any Bluetooth
+/// program can use: one with this package, in the same process or another, or any other program.
 ///
-/// On a private bus it lives in real time. Programs find it through the environment variable
+/// On a private bus it runs in real time. Programs find it through the environment variable
 /// `DBUS_SYSTEM_BUS_ADDRESS`, a `CentralManager` through its options:
 ///
 /// ```swift
@@ -14,7 +14,7 @@ package import Reactor
 /// let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
 /// ```
 ///
-/// In process it lives in virtual time, which passes only in `run()` and `advance(by:)`: minutes of radio take
+/// In process it runs in virtual time, which passes only in `run()` and `advance(by:)`: minutes of radio take
 /// milliseconds, and every run is the same.
 ///
 /// ```swift
@@ -22,12 +22,12 @@ package import Reactor
 /// simulator.advance(by: 30)
 /// ```
 ///
-/// What goes wrong with real radios is made to go wrong by the verbs `simulate…`. They may be called on any thread and
+/// The methods `simulate…` cause the faults of real radios. They may be called on any thread and
 /// take effect on the simulator's loop, in the order of the calls.
 ///
-/// It ends with ``end()`` or with its last reference, and its bus with it.
+/// The simulator ends with ``end()`` or with its last reference, and its bus with it.
 public final class Simulator: Sendable {
-    /// The bus's address, as `DBUS_SYSTEM_BUS_ADDRESS` takes it; for one in process `loopback:name=…`, which only this
+    /// The bus's address, as `DBUS_SYSTEM_BUS_ADDRESS` takes it; in process `loopback:name=…`, which only this
     /// process understands.
     public let address: String
 
@@ -55,8 +55,8 @@ public final class Simulator: Sendable {
 
     // MARK: Beginning and ending
 
-    /// A simulator on a bus of its own: starts a `dbus-daemon` with a configuration of its own, and is `org.bluez` on it
-    /// when this returns.
+    /// Starts a simulator on a bus of its own: a `dbus-daemon` with a configuration of its own. The simulator is `org.bluez`
+    /// on it when this returns.
     ///
     /// - Throws: ``SimulatorError``.
     public static func onPrivateBus(
@@ -72,9 +72,9 @@ public final class Simulator: Sendable {
         return try Simulator(address: bus.address, bus: bus, room: room, adapters: adapters, bluez: bluez)
     }
 
-    /// A simulator on a bus that is there, in real time. It is `org.bluez` there when this returns.
+    /// Starts a simulator on an existing bus, in real time. It is `org.bluez` there when this returns.
     ///
-    /// - Throws: ``SimulatorError``, also when the bus does not let us have that name, as a real system bus will not.
+    /// - Throws: ``SimulatorError``, also if the bus refuses that name, as a real system bus does.
     public convenience init(
         address: String, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
@@ -111,7 +111,7 @@ public final class Simulator: Sendable {
         self.init(stage: stage, address: address, bus: bus, thread: loop)
     }
 
-    /// A simulator within this process, in virtual time. Nothing happens but in `run()`, `advance(by:)` and
+    /// Starts a simulator within this process, in virtual time. Nothing happens but in `run()`, `advance(by:)` and
     /// `advance(until:limit:)`, on the thread that calls them.
     public static func inProcess(
         room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
@@ -121,7 +121,7 @@ public final class Simulator: Sendable {
         return inProcess(on: LoopbackBus(loop: loop), manual: loop, room: room, adapters: adapters, bluez: bluez)
     }
 
-    /// A simulator on a loopback bus that is there, with the time of that bus's loop.
+    /// Starts a simulator on an existing loopback bus, with the time of that bus's loop.
     package static func inProcess(
         on bus: LoopbackBus, room: Room = .furnished, adapters: [VirtualAdapter] = [VirtualAdapter()],
         bluez: BlueZVersion = .default
@@ -140,14 +140,15 @@ public final class Simulator: Sendable {
         return simulator
     }
 
-    /// Ends it: `org.bluez` leaves the bus, and a bus that the simulator started ends too. A second call does nothing.
+    /// Ends the simulator: `org.bluez` leaves the bus, and a bus that the simulator started ends too. A second call does
+    /// nothing.
     public func end() {
         stage.end()
         bus?.stop()
         thread?.stop()
     }
 
-    /// In real time, sightings are heard at most this often, all that are due together.
+    /// In real time, advertisements are received at most this often, all that are due together.
     private static let realTimeQuantum: TimeInterval = 0.005
 
     // MARK: Time
@@ -155,24 +156,24 @@ public final class Simulator: Sendable {
     /// Seconds since the simulator began.
     public var seconds: TimeInterval { stage.seconds }
 
-    /// Lets everything happen that can happen now, without time passing. In process only.
+    /// Does everything that is due now, without time passing. In process only.
     public func run() {
         requireManual().run()
     }
 
-    /// Lets virtual time pass, and everything that falls due in it happen in its order. In process only.
+    /// Lets virtual time pass, and does everything that falls due in it in its order. In process only.
     public func advance(by seconds: TimeInterval) {
         requireManual().advance(by: seconds)
     }
 
-    /// Lets virtual time pass until the condition holds, but no more than `limit` seconds; gives whether it holds. In
+    /// Lets virtual time pass until the condition holds, but no more than `limit` seconds; returns whether it holds. In
     /// process only.
     @discardableResult
     public func advance(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         requireManual().advance(until: condition, limit: limit)
     }
 
-    /// Where tasks run whose time is the simulator's; `nil` if the simulator lives in real time.
+    /// The executor of tasks that run in the simulator's time; `nil` if that is real time.
     ///
     /// ```swift
     /// let level = Task(executorPreference: simulator.taskExecutor) { try await reader.level() }
@@ -183,16 +184,16 @@ public final class Simulator: Sendable {
     /// another. No virtual time passes between two waits of a task.
     public var taskExecutor: (any TaskExecutor)? { stage.loop.taskExecutor }
 
-    /// Lets everything happen that can happen now, tasks included, without time passing. In process only.
+    /// Does everything that is due now, tasks included, without time passing. In process only.
     ///
-    /// The `async` form of `advance(by:)` says which tasks have reached their next wait when it returns.
+    /// See the `async` form of `advance(by:)` for the tasks that have reached their next wait when it returns.
     nonisolated(nonsending) public func run() async {
         await requireManual().run()
     }
 
-    /// Lets virtual time pass, and everything that falls due in it happen in its order, in tasks too. In process only.
+    /// Lets virtual time pass, and does everything that falls due in it in its order, in tasks too. In process only.
     ///
-    /// Whenever something has happened, the tasks that it made ready go on to their next wait before the clock moves:
+    /// After each event the tasks that it made ready go on to their next wait before the clock moves:
     ///
     /// ```swift
     /// let names = Task(executorPreference: simulator.taskExecutor) {
@@ -203,11 +204,11 @@ public final class Simulator: Sendable {
     ///
     /// - Tasks on ``taskExecutor``, and their child tasks, have run when this returns. Their order is the same in every run.
     /// - Other tasks, those of an actor such as the main actor too, are resumed by Swift's own threads at the same time. They
-    ///   get turns before the clock moves: as a rule that suffices, but they are not waited for.
+    ///   get turns before the clock moves, which as a rule suffices; this method does not wait for them.
     ///
-    /// `Task.sleep` has real time as ever.
+    /// `Task.sleep` sleeps in real time.
     ///
-    /// Called in a task on ``taskExecutor`` it waits until that much time has passed, which another caller drives.
+    /// Called in a task on ``taskExecutor`` it waits until another caller has let that much time pass.
     nonisolated(nonsending) public func advance(by seconds: TimeInterval) async {
         await requireManual().advance(by: seconds)
     }
@@ -219,8 +220,8 @@ public final class Simulator: Sendable {
         await requireManual().advance(until: condition, limit: limit)
     }
 
-    /// Waits until the condition holds, looking whenever something has happened here, but no longer than `limit` real
-    /// seconds; gives whether it holds. For a simulator in real time, and never on its loop:
+    /// Waits until the condition holds, which is checked after each event here, but no longer than `limit` real
+    /// seconds; returns whether it holds. For a simulator in real time, and never on its loop:
     ///
     /// ```swift
     /// simulator.wait(until: { simulator.discoverySessions.isEmpty }, limit: 5)
@@ -229,30 +230,54 @@ public final class Simulator: Sendable {
     public func wait(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         precondition(
             manual == nil,
-            "This simulator lives in virtual time: drive it with advance(until:limit:) in the place of wait.")
-        precondition(!stage.loop.isCurrent, "Waiting on the simulator's loop for the simulator would never end.")
+            "This simulator runs in virtual time: call advance(until:limit:) instead of wait.")
+        precondition(!stage.loop.isCurrent, "Waiting for the simulator on its own loop would never end.")
         return stage.wait(until: condition, limit: limit)
     }
 
     private func requireManual() -> ManualLoop {
         guard let manual else {
             preconditionFailure(
-                "This simulator lives in real time; make one with Simulator.inProcess() to drive its time.")
+                "This simulator runs in real time; make one with Simulator.inProcess() to drive its time.")
         }
         return manual
     }
 
-    /// Waits until what was asked for before has been done, and has reached the bus: in real time, and never on the loop.
+    /// Waits until everything that was asked for before has been done and has reached the bus. In real time only, and never
+    /// on the loop.
     package func waitUntilDone(limit: TimeInterval) -> Bool { stage.waitUntilDone(limit: limit) }
 
-    /// Waits until `org.bluez` has an owner on the bus, or has none, as clients see it: in real time, and never on the loop.
+    /// Waits until `org.bluez` has an owner on the bus, or has none, as clients see it. In real time only, and never on the
+    /// loop.
     package func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
         stage.waitForOwner(isWanted, limit: limit)
     }
 
-    /// Where a control socket may be, in the directory of the private bus, which goes with it; nil without such a bus.
+    /// The path of a control socket, in the directory of the private bus, which is removed with it; nil without such a bus.
     package var controlPath: String? { bus.map { $0.directory + "/" + PrivateBus.controlName } }
 
-    /// Where it runs.
+    /// The loop that it runs on.
     package var loop: any EventLoop { stage.loop }
+}
+
+/// Why a simulator could not start.
+public enum SimulatorError: Error, Hashable, Sendable {
+    /// There is no bus at the address, or none could be started; the reason says why.
+    case noBus(String)
+    /// Another program is `org.bluez` on that bus already.
+    case nameTaken
+    /// The bus did not answer within five seconds.
+    case noAnswer
+}
+
+extension SimulatorError: LocalizedError, CustomStringConvertible {
+    public var errorDescription: String? { description }
+
+    public var description: String {
+        switch self {
+        case .noBus(let reason): "The simulator has no bus: \(reason)"
+        case .nameTaken: "That bus has an org.bluez already; give the simulator a bus of its own."
+        case .noAnswer: "The bus did not answer the simulator within five seconds."
+        }
+    }
 }

@@ -69,6 +69,7 @@ final class Stage: Sendable {
     func decide<R>(_ body: (inout Simulation) -> R) -> R {
         let now = seconds
         return shared.withLock { shared in
+            shared.simulation.air.now = now
             let result = body(&shared.simulation)
             shared.simulation.settle(now: now)
             if !shared.isPosted, !shared.hasEnded {
@@ -148,7 +149,7 @@ final class Stage: Sendable {
         wire.withLock { $0.timer = nil }
         // Seconds are rounded on their way through the loop's clock: what was due must not find itself a bit early.
         let now = max(seconds, deadline)
-        let utterances = shared.withLock { $0.simulation.radio.utterances(upTo: now) }
+        let utterances = shared.withLock { $0.simulation.air.radio.utterances(upTo: now) }
         let sightings = utterances.compactMap { utterance in
             utterance.sighting().map { (seconds: utterance.seconds, sighting: $0) }
         }
@@ -176,8 +177,7 @@ final class Stage: Sendable {
             watch?.cancel()
         case .ask(let question):
             guard let verdict = question.ask() else { return }
-            let now = seconds
-            decide { $0.take(verdict, now: now) }
+            decide { $0.air.take(verdict) }
         case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu, replyDelay: replyDelay)
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)

@@ -299,7 +299,7 @@ extension DaemonBench {
         var bench = DaemonBench(bluez, remembering: [GattCast.known])
         _ = bench.ask(.connect(strap))
         bench.daemon.take(.linkUp(strap, .immediate), now: 0)
-        let table = AttributeTable(GattCast.strap.services, name: "Strap", appearance: nil)
+        let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
         bench.daemon.take(.discovered(strap, table.services, AirIdentity()), now: 0)
         _ = bench.settle()
         return bench

@@ -26,7 +26,7 @@ final class PeripheralServerTests: XCTestCase {
     // MARK: Tables
 
     func testHandlesAreGivenInTheOrderOfTheListAndHolesAreLeftWhereOneIsAskedFor() {
-        let table = AttributeTable(
+        let table = AttributeDatabase(
             [
                 VirtualService(
                     "180d", characteristics: [VirtualCharacteristic("2a37", [.indicate])], includes: ["180f", "1234"],
@@ -43,20 +43,20 @@ final class PeripheralServerTests: XCTestCase {
     }
 
     func testTheSameUUIDTwiceIsTwoCharacteristics() {
-        let table = AttributeTable(
+        let table = AttributeDatabase(
             [VirtualService("180d", characteristics: [VirtualCharacteristic("2a37"), VirtualCharacteristic("2a37")])],
             name: nil, appearance: nil)
         XCTAssertEqual(table.services[2].characteristics.map(\.handle), [0x0b, 0x0d])
     }
 
     func testReliableWritesBringTheirDescriptor() {
-        let table = AttributeTable(
+        let table = AttributeDatabase(
             [VirtualService("180d", characteristics: [VirtualCharacteristic("2a39", [.write, .reliableWrite])])],
             name: nil, appearance: nil)
         let characteristic = table.services[2].characteristics[0]
         XCTAssertTrue(characteristic.flags.contains(.extendedProperties))
-        XCTAssertEqual(characteristic.descriptors.map(\.uuid), [AttributeTable.extendedProperties])
-        XCTAssertEqual(table.initialValues[characteristic.descriptors[0].handle], [1, 0])
+        XCTAssertEqual(characteristic.descriptors.map(\.uuid), [AttributeDatabase.extendedProperties])
+        XCTAssertEqual(table.value(of: characteristic.descriptors[0].handle), [1, 0])
     }
 
     // MARK: Behaviours

@@ -141,10 +141,10 @@ final class RoomFileTests: XCTestCase {
         func service(_ count: Int) -> VirtualService {
             VirtualService("180d", characteristics: Array(repeating: characteristic, count: count))
         }
-        XCTAssertNil(AttributeTable.overflow(of: [service(most)]))
-        let table = AttributeTable([service(most)], name: nil, appearance: nil)
+        XCTAssertNil(AttributeDatabase.overflow(of: [service(most)]))
+        let table = AttributeDatabase([service(most)], name: nil, appearance: nil)
         XCTAssertEqual(table.services.last?.characteristics.count, most)
-        let place = AttributeTable.overflow(of: [service(most + 1)])
+        let place = AttributeDatabase.overflow(of: [service(most + 1)])
         XCTAssertEqual(place?.service, 0)
         XCTAssertEqual(place?.characteristic, most)
 
@@ -159,13 +159,12 @@ final class RoomFileTests: XCTestCase {
     }
 
     func testAPeripheralWithoutServicesHasTheTableThatItWouldHaveWithThem() {
-        let bare = AttributeTable([], name: "Tag", appearance: 0x0341)
-        let whole = AttributeTable([VirtualService("180f")], name: "Tag", appearance: 0x0341)
+        let bare = AttributeDatabase([], name: "Tag", appearance: 0x0341)
+        let whole = AttributeDatabase([VirtualService("180f")], name: "Tag", appearance: 0x0341)
         XCTAssertEqual(bare.services, Array(whole.services.dropLast()))
-        XCTAssertEqual(bare.targets, whole.targets)
-        XCTAssertEqual(bare.initialValues, whole.initialValues)
-        XCTAssertEqual(bare.initialValues[3], Array("Tag".utf8))
-        XCTAssertEqual(bare.initialValues[5], [0x41, 0x03])
+        XCTAssertEqual(bare.attributes, whole.attributes)
+        XCTAssertEqual(bare.value(of: 3), Array("Tag".utf8))
+        XCTAssertEqual(bare.value(of: 5), [0x41, 0x03])
     }
 
     func testValuesMadeInSwiftTakeTheNearestBound() {

@@ -42,7 +42,7 @@ final class ServedApplicationTests: XCTestCase {
         var application = LocalApplication(id: id, owner: ":1.7", path: "/app", adapter: 0)
         for number in 0..<8 as Range<UInt64> {
             var object = ServedCharacteristicObject(
-                valueHandle: 0x40, properties: .notify, offersNotifySocket: true, offersWriteSocket: false,
+                valueHandle: 0x40, properties: [.notify], offersNotifySocket: true, offersWriteSocket: false,
                 wantsAuthorization: false)
             let central = DeviceKey(adapter: 0, address: "C0:FF:EE:00:CE:01")
             object.notifySockets = [ServedSocket(id: SocketID(number: number), central: central)]

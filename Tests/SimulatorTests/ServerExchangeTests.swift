@@ -59,7 +59,8 @@ final class ServerExchangeTests: XCTestCase {
     }
 
     func testEachAdapterBeginsWithBlueZsOwnServices() {
-        let database = LocalDatabase(name: "simulated", traits: DaemonTraits(.v5_66), version: .v5_66)
+        let database = AttributeDatabase(
+            name: "simulated", hasAddressResolution: DaemonTraits(.v5_66).hasAddressResolution, version: .v5_66)
         XCTAssertEqual(database.services.map(\.handle), [1, 8, 18])
         XCTAssertEqual(database.services.map(\.count), [7, 10, 3])
         XCTAssertEqual(database.handle("2A05", descriptor: nil), 10)
@@ -68,19 +69,22 @@ final class ServerExchangeTests: XCTestCase {
     }
 
     func testFlagsAndWhatTheyMean() {
-        let table: [([String], UInt8, UInt16, UInt16)] = [
-            (["read"], 0x02, 0x01, 0), (["write"], 0x08, 0x02, 0), (["write-without-response"], 0x04, 0x02, 0),
-            (["notify"], 0x10, 0, 0x02), (["indicate"], 0x20, 0, 0x02), (["broadcast"], 0x01, 0, 0),
-            (["encrypt-read"], 0x02, 0x05, 0), (["encrypt-write"], 0x08, 0x0A, 0),
-            (["encrypt-authenticated-read"], 0x02, 0x11, 0), (["secure-write"], 0x08, 0x82, 0),
-            (["encrypt-notify"], 0x10, 0, 0x08), (["secure-indicate"], 0x20, 0, 0x80),
-            (["reliable-write"], 0x80, 0x02, 0), (["writable-auxiliaries"], 0x80, 0, 0),
-            (["authenticated-signed-writes"], 0x40, 0x02, 0), (["read", "write", "notify"], 0x1A, 0x03, 0x02),
+        let table: [([String], Set<CharacteristicFlag>, UInt16, UInt16)] = [
+            (["read"], [.read], 0x01, 0), (["write"], [.write], 0x02, 0),
+            (["write-without-response"], [.writeWithoutResponse], 0x02, 0), (["notify"], [.notify], 0, 0x02),
+            (["indicate"], [.indicate], 0, 0x02), (["broadcast"], [.broadcast], 0, 0),
+            (["encrypt-read"], [.read], 0x05, 0), (["encrypt-write"], [.write], 0x0A, 0),
+            (["encrypt-authenticated-read"], [.read], 0x11, 0), (["secure-write"], [.write], 0x82, 0),
+            (["encrypt-notify"], [.notify], 0, 0x08), (["secure-indicate"], [.indicate], 0, 0x80),
+            (["reliable-write"], [.reliableWrite, .extendedProperties], 0x02, 0),
+            (["writable-auxiliaries"], [.writableAuxiliaries, .extendedProperties], 0, 0),
+            (["authenticated-signed-writes"], [.authenticatedSignedWrites], 0x02, 0),
+            (["read", "write", "notify"], [.read, .write, .notify], 0x03, 0x02),
         ]
-        for (texts, properties, permissions, subscribing) in table {
+        for (texts, expected, permissions, subscribing) in table {
             let flags = CharacteristicFlags.ofCharacteristic(
                 .strings(texts), hasSecuredSubscriptions: true)
-            XCTAssertEqual(flags?.properties.rawValue, properties, "\(texts)")
+            XCTAssertEqual(flags?.flags, expected, "\(texts)")
             XCTAssertEqual(flags?.permissions.rawValue, permissions, "\(texts)")
             XCTAssertEqual(flags?.subscribing.rawValue, subscribing, "\(texts)")
         }

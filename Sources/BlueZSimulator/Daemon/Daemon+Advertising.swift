@@ -279,21 +279,3 @@ extension Daemon {
     }
 
 }
-
-/// What an adapter sends, told to the air.
-struct HostAnnouncement: Hashable, Sendable {
-    var adapter: Int
-    var address: VirtualAddress
-    var name: String
-    var isConnectable: Bool
-    var reports: [HostReport]
-}
-
-/// One advertisement of an adapter, with the address that it bears.
-struct HostReport: Hashable, Sendable {
-    var address: VirtualAddress
-    var addressType: AddressType
-    var report: AdvertisingReport
-    /// In seconds.
-    var interval: TimeInterval
-}

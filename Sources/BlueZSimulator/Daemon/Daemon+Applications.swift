@@ -90,7 +90,7 @@ extension Daemon {
 
     // MARK: Services
 
-    private mutating func servicesWent(_ services: [LocalDatabase.Service], on index: Int) {
+    private mutating func servicesWent(_ services: [AttributeDatabase.Service], on index: Int) {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index)
         func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
@@ -107,10 +107,10 @@ extension Daemon {
     }
 
     /// The adapter's UUIDs are told, and centrals that want to know are told the handles.
-    private mutating func servicesChanged(_ services: [LocalDatabase.Service], on index: Int) {
+    private mutating func servicesChanged(_ services: [AttributeDatabase.Service], on index: Int) {
         guard let database = databases[index] else { return }
         let serviceChanged =
-            database.services.first { $0.uuid == AttributeTable.genericAttribute }?
+            database.services.first { $0.uuid == AttributeDatabase.genericAttribute }?
             .characteristics.first?.valueHandle ?? 0
         let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
         if adapters[index]?.servedUUIDs != uuids {
@@ -125,7 +125,7 @@ extension Daemon {
                 fromHandle: serviceChanged, on: index, confirmation: .none)
         }
         for (_, link) in serverLinks.sorted(by: { $0.key < $1.key }).filter({ $0.key.adapter == index }) {
-            if case .adapter(let client) = link.end { order(.tellServicesChanged(client)) }
+            order(.announceServices(link.end))
         }
     }
 

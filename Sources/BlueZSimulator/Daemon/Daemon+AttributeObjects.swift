@@ -38,7 +38,7 @@ extension Daemon {
     }
 }
 
-extension AttributeTable.Service {
+extension AttributeDatabase.Service {
     func value(of property: ServiceProperty, devicePath: String) -> BusValue {
         switch property {
         case .handle: .uint16(handle)

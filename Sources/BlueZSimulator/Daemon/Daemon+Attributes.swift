@@ -109,7 +109,7 @@ extension Daemon {
 
     /// Which kind of write it is; a kind that was asked for is not compared with the flags.
     private func writeType(
-        _ type: String?, offset: Int, of characteristic: AttributeTable.Characteristic
+        _ type: String?, offset: Int, of characteristic: AttributeDatabase.Characteristic
     ) throws(DaemonError) -> VirtualWriteType {
         switch type?.lowercased() {
         case "reliable": return .reliable
@@ -132,7 +132,7 @@ extension Daemon {
         guard let descriptor = tables[key.device]?.descriptors[key.handle] else { throw .doesNotExist }
         guard descriptor.writing == nil else { throw .underWay }
         // Subscriptions are made by StartNotify alone.
-        guard descriptor.laid.uuid != AttributeTable.configuration else {
+        guard descriptor.laid.uuid != AttributeDatabase.configuration else {
             throw .notPermitted("Write not permitted")
         }
         let id = nextRequest()

@@ -49,7 +49,6 @@ extension Daemon {
         case .servicesChanged(let key): servicesChanged(of: key)
         case .centralCame(let key, let identity): centralCame(key, identity)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
-        case .centralNotReached(let number): tell(number, .notReached)
         case .asked(let key, let request): serve(request, over: key)
         case .hostDiscovered(let key, let host):
             discovered(servedTable(of: host), AirIdentity(name: adapters[host]?.hardware.name), of: key)
@@ -57,6 +56,7 @@ extension Daemon {
         case .value(let key, let characteristic, let bytes):
             // By the hundred thousand: nothing here changes who must be watched.
             return valueCame(bytes, from: characteristic, of: key)
+        case .central: break
         }
         refreshWatches()
     }
@@ -154,8 +154,4 @@ extension Daemon {
         devices[key]?.batteryLevel = nil
         emit(.interfacesRemoved(path: device.path, interfaces: [InterfaceName.battery]))
     }
-}
-
-extension DeviceKey: Comparable {
-    static func < (left: Self, right: Self) -> Bool { (left.adapter, left.address) < (right.adapter, right.address) }
 }

@@ -138,7 +138,8 @@ extension Daemon {
     /// An adapter is plugged in, with the devices that BlueZ remembers of it.
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
         adapters[hardware.index] = Adapter(hardware, version: version)
-        databases[hardware.index] = LocalDatabase(name: hardware.name, traits: traits, version: version)
+        databases[hardware.index] = AttributeDatabase(
+            name: hardware.name, hasAddressResolution: traits.hasAddressResolution, version: version)
         outbox.added(.adapter(hardware.index))
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }

@@ -158,15 +158,7 @@ extension Daemon {
     mutating func forgetAuthorization(_ object: ObjectID) { setAuthorized(object, false) }
 
     func isReliable(_ handle: UInt16, on index: Int) -> Bool {
-        guard let database = databases[index], let characteristic = database.characteristic(handle) else {
-            return false
-        }
-        return characteristic.descriptors.contains { descriptor in
-            guard descriptor.uuid == AttributeTable.extendedProperties,
-                case .value(let bytes)? = database.attributes[descriptor.handle]?.content
-            else { return false }
-            return (bytes.first ?? 0) & 1 != 0
-        }
+        databases[index]?.characteristic(withValue: handle)?.flags.contains(.reliableWrite) == true
     }
 
     /// What a program's error becomes for the central (`dbus_error_to_att_ecode`).

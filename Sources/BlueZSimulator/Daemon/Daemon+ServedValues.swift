@@ -170,7 +170,7 @@ extension Daemon {
         }
         let indicatesOnly =
             traits.losesNotificationsBesideIndications
-            && database.characteristic(handle)?.properties.contains(.indicate) == true
+            && database.characteristic(withValue: handle)?.flags.contains(.indicate) == true
         for (key, link) in serverLinks.sorted(by: { $0.key < $1.key })
         where key.adapter == index && (central == nil || central == key) {
             let value = link.configurations[configuration] ?? 0
@@ -188,13 +188,11 @@ extension Daemon {
 
     private mutating func deliver(_ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool) {
         guard let link = serverLinks[key] else { return }
-        let uuid = databases[key.adapter]?.characteristic(handle)?.uuid ?? ""
-        switch link.end {
-        case .virtual(let number):
-            tell(number, .value(handle: handle, characteristic: uuid, bytes, isIndication: isIndication))
-        case .adapter(let client):
-            order(.deliver(client, characteristic: handle - 1, bytes))
-        }
+        let uuid = databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
+        order(
+            .deliver(
+                link.end,
+                ServedValue(handle: handle, characteristic: uuid, bytes: bytes, isIndication: isIndication)))
     }
 
     /// The next indication goes out; the one after it when this one is confirmed.

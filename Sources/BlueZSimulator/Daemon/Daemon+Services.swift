@@ -7,7 +7,7 @@ extension Daemon {
     /// What is not there any more goes first. Then the UUIDs of all services are told, and that they are resolved; the new
     /// objects come after that, one by one, deeper ones after their parents. Of a device whose table BlueZ has kept on
     /// disk, from before it was started, the objects come first.
-    mutating func discovered(_ services: [AttributeTable.Service], _ identity: AirIdentity, of key: DeviceKey) {
+    mutating func discovered(_ services: [AttributeDatabase.Service], _ identity: AirIdentity, of key: DeviceKey) {
         guard links[key] != nil, let device = devices[key] else { return }
         let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
         let isAddition = take(services, of: key)
@@ -40,7 +40,7 @@ extension Daemon {
 
     /// Objects of services that are as before stay; what has changed goes, and will come again. Gives whether anything
     /// will.
-    private mutating func take(_ services: [AttributeTable.Service], of key: DeviceKey) -> Bool {
+    private mutating func take(_ services: [AttributeDatabase.Service], of key: DeviceKey) -> Bool {
         let before = tables[key]?.services ?? []
         for service in before where !services.contains(service) { hide(service, of: key) }
         if tables[key] == nil { tables[key] = RemoteTable() }
@@ -64,7 +64,7 @@ extension Daemon {
 
     /// The objects of a service that are not on the bus, parents first: all of a new one, and of one that was known those
     /// that a link did not live long enough for.
-    private func unshown(of service: AttributeTable.Service, _ key: DeviceKey) -> [UInt16] {
+    private func unshown(of service: AttributeDatabase.Service, _ key: DeviceKey) -> [UInt16] {
         let handles = [service.handle] + service.characteristics.flatMap { [$0.handle] + $0.descriptors.map(\.handle) }
         let shown = Set(tables[key]?.order ?? [])
         return handles.filter { !shown.contains($0) }
@@ -72,7 +72,7 @@ extension Daemon {
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it makes the kernel's.
     static let claimedServices: Set<String> = [
-        AttributeTable.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
+        AttributeDatabase.genericAccess, "00001812-0000-1000-8000-00805f9b34fb",
     ]
 
     /// Whether an attribute belongs to such a service.
@@ -84,7 +84,7 @@ extension Daemon {
     }
 
     /// Makes the entries of a service's objects, where they are not there.
-    private mutating func adopt(_ service: AttributeTable.Service, of key: DeviceKey) {
+    private mutating func adopt(_ service: AttributeDatabase.Service, of key: DeviceKey) {
         guard let device = devices[key], let first = service.characteristics.first,
             tables[key]?.characteristics[first.handle] == nil
         else { return }
@@ -169,7 +169,7 @@ extension Daemon {
                     id: Self.batteryRequest | batteryReads, kind: .read(handle: level.valueHandle, offset: 0))))
     }
 
-    private func batteryCharacteristic(of key: DeviceKey) -> AttributeTable.Characteristic? {
+    private func batteryCharacteristic(of key: DeviceKey) -> AttributeDatabase.Characteristic? {
         tables[key]?.services.first { $0.uuid == Self.batteryService }?.characteristics
             .first { $0.uuid == Self.batteryLevel }
     }
@@ -232,7 +232,7 @@ extension Daemon {
     }
 
     /// A service's objects go, the deepest first.
-    private mutating func hide(_ service: AttributeTable.Service, of key: DeviceKey) {
+    private mutating func hide(_ service: AttributeDatabase.Service, of key: DeviceKey) {
         alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
         for characteristic in service.characteristics {
             for descriptor in characteristic.descriptors { hide(descriptor.handle, .descriptor, of: key) }

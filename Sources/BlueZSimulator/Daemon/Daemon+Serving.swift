@@ -6,7 +6,7 @@ extension Daemon {
 
     /// A central has connected: there is a device for it, as for every other.
     mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity) {
-        guard let adapter = adapters[key.adapter], adapter.isPowered else { return order(.hangUp(central.end, key)) }
+        guard let adapter = adapters[key.adapter], adapter.isPowered else { return order(.hangUp(central.end)) }
         if devices[key] == nil {
             devices[key] = Device(
                 key: key, adapterPath: adapter.path, addressType: central.addressType, sequence: nextSequence())
@@ -21,7 +21,6 @@ extension Daemon {
         alarms.remove(.forget(key))
         outbox.changed(.device(.connected), of: .device(key))
         alarms.set(.resolveCentral(key), to: now + Self.resolvingTime)
-        if case .virtual(let number) = central.end { tell(number, .connected) }
     }
 
     private mutating func bond(_ key: DeviceKey) {
@@ -69,7 +68,6 @@ extension Daemon {
         devices[key]?.isConnected = false
         outbox.changed(.device(.connected), of: .device(key))
         if devices[key]?.isTemporary == true { alarms.set(.forget(key), to: now + Self.temporaryTimeout) }
-        if case .virtual(let number) = link.end { tell(number, .disconnected) }
         guard let calls = removals.removeValue(forKey: key) else { return }
         if traits.diesOfRemovingConnected { return effects.append(.die) }
         for call in calls { reply(call) }
@@ -79,12 +77,12 @@ extension Daemon {
     /// The server ends a link; the central sees it go.
     mutating func endServerLink(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = serverLinks[key] else { return }
-        order(.hangUp(link.end, key))
+        order(.hangUp(link.end))
         centralLeft(key, reason)
     }
 
     /// What an adapter serves, as another one finds it.
-    func servedTable(of index: Int) -> [AttributeTable.Service] { databases[index]?.discovered ?? [] }
+    func servedTable(of index: Int) -> [AttributeDatabase.Service] { databases[index]?.discovered ?? [] }
 
     // MARK: Requests
 
@@ -119,11 +117,7 @@ extension Daemon {
         case .finish(let result):
             guard let link = serverLinks[key], let exchange = link.exchanges.first else { return }
             serverLinks[key]?.exchanges.removeFirst()
-            switch link.end {
-            case .virtual(let number): tell(number, .answered(exchange.id, result))
-            case .adapter(let client):
-                order(.respond(client, id: exchange.id, result, packets: exchange.packets))
-            }
+            order(.respond(link.end, id: exchange.id, result, packets: exchange.packets))
             beginExchange(key)
         }
     }
@@ -311,9 +305,6 @@ extension Daemon {
         options.append(NamedValue(name: "mtu", value: .uint16(UInt16(serverLinks[key]?.mtu ?? 23))))
         return options
     }
-
-    /// Says something to a central of the simulator's own.
-    mutating func tell(_ number: UInt64, _ news: CentralNews) { effects.append(.central(number, news)) }
 }
 
 /// A packet that waits for a program.
@@ -323,23 +314,4 @@ struct PendingPacket: Hashable, Sendable {
     /// What is kept when the program allows it.
     var prepared: ServerLink.PreparedWrite?
     var isExecuting = false
-}
-
-/// Who connects to an adapter that serves.
-struct CentralIdentity: Hashable, Sendable {
-    var end: CentralEnd
-    var addressType: AddressType
-    var name: String?
-    var isBonded = false
-    var mtu: Int
-}
-
-/// What a central of the simulator's own hears.
-enum CentralNews: Hashable, Sendable {
-    case connected
-    case notReached
-    case disconnected
-    case answered(UInt64, AttributeResult)
-    /// By the handle of the value.
-    case value(handle: UInt16, characteristic: String, [UInt8], isIndication: Bool)
 }

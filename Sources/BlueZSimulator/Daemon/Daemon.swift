@@ -47,7 +47,7 @@ struct Daemon: Sendable {
     var unanswering: Set<VirtualAddress> = []
     // MARK: Serving
     /// By adapter, what it serves.
-    var databases: [Int: LocalDatabase] = [:]
+    var databases: [Int: AttributeDatabase] = [:]
     var applications: [ApplicationID: LocalApplication] = [:]
     var applicationNumber = 0
     /// By adapter, in the order they were registered.

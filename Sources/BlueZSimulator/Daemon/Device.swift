@@ -16,7 +16,7 @@ struct Device: Sendable {
     /// Those of its primary services, sorted, from the latest discovery.
     var gattUUIDs: [String] = []
     /// Its table as BlueZ has it on disk.
-    var storedServices: [AttributeTable.Service] = []
+    var storedServices: [AttributeDatabase.Service] = []
     /// What the interface for batteries says; nil while it is not there.
     var batteryLevel: UInt8?
     var manufacturerData: [AdvertisingReport.ManufacturerData] = []

@@ -2,14 +2,14 @@
 /// BlueZ keeps the objects of a device that it remembers.
 struct RemoteTable: Sendable {
     /// As discovered, those that are not shown yet too.
-    var services: [AttributeTable.Service] = []
+    var services: [AttributeDatabase.Service] = []
     /// By the handle of the declaration.
     var characteristics: [UInt16: RemoteCharacteristic] = [:]
     var descriptors: [UInt16: RemoteDescriptor] = [:]
     /// The objects that are on the bus, in the order they came.
     var order: [UInt16] = []
 
-    func service(_ handle: UInt16) -> AttributeTable.Service? { services.first { $0.handle == handle } }
+    func service(_ handle: UInt16) -> AttributeDatabase.Service? { services.first { $0.handle == handle } }
 
     func kind(of handle: UInt16) -> AttributeKind? {
         guard order.contains(handle) else { return nil }
@@ -25,7 +25,7 @@ enum AttributeKind: Hashable, Sendable {
 
 /// The state behind one `org.bluez.GattCharacteristic1`.
 struct RemoteCharacteristic: Sendable {
-    let laid: AttributeTable.Characteristic
+    let laid: AttributeDatabase.Characteristic
     let path: String
     let servicePath: String
     let serviceHandle: UInt16
@@ -60,7 +60,7 @@ enum AcquiredSocket: Hashable, Sendable {
 
 /// The state behind one `org.bluez.GattDescriptor1`.
 struct RemoteDescriptor: Sendable {
-    let laid: AttributeTable.Descriptor
+    let laid: AttributeDatabase.Descriptor
     let path: String
     let characteristicPath: String
     let serviceHandle: UInt16

@@ -38,13 +38,13 @@ struct ApplicationBuilder {
         var descriptors: [DescriptorItem] = []
     }
 
-    var database: LocalDatabase
+    var database: AttributeDatabase
     var application: LocalApplication
     private let traits: DaemonTraits
     private(set) var handles: [GivenHandle] = []
-    private(set) var added: [LocalDatabase.Service] = []
+    private(set) var added: [AttributeDatabase.Service] = []
 
-    init(_ application: LocalApplication, in database: LocalDatabase, traits: DaemonTraits) {
+    init(_ application: LocalApplication, in database: AttributeDatabase, traits: DaemonTraits) {
         self.application = application
         self.database = database
         self.traits = traits
@@ -94,8 +94,8 @@ struct ApplicationBuilder {
             })
         else { return false }
         services[place].count += 2
-        if !flags.properties.isDisjoint(with: [.notify, .indicate]) { services[place].count += 1 }
-        if flags.extended != 0 { services[place].count += 1 }
+        if !flags.flags.isDisjoint(with: [.notify, .indicate]) { services[place].count += 1 }
+        if flags.flags.extendedPropertyBits != 0 { services[place].count += 1 }
         services[place].characteristics.append(
             CharacteristicItem(path: item.path, properties: item.properties, flags: flags))
         return true
@@ -118,8 +118,8 @@ struct ApplicationBuilder {
         guard let uuid = Self.uuid(item.properties), let isPrimary = item.properties["Primary"]?.flag,
             let includes = Self.includes(item.properties), let handle = Self.handle(item.properties)
         else { return false }
-        var service = LocalDatabase.Service(
-            handle: 0, count: item.count + includes.count, uuid: uuid, isPrimary: isPrimary,
+        var service = AttributeDatabase.Service(
+            count: item.count + includes.count, uuid: uuid, isPrimary: isPrimary,
             application: application.id)
         guard database.insert(&service, at: handle) else { return false }
         if handle == 0 { give(service.handle, item.path, InterfaceName.service, item.properties) }
@@ -127,7 +127,7 @@ struct ApplicationBuilder {
         var item = item
         for characteristic in item.characteristics {
             guard add(characteristic, of: &item, to: &service) else {
-                database.forgetAttributes(of: service)
+                database.removeAttributes(of: service)
                 return false
             }
         }
@@ -138,29 +138,32 @@ struct ApplicationBuilder {
     }
 
     private mutating func add(
-        _ item: CharacteristicItem, of parent: inout ServiceItem, to service: inout LocalDatabase.Service
+        _ item: CharacteristicItem, of parent: inout ServiceItem, to service: inout AttributeDatabase.Service
     ) -> Bool {
         let object = ObjectID(application: application.id, path: item.path)
         guard let handle = Self.handle(item.properties), handle != 0 || !traits.needsHandles,
             let uuid = Self.uuid(item.properties),
-            let value = database.insertCharacteristic(
-                uuid, at: handle, properties: item.flags.properties, permissions: item.flags.permissions,
-                content: .object(object), in: &service)
+            database.insert(
+                uuid, at: handle, flags: item.flags.flags, permissions: item.flags.permissions,
+                content: .object(object), in: &service),
+            let characteristic = service.characteristics.last
         else { return false }
-        if !item.flags.properties.isDisjoint(with: [.notify, .indicate]) {
+        if characteristic.canNotify {
             let permissions = item.flags.subscribing.union([.read, .write])
-            guard database.addConfiguration(permissions: permissions, to: &service) != nil else { return false }
+            guard database.insertConfiguration(permissions: permissions, in: &service) else { return false }
         }
-        if item.flags.extended != 0 {
+        let extended = characteristic.flags.extendedPropertyBits
+        if extended != 0 {
             guard
-                database.insertDescriptor(
-                    AttributeTable.extendedProperties, at: 0, permissions: .read,
-                    content: .value([item.flags.extended, 0]), in: &service) != nil
+                database.insert(
+                    descriptor: AttributeDatabase.extendedProperties, permissions: .read,
+                    content: .value([extended, 0]), in: &service)
             else { return false }
         }
+        let value = characteristic.valueHandle
         if handle == 0 { give(value, item.path, InterfaceName.characteristic, item.properties) }
         application.characteristics[item.path] = ServedCharacteristicObject(
-            valueHandle: value, properties: item.flags.properties,
+            valueHandle: value, properties: item.flags.flags,
             offersNotifySocket: item.properties["NotifyAcquired"] != nil,
             offersWriteSocket: item.properties["WriteAcquired"] != nil,
             wantsAuthorization: item.flags.wantsAuthorization)
@@ -172,11 +175,13 @@ struct ApplicationBuilder {
         return true
     }
 
-    private mutating func add(_ item: DescriptorItem, to service: inout LocalDatabase.Service) -> Bool {
+    private mutating func add(_ item: DescriptorItem, to service: inout AttributeDatabase.Service) -> Bool {
         let object = ObjectID(application: application.id, path: item.path)
         guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties),
-            let given = database.insertDescriptor(
-                uuid, at: handle, permissions: item.flags.permissions, content: .object(object), in: &service)
+            database.insert(
+                descriptor: uuid, at: handle, permissions: item.flags.permissions, content: .object(object),
+                in: &service),
+            let given = service.characteristics.last?.descriptors.last?.handle
         else { return false }
         if handle == 0 { give(given, item.path, InterfaceName.descriptor, item.properties) }
         application.descriptors[item.path] = ServedDescriptorObject(
@@ -197,7 +202,7 @@ struct ApplicationBuilder {
     /// Generic access and generic attribute are BlueZ's own.
     private static func uuid(_ properties: [NamedValue]) -> String? {
         guard let long = properties["UUID"]?.text.flatMap(ServiceUUID.long),
-            long != AttributeTable.genericAccess, long != AttributeTable.genericAttribute
+            long != AttributeDatabase.genericAccess, long != AttributeDatabase.genericAttribute
         else { return nil }
         return long
     }

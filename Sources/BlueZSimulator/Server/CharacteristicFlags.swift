@@ -1,21 +1,20 @@
-/// What the flags of an object mean.
+/// The meaning of the `Flags` of an object.
 struct CharacteristicFlags: Hashable, Sendable {
-    var properties: AttributeProperties = []
-    /// The bits of the descriptor for extended properties.
-    var extended: UInt8 = 0
+    /// Those that a central discovers.
+    var flags: Set<CharacteristicFlag> = []
     var permissions: AttributePermissions = []
-    /// Who may write the descriptor for subscriptions.
+    /// The permissions of the descriptor for subscriptions.
     var subscribing: AttributePermissions = []
     var wantsAuthorization = false
 
-    /// Nil for what is no list of flags, and where one of them is unknown; an empty list too, as with BlueZ.
+    /// Nil if the value is no list of flags, if one of them is unknown, or if the list is empty, as with BlueZ.
     static func ofCharacteristic(_ value: BusValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
         guard let texts = value.strings, !texts.isEmpty else { return nil }
         var flags = CharacteristicFlags()
         for text in texts { guard flags.add(text) else { return nil } }
         let isSecured = !flags.subscribing.isDisjoint(with: [.writeEncrypted, .writeAuthenticated, .writeSecure])
         guard hasSecuredSubscriptions || !isSecured else { return nil }
-        if flags.extended != 0 { flags.properties.insert(.extended) }
+        if flags.flags.extendedPropertyBits != 0 { flags.flags.insert(.extendedProperties) }
         return flags
     }
 
@@ -35,18 +34,16 @@ struct CharacteristicFlags: Hashable, Sendable {
 
     private mutating func add(_ text: String) -> Bool {
         switch text {
-        case "broadcast": properties.insert(.broadcast)
+        case "broadcast": flags.insert(.broadcast)
         case "read": take(.read, .read)
         case "write-without-response": take(.writeWithoutResponse, .write)
         case "write": take(.write, .write)
         case "notify": subscribe(.notify, .write)
         case "indicate": subscribe(.indicate, .write)
-        case "authenticated-signed-writes": take(.signedWrite, .write)
-        case "extended-properties": properties.insert(.extended)
-        case "reliable-write":
-            extended |= 1
-            permissions.insert(.write)
-        case "writable-auxiliaries": extended |= 2
+        case "authenticated-signed-writes": take(.authenticatedSignedWrites, .write)
+        case "extended-properties": flags.insert(.extendedProperties)
+        case "reliable-write": take(.reliableWrite, .write)
+        case "writable-auxiliaries": flags.insert(.writableAuxiliaries)
         case "encrypt-read": take(.read, [.read, .readEncrypted])
         case "encrypt-write": take(.write, [.write, .writeEncrypted])
         case "encrypt-authenticated-read": take(.read, [.read, .readAuthenticated])
@@ -65,13 +62,13 @@ struct CharacteristicFlags: Hashable, Sendable {
         return true
     }
 
-    private mutating func take(_ property: AttributeProperties, _ permission: AttributePermissions) {
-        properties.insert(property)
+    private mutating func take(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
+        flags.insert(flag)
         permissions.formUnion(permission)
     }
 
-    private mutating func subscribe(_ property: AttributeProperties, _ permission: AttributePermissions) {
-        properties.insert(property)
+    private mutating func subscribe(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
+        flags.insert(flag)
         subscribing.formUnion(permission)
     }
 }

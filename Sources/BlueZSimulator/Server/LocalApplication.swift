@@ -16,7 +16,7 @@ struct LocalApplication: Hashable, Sendable {
 /// What BlueZ keeps of a characteristic's object.
 struct ServedCharacteristicObject: Hashable, Sendable {
     var valueHandle: UInt16
-    var properties: AttributeProperties
+    var properties: Set<CharacteristicFlag>
     /// By their presence BlueZ knows whether it can ask for sockets.
     var offersNotifySocket: Bool
     var offersWriteSocket: Bool
@@ -53,4 +53,45 @@ struct WaitingWrite: Hashable, Sendable {
     /// Whose it is.
     var link: DeviceKey
     var bytes: [UInt8]
+}
+
+extension AttributeDatabase {
+    /// The services that BlueZ has on each adapter, in its order: generic access, generic attribute, device information.
+    init(name: String, hasAddressResolution: Bool, version: BlueZVersion) {
+        self.init()
+        add(Self.genericAccess, count: hasAddressResolution ? 7 : 5) { database, service in
+            database.add("2a00", [.read], Array(name.utf8), to: &service)
+            database.add("2a01", [.read], [0, 0], to: &service)
+            if hasAddressResolution { database.add("2aa6", [.read], [1], to: &service) }
+        }
+        add(Self.genericAttribute, count: 10) { database, service in
+            database.add("2a05", [.indicate], [], to: &service)
+            _ = database.insertConfiguration(permissions: [.read, .write], in: &service)
+            database.add("2b29", [.read, .write], [0], to: &service)
+            database.add("2b2a", [.read], Array(repeating: 0, count: 16), to: &service)
+            database.add("2b3a", [.read], [1], to: &service)
+        }
+        add(Self.deviceInformation, count: 3) { database, service in
+            // Source, vendor, product, version, as the adapter's `Modalias` has them.
+            let identity = [2, 0x6B, 0x1D, 0x46, 0x02, UInt8(version.release), UInt8(version.major)]
+            database.add("2a50", [.read], identity, to: &service)
+        }
+    }
+
+    private mutating func add(_ uuid: String, count: Int, _ fill: (inout Self, inout Service) -> Void) {
+        var service = Service(count: count, uuid: uuid, isPrimary: true)
+        _ = insert(&service)
+        fill(&self, &service)
+        store(service)
+    }
+
+    private mutating func add(
+        _ uuid: String, _ flags: Set<CharacteristicFlag>, _ value: [UInt8], to service: inout Service
+    ) {
+        var permissions: AttributePermissions = flags.contains(.read) ? .read : []
+        if flags.contains(.write) { permissions.insert(.write) }
+        _ = insert(
+            ServiceUUID.long(uuid) ?? uuid, flags: flags, permissions: permissions, content: .value(value), in: &service
+        )
+    }
 }

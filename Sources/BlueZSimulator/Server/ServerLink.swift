@@ -5,14 +5,6 @@ struct PacketID: Hashable, Sendable {
     let number: UInt64
 }
 
-/// Who is at the other end of a link to an adapter that serves.
-enum CentralEnd: Hashable, Sendable {
-    /// One of the simulator's own, which has no adapter; each of its links has a number.
-    case virtual(UInt64)
-    /// Another adapter, by its side of the link.
-    case adapter(DeviceKey)
-}
-
 /// A central's link to an adapter that serves, at the server's end.
 struct ServerLink: Hashable, Sendable {
     let end: CentralEnd

@@ -1,6 +1,6 @@
-/// What a virtual peripheral sends out: advertisement and scan response together, as a scanning kernel merges them.
+/// What a virtual peripheral sends: advertisement and scan response together, as a scanning kernel merges them.
 public struct Advertisement: Hashable, Sendable {
-    /// The name it advertises; nil when it gives none.
+    /// The name that it advertises; nil for none.
     public var localName: String?
     /// UUIDs of services, short (`180D`) or long, in the order they are sent.
     public var serviceUUIDs: [String]
@@ -8,14 +8,14 @@ public struct Advertisement: Hashable, Sendable {
     public var manufacturerData: [UInt16: [UInt8]]
     /// By the service's UUID, short or long.
     public var serviceData: [String: [UInt8]]
-    /// In dBm, -127 to 127; a number outside becomes the nearest bound. Nil when it does not say.
+    /// In dBm, -127 to 127; a number outside becomes the nearest bound. Nil for none.
     public var txPower: Int? { didSet { txPower = txPower.map(Limits.txPower.nearest) } }
     /// The flags byte. `0x06`, the default, is "general discoverable, no classic Bluetooth"; with `0` no flags are
-    /// sent, and a scan without any filter does not see the peripheral.
+    /// sent, and a scan without any filter does not report the peripheral.
     public var flags: UInt8
-    /// The assigned number for what it looks like (833 is a heart-rate belt); nil when it does not say.
+    /// The assigned number of its kind of device (833 is a heart-rate belt); nil for none.
     public var appearance: UInt16?
-    /// Whether it takes connections. BlueZ forgets one that does not as soon as the scan ends.
+    /// Whether it takes connections. BlueZ removes the device of one that does not as soon as the scan ends.
     public var isConnectable: Bool
 
     public init(
@@ -34,14 +34,14 @@ public struct Advertisement: Hashable, Sendable {
     }
 }
 
-/// In JSON, every key may be left out; bytes are hexadecimal text, companies are decimal or `0x…` text:
+/// In JSON every key is optional; bytes are hexadecimal text, companies are decimal or `0x…` text:
 /// `{"localName": "Tag", "serviceUUIDs": ["180f"], "manufacturerData": {"76": "0215…"}, "txPower": 4}`.
 extension Advertisement: Codable {
     private enum Key: String, CodingKey, CaseIterable {
         case localName, serviceUUIDs, manufacturerData, serviceData, txPower, flags, appearance, connectable
     }
 
-    /// The entries of an object, sorted: which of two errors is reported does not depend on chance.
+    /// Returns the entries of an object, sorted, so that the first error does not depend on the order of a dictionary.
     private static func entries(
         _ key: Key, of container: KeyedDecodingContainer<Key>
     ) throws -> [(key: String, value: String)] {

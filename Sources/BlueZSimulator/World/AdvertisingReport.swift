@@ -1,10 +1,10 @@
-/// What a kernel hands to `bluetoothd` about one advertisement, in the forms that BlueZ then writes on the bus.
+/// What the kernel reports to `bluetoothd` about an advertisement, in the forms that BlueZ then writes on the bus.
 struct AdvertisingReport: Sendable, Hashable {
     struct ManufacturerData: Hashable, Sendable {
         var company: UInt16
         var bytes: [UInt8]
 
-        /// How many bytes its field has behind the type.
+        /// The number of bytes of its field behind the type.
         var length: Int { bytes.count + 2 }
     }
 
@@ -49,6 +49,6 @@ struct AdvertisingReport: Sendable, Hashable {
         isConnectable = advertisement.isConnectable
     }
 
-    /// Limited or general discoverable: what a scan without any filter asks for.
+    /// Whether it is limited or general discoverable, as a scan without any filter requires.
     var isDiscoverable: Bool { flags & 0x03 != 0 }
 }

@@ -1,126 +1,159 @@
 import Foundation
 
-/// Links between adapters and the peripherals of the room, and what goes over them. A pure value: orders, answers and
-/// the time go in; events and questions come out.
+/// The radio: advertisements, and the links between adapters, virtual peripherals and virtual centrals. A pure value: orders,
+/// verdicts and the time go in; events and questions come out.
 struct Air: Sendable {
-    enum Due: Hashable {
-        case connection(VirtualAddress)
-        case timeout(VirtualAddress)
-        case drop(VirtualAddress)
-        case discovery(VirtualAddress)
-        case response(VirtualAddress)
-        case notification(VirtualAddress, characteristic: UInt16)
-        /// Of links between adapters, by the central's end.
-        case hostConnection(DeviceKey)
-        case hostTimeout(DeviceKey)
-        case hostDiscovery(DeviceKey)
-        case hostResponse(DeviceKey)
-        /// Of links of the simulator's own centrals, by the server's end.
-        case arrival(DeviceKey)
-        case arrivalTimeout(DeviceKey)
-        case departure(DeviceKey)
+    private enum Due: Hashable {
+        case connection(CentralEnd)
+        case timeout(CentralEnd)
+        case drop(CentralEnd)
+        case discovery(CentralEnd)
+        case response(CentralEnd)
+        case notification(CentralEnd, characteristic: UInt16)
     }
 
-    var peers: [VirtualAddress: Peer] = [:]
-    /// Who tries to connect to an address at which nobody is.
-    var strangers: [VirtualAddress: DeviceKey] = [:]
-    /// The adapters, by their addresses, with what they send.
-    var hosts: [VirtualAddress: HostAnnouncement] = [:]
-    /// Links between adapters, by the central's end; those too that are not up yet.
-    var hostLinks: [DeviceKey: HostedLink] = [:]
-    /// The simulator's own centrals, by the server's end.
-    var visitors: [DeviceKey: Visitor] = [:]
-    var deadlines = DeadlineQueue<Due>()
-    var events: [AirEvent] = []
-    var questions: [Question] = []
+    var radio = Radio()
+    private(set) var peripherals: [VirtualAddress: ScriptedPeripheral] = [:]
+    /// Those that are up, and the attempts to connect.
+    private(set) var links: [CentralEnd: Link] = [:]
+    /// The adapters by their addresses.
+    private var hosts: [VirtualAddress: HostAnnouncement] = [:]
+    private var deadlines = DeadlineQueue<Due>()
+    private var events: [AirEvent] = []
+    private var questions: [Question] = []
+    /// The time of what is being done.
     var now: TimeInterval = 0
 
-    // MARK: The room
+    /// How links to adapters behave: BlueZ asks for the largest packets.
+    private static let adapterLink = VirtualLink(mtu: 517)
 
-    /// Takes a peripheral in, or changes the one with its address; a link stays as it is.
-    mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?, now: TimeInterval) {
-        self.now = now
+    // MARK: Peripherals
+
+    /// Adds a peripheral, or changes the one with its address; a link stays as it is.
+    mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?) {
+        radio.add(peripheral, behavior: behavior, now: now)
         let address = peripheral.address
-        if peers[address] != nil {
-            peers[address]?.behavior = behavior
-            change(peripheral)
+        if peripherals[address] == nil {
+            peripherals[address] = ScriptedPeripheral(peripheral, behavior: behavior)
         } else {
-            peers[address] = Peer(peripheral, behavior: behavior)
-            if let key = strangers.removeValue(forKey: address) { peers[address]?.state = .wanted(by: key, since: now) }
+            peripherals[address]?.behavior = behavior
+            change(peripheral)
         }
-        if case .wanted? = peers[address]?.state { meet(address) }
+        meetNext(at: address)
     }
 
-    /// Takes a peripheral out; its link falls.
-    mutating func remove(_ address: VirtualAddress, now: TimeInterval) {
-        self.now = now
-        guard peers[address] != nil else { return }
-        drop(address, .timeout)
-        // Whoever tries goes on trying: it may come back.
-        if case .wanted(let key, _)? = peers[address]?.state { strangers[address] = key }
-        deadlines.remove(.connection(address))
-        peers[address] = nil
+    /// Removes a peripheral; its link ends. Attempts to connect to it go on: it may return.
+    mutating func remove(_ address: VirtualAddress) {
+        radio.remove(address)
+        guard peripherals[address] != nil else { return }
+        setAway(address, true)
+        peripherals[address] = nil
     }
 
-    /// A peripheral goes out of range, or comes back.
-    mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
-        self.now = now
-        guard let peer = peers[address], peer.isAway != isAway else { return }
-        peers[address]?.isAway = isAway
-        guard isAway else { return meet(address) }
-        drop(address, .timeout)
-        deadlines.remove(.connection(address))
-    }
-
-    /// Another table; who is connected is told.
-    private mutating func change(_ peripheral: VirtualPeripheral) {
-        let before = peers[peripheral.address]?.table
-        peers[peripheral.address]?.change(to: peripheral)
-        guard let peer = peers[peripheral.address], peer.table != before, case .linked(let link) = peer.state else {
-            return
+    /// Takes a peripheral out of range, or back.
+    mutating func setAway(_ address: VirtualAddress, _ isAway: Bool) {
+        radio.setAway(address, isAway, now: now)
+        guard let peripheral = peripherals[address], peripheral.isAway != isAway else { return }
+        peripherals[address]?.isAway = isAway
+        if let end = peripheral.central, isAway {
+            if links[end]?.isUp == true { drop(end, .timeout) } else { deadlines.remove(.connection(end)) }
         }
-        for characteristic in link.subscriptions.keys {
-            deadlines.remove(.notification(peripheral.address, characteristic: characteristic))
-        }
-        update(peripheral.address) { $0.subscriptions = [:] }
-        events.append(.servicesChanged(link.key))
+        meetNext(at: address)
     }
 
-    mutating func setServices(_ services: [VirtualService], of address: VirtualAddress, now: TimeInterval) {
-        self.now = now
-        guard var peripheral = peers[address]?.peripheral else { return }
+    mutating func setServices(_ services: [VirtualService], of address: VirtualAddress) {
+        guard var peripheral = peripherals[address]?.peripheral else { return }
         peripheral.services = services
         change(peripheral)
     }
 
-    mutating func setFaults(of address: VirtualAddress, _ body: (inout PeerFaults) -> Void) {
-        guard var faults = peers[address]?.faults else { return }
-        body(&faults)
-        peers[address]?.faults = faults
+    /// A connected central learns of other services; its subscriptions end.
+    private mutating func change(_ peripheral: VirtualPeripheral) {
+        let address = peripheral.address
+        guard peripherals[address]?.change(to: peripheral) == true, let end = linkUp(to: address) else { return }
+        for characteristic in links[end]?.subscriptions.keys.sorted() ?? [] {
+            deadlines.remove(.notification(end, characteristic: characteristic))
+        }
+        links[end]?.subscriptions = [:]
+        if case .adapter(let key) = end { events.append(.servicesChanged(key)) }
     }
 
-    /// Faults for each attempt to connect; those that were set before are over.
+    mutating func setFaults(of address: VirtualAddress, _ body: (inout PeripheralFaults) -> Void) {
+        guard peripherals[address] != nil else { return }
+        body(&peripherals[address]!.faults)
+    }
+
     mutating func setRandomFaults(_ faults: RandomFaults?, of address: VirtualAddress) {
-        peers[address]?.randomFaults = faults
-        peers[address]?.faults = PeerFaults()
+        peripherals[address]?.setRandomFaults(faults)
+    }
+
+    /// A characteristic of a peripheral.
+    func characteristic(
+        _ selector: AttributeSelector, at address: VirtualAddress
+    ) -> AttributeDatabase.Characteristic? {
+        peripherals[address]?.database.characteristic(selector)
+    }
+
+    /// Changes a value without a notification.
+    mutating func setValue(_ bytes: [UInt8], of handle: UInt16, at address: VirtualAddress) {
+        peripherals[address]?.setValue(bytes, of: handle)
+    }
+
+    /// Changes the value of a characteristic, given by its declaration, and sends it to a subscriber. Returns whether there
+    /// is one.
+    @discardableResult
+    mutating func notify(_ characteristic: UInt16, _ bytes: [UInt8], at address: VirtualAddress) -> Bool {
+        setValue(bytes, of: characteristic + 1, at: address)
+        guard let end = linkUp(to: address), links[end]?.subscriptions[characteristic] != nil,
+            case .adapter(let key) = end
+        else { return false }
+        let longest = parameters(of: end).mtu - 3
+        events.append(.value(key, characteristic: characteristic, Array(bytes.prefix(longest))))
+        return true
+    }
+
+    /// The link of a peripheral, if it is up.
+    private func linkUp(to address: VirtualAddress) -> CentralEnd? {
+        peripherals[address]?.central.flatMap { links[$0]?.isUp == true ? $0 : nil }
     }
 
     // MARK: In and out
 
-    mutating func take(_ order: AirOrder, now: TimeInterval) {
-        self.now = now
-        if takeForHost(order) { return }
+    mutating func take(_ order: AirOrder) {
         switch order {
         case .connect(let key): connect(key)
-        case .cancelConnection(let key): cancel(key)
-        case .disconnect(let key):
-            if link(of: key) != nil { drop(key.address, .local) }
+        case .cancelConnection(let key), .disconnect(let key): drop(.adapter(key), .local, server: .remote)
         case .discover(let key):
-            guard let peer = peers[key.address], link(of: key) != nil else { return }
-            schedule(.discovery(key.address), after: peer.peripheral.link.resolveLatency)
-        case .request(let key, let request): receive(request, over: key)
-        case .announce, .withdraw, .hangUp, .respond, .deliver, .tellServicesChanged: break
+            guard links[.adapter(key)]?.isUp == true else { return }
+            schedule(.discovery(.adapter(key)), after: parameters(of: .adapter(key)).resolveLatency)
+        case .request(let key, let request): receive(request, over: .adapter(key))
+        case .announce(let announcement):
+            radio.announce(announcement, now: now)
+            hosts[announcement.address] = announcement
+            for end in links.keys.sorted() where isWaiting(end, for: announcement.adapter) { meet(end) }
+        case .withdraw(let address):
+            radio.withdraw(address)
+            hosts[address] = nil
+        case .hangUp(let end): drop(end, .remote, server: .local)
+        case .respond(let end, let id, let result, let packets):
+            guard links[end]?.request?.id == id else { return }
+            let delay = parameters(of: end).callLatency * Double(max(1, packets))
+            switch result {
+            case .bytes(let bytes): settle(end, .success(bytes), after: delay)
+            case .error(let code): settle(end, .error(code), after: delay)
+            }
+        case .deliver(let end, let value):
+            guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
+            deliver(value, to: end)
+        case .announceServices(let end):
+            guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
+            events.append(.servicesChanged(key))
         }
+    }
+
+    private func isWaiting(_ end: CentralEnd, for adapter: Int) -> Bool {
+        guard let link = links[end], !link.isUp, case .adapter(let server, _) = link.server else { return false }
+        return server.adapter == adapter
     }
 
     mutating func takeEvents() -> [AirEvent] {
@@ -135,52 +168,393 @@ struct Air: Sendable {
 
     mutating func nextDeadline() -> TimeInterval? { deadlines.next() }
 
-    /// Does the first thing that is due; false when nothing is.
-    mutating func timePassed(to limit: TimeInterval) -> Bool {
-        guard let due = deadlines.popDue(at: limit) else { return false }
+    /// Does the first thing that is due.
+    mutating func timePassed(to limit: TimeInterval) {
+        guard let due = deadlines.popDue(at: limit) else { return }
         now = due.deadline
         perform(due.key)
-        return true
     }
 
     private mutating func perform(_ due: Due) {
         switch due {
-        case .connection(let address): connectionDue(address)
-        case .timeout(let address): giveUp(address)
-        case .drop(let address): drop(address, .timeout)
-        case .discovery(let address): discoveryDue(address)
-        case .response(let address): responseDue(address)
-        case .notification(let address, let characteristic): notificationDue(address, characteristic)
-        case .hostConnection(let key): hostConnectionDue(key)
-        case .hostTimeout(let key): giveUpHost(key)
-        case .hostDiscovery(let key): hostDiscoveryDue(key)
-        case .hostResponse(let key): hostResponseDue(key)
-        case .arrival(let key): arrivalDue(key)
-        case .arrivalTimeout(let key): visitorGivesUp(key)
-        case .departure(let key): departureDue(key)
+        case .connection(let end): connectionDue(end)
+        case .timeout(let end): giveUp(end)
+        case .drop(let end): drop(end, .timeout)
+        case .discovery(let end): discoveryDue(end)
+        case .response(let end): responseDue(end)
+        case .notification(let end, let characteristic): notificationDue(end, characteristic)
         }
     }
 
     /// What takes no time happens at once.
-    mutating func schedule(_ due: Due, after delay: TimeInterval) {
+    private mutating func schedule(_ due: Due, after delay: TimeInterval) {
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
-    func link(of key: DeviceKey) -> PeerLink? {
-        guard case .linked(let link)? = peers[key.address]?.state, link.key == key else { return nil }
-        return link
-    }
-
-    mutating func update(_ address: VirtualAddress, _ body: (inout PeerLink) -> Void) {
-        guard case .linked(var link)? = peers[address]?.state else { return }
-        peers[address]?.state = .free
-        body(&link)
-        peers[address]?.state = .linked(link)
-    }
-
-    mutating func ask(_ matter: Question.Matter, _ peer: Peer) -> Bool {
-        guard let behavior = peer.behavior else { return false }
-        questions.append(Question(matter: matter, peripheral: peer.peripheral, behavior: behavior, seconds: now))
+    private mutating func ask(_ matter: Question.Matter, _ peripheral: ScriptedPeripheral) -> Bool {
+        guard let behavior = peripheral.behavior else { return false }
+        questions.append(
+            Question(matter: matter, peripheral: peripheral.peripheral, behavior: behavior, seconds: now))
         return true
+    }
+
+    /// Sends a value, which a virtual central gets with more detail than an adapter.
+    private mutating func deliver(_ value: ServedValue, to end: CentralEnd) {
+        switch end {
+        case .adapter(let key): events.append(.value(key, characteristic: value.handle - 1, value.bytes))
+        case .virtual(let number): events.append(.central(number, .value(value)))
+        }
+    }
+
+    // MARK: Connecting
+
+    /// Starts a virtual central's attempt to connect to an adapter. A link that a central with its address has there ends.
+    mutating func connect(_ central: VirtualCentral, to adapter: Int, number: UInt64) {
+        let server = DeviceKey(adapter: adapter, address: central.address)
+        for (end, link) in links {
+            if case .virtual(let earlier) = end, case .adapter(server, _) = link.server { disconnect(earlier) }
+        }
+        let end = CentralEnd.virtual(number)
+        let identity = CentralIdentity(
+            end: end, addressType: central.addressType, name: central.name, isBonded: central.isBonded,
+            mtu: central.mtu)
+        begin(end, Link(to: .adapter(server, identity)), timeout: central.connectTimeout)
+    }
+
+    private mutating func connect(_ key: DeviceKey) {
+        let end = CentralEnd.adapter(key)
+        guard let host = hosts[key.address] else {
+            let timing = peripherals[key.address]?.peripheral.link ?? VirtualLink()
+            let isFree = peripherals[key.address]?.central == nil
+            if isFree { peripherals[key.address]?.drawFaults() }
+            return begin(end, Link(to: .peripheral(key.address)), timeout: timing.connectTimeout)
+        }
+        guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
+        let identity = CentralIdentity(
+            end: end, addressType: .public, name: central.name, mtu: Self.adapterLink.mtu)
+        let server = DeviceKey(adapter: host.adapter, address: central.address)
+        begin(end, Link(to: .adapter(server, identity)), timeout: Self.adapterLink.connectTimeout)
+    }
+
+    private mutating func begin(_ end: CentralEnd, _ link: Link, timeout: TimeInterval) {
+        links[end] = link
+        deadlines.set(.timeout(end), to: now + timeout)
+        if case .peripheral(let address) = link.server { meetNext(at: address) } else { meet(end) }
+    }
+
+    /// Lets a peripheral consider the next attempt to connect to it, if it has no link.
+    private mutating func meetNext(at address: VirtualAddress) {
+        guard let peripheral = peripherals[address] else { return }
+        let waiting = links.filter { $0.value.server == .peripheral(address) && !$0.value.isUp }.keys
+        guard let end = peripheral.central ?? waiting.min(), links[end]?.isUp == false else { return }
+        peripherals[address]?.central = end
+        meet(end)
+    }
+
+    /// Schedules the end of an attempt to connect, if its server accepts or refuses it.
+    private mutating func meet(_ end: CentralEnd) {
+        guard let link = links[end] else { return }
+        let latency = parameters(of: end).connectLatency
+        switch link.server {
+        case .adapter(let server, _):
+            if accepts(server.adapter) { schedule(.connection(end), after: latency) }
+        case .peripheral(let address):
+            guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
+                return
+            }
+            if peripheral.faults.refusals == 0, start <= now, ask(.connection(end), peripheral) { return }
+            schedule(.connection(end), after: start - now + latency)
+        }
+    }
+
+    /// Whether an adapter sends an advertisement that takes connections.
+    private func accepts(_ adapter: Int) -> Bool {
+        hosts.values.contains { $0.adapter == adapter && $0.isConnectable }
+    }
+
+    private mutating func connectionDue(_ end: CentralEnd) {
+        guard let link = links[end], !link.isUp else { return }
+        switch link.server {
+        case .adapter(let server, let identity):
+            guard accepts(server.adapter) else { return }
+            comeUp(end)
+            events.append(.centralCame(server, identity))
+            switch end {
+            case .adapter(let key): events.append(.linkUp(key, Self.adapterLink))
+            case .virtual(let number): events.append(.central(number, .connected))
+            }
+        case .peripheral(let address):
+            guard let peripheral = peripherals[address], peripheral.central == end, case .adapter(let key) = end else {
+                return
+            }
+            guard peripheral.faults.refusals == 0 else {
+                peripherals[address]?.faults.refusals -= 1
+                return giveUp(end)
+            }
+            comeUp(end)
+            radio.setBusy(address, true, now: now)
+            events.append(.linkUp(key, peripheral.peripheral.link))
+            _ = ask(.linkChanged(isUp: true), peripheral)
+            if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
+            guard peripheral.faults.drops > 0 else { return }
+            peripherals[address]?.faults.drops -= 1
+            // Not in this turn, even with no delay: bluetoothd must have seen the link.
+            deadlines.set(.drop(end), to: now + peripheral.faults.dropDelay)
+        }
+    }
+
+    private mutating func comeUp(_ end: CentralEnd) {
+        deadlines.remove(.timeout(end))
+        links[end]?.isUp = true
+    }
+
+    // MARK: Ending
+
+    private mutating func giveUp(_ end: CentralEnd) {
+        guard links[end]?.isUp == false else { return }
+        switch end {
+        case .adapter(let key): events.append(.linkFailed(key))
+        case .virtual(let number): events.append(.central(number, .disconnected))
+        }
+        drop(end, .local)
+    }
+
+    /// Ends a link, or an attempt to connect.
+    ///
+    /// - Parameters:
+    ///   - cause: the cause that the central sees.
+    ///   - serverCause: the cause that the server sees, if it is another.
+    private mutating func drop(_ end: CentralEnd, _ cause: LinkEndCause, server serverCause: LinkEndCause? = nil) {
+        guard let link = links.removeValue(forKey: end) else { return }
+        for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
+            deadlines.remove(due)
+        }
+        if case .peripheral(let address) = link.server, peripherals[address]?.central == end {
+            peripherals[address]?.central = nil
+        }
+        if link.isUp { ended(link, end, cause, serverCause ?? cause) }
+        if case .peripheral(let address) = link.server { meetNext(at: address) }
+    }
+
+    private mutating func ended(
+        _ link: Link, _ end: CentralEnd, _ cause: LinkEndCause, _ serverCause: LinkEndCause
+    ) {
+        var peripheral: ScriptedPeripheral?
+        if case .peripheral(let address) = link.server { peripheral = peripherals[address] }
+        for characteristic in link.subscriptions.keys.sorted() {
+            deadlines.remove(.notification(end, characteristic: characteristic))
+            guard let peripheral, let attribute = peripheral.attribute(characteristic + 1) else { continue }
+            _ = ask(.subscription(attribute, isOn: false), peripheral)
+        }
+        switch end {
+        case .adapter(let key): events.append(.linkDown(key, cause))
+        case .virtual(let number): events.append(.central(number, .disconnected))
+        }
+        switch link.server {
+        case .adapter(let server, _): events.append(.centralLeft(server, serverCause))
+        case .peripheral(let address):
+            radio.setBusy(address, false, now: now)
+            if let peripheral { _ = ask(.linkChanged(isUp: false), peripheral) }
+        }
+    }
+
+    /// Ends the links of a peripheral, of a virtual central, or of an adapter with other adapters.
+    mutating func drop(_ address: VirtualAddress, _ cause: LinkEndCause) {
+        for end in links.keys.sorted() where links[end]?.isUp == true {
+            var addresses: [VirtualAddress] = []
+            if case .adapter(let key) = end { addresses.append(key.address) }
+            if case .adapter(let server, _)? = links[end]?.server { addresses.append(server.address) }
+            if addresses.contains(address) { drop(end, cause) }
+        }
+    }
+
+    /// Ends the link or the attempt of a virtual central, which it does itself.
+    mutating func disconnect(_ number: UInt64) {
+        let end = CentralEnd.virtual(number)
+        if links[end]?.isUp == true { drop(end, .local, server: .remote) } else { giveUp(end) }
+    }
+
+    /// Takes a virtual central out of range; its server notices after a while.
+    mutating func vanish(_ number: UInt64, noticedAfter delay: TimeInterval) {
+        let end = CentralEnd.virtual(number)
+        if links[end]?.isUp == true { schedule(.drop(end), after: delay) } else { giveUp(end) }
+    }
+
+    /// Ends every link and every attempt of the adapters, after bluetoothd has died. Virtual centrals go on trying.
+    mutating func silence() {
+        radio.withdrawAll()
+        for end in links.keys.sorted() {
+            if links[end]?.isUp == true { drop(end, .local) } else if case .adapter = end { giveUp(end) }
+        }
+        hosts = [:]
+    }
+
+    // MARK: Requests
+
+    /// Takes a request of a virtual central.
+    mutating func request(_ request: AttributeRequest, by number: UInt64) { receive(request, over: .virtual(number)) }
+
+    private mutating func receive(_ request: AttributeRequest, over end: CentralEnd) {
+        guard links[end]?.isUp == true else { return }
+        if request.isCommand || links[end]?.append(request) == true { begin(request, end) }
+    }
+
+    /// Passes a request to the server: to bluetoothd, or to the behaviour or the stored value of a peripheral.
+    private mutating func begin(_ request: AttributeRequest, _ end: CentralEnd) {
+        switch links[end]?.server {
+        case .adapter(let server, _)?: events.append(.asked(server, request))
+        case .peripheral(let address)?:
+            guard let peripheral = peripherals[address] else { return }
+            if let refusal = peripheral.refusal(of: request) { return conclude(request, end, refusal) }
+            switch request.kind {
+            case .read(let handle, _):
+                let value = peripheral.database.value(of: handle) ?? []
+                guard let attribute = peripheral.attribute(handle),
+                    ask(.read(end, request, attribute, value: value), peripheral)
+                else { return conclude(request, end, .value(value)) }
+            case .write(let handle, _, let bytes, let type):
+                guard let attribute = peripheral.attribute(handle),
+                    ask(.write(end, request, attribute, bytes, type), peripheral)
+                else { return conclude(request, end, .done) }
+            case .configure: conclude(request, end, .done)
+            }
+        case nil: break
+        }
+    }
+
+    /// Takes what a behaviour has returned.
+    mutating func take(_ verdict: Verdict) {
+        switch verdict {
+        case .attribute(let end, let request, let answer): conclude(request, end, answer)
+        case .connection(let end, let answer):
+            guard case .peripheral(let address)? = links[end]?.server, links[end]?.isUp == false,
+                peripherals[address]?.central == end
+            else { return }
+            let latency = parameters(of: end).connectLatency
+            switch answer {
+            case .accept(let delay): schedule(.connection(end), after: latency + max(0, delay))
+            case .refuse:
+                peripherals[address]?.faults.refusals += 1
+                schedule(.connection(end), after: latency)
+            case .ignore: break
+            }
+        }
+    }
+
+    /// Takes the answer of a peripheral. The link and the faults decide when the central gets which response.
+    private mutating func conclude(_ request: AttributeRequest, _ end: CentralEnd, _ answer: AttributeAnswer) {
+        guard let link = links[end], link.isUp, case .peripheral(let address) = link.server else { return }
+        guard !request.isCommand else {
+            if case .success = answer.outcome { complete(request, end) }
+            return
+        }
+        // Not a request of an earlier link.
+        guard link.request?.id == request.id,
+            let outcome = peripherals[address]?.outcome(of: request, answer.outcome),
+            let peripheral = peripherals[address]
+        else { return }
+        let parameters = peripheral.peripheral.link
+        let packets = Double(request.packets(mtu: parameters.mtu, outcome: outcome))
+        settle(
+            end, outcome, after: parameters.callLatency * packets + answer.delay + peripheral.faults.extraDelay)
+    }
+
+    private mutating func settle(_ end: CentralEnd, _ outcome: AttributeAnswer.Outcome, after delay: TimeInterval) {
+        links[end]?.settle(outcome)
+        schedule(.response(end), after: delay)
+    }
+
+    private mutating func responseDue(_ end: CentralEnd) {
+        guard let server = links[end]?.server, let (request, outcome, following) = links[end]?.takeOutcome() else {
+            return
+        }
+        switch outcome {
+        case .success(let bytes):
+            var result = AttributeResult.bytes(bytes)
+            if case .peripheral(let address) = server, let peripheral = peripherals[address] {
+                result = peripheral.result(of: request, bytes)
+            }
+            if case .bytes = result { complete(request, end) }
+            respond(end, request, result)
+        case .error(let code): respond(end, request, .error(code))
+        case .linkLoss: return drop(end, .timeout)
+        case .never: return
+        }
+        for value in following { deliver(value, to: end) }
+        if let next = links[end]?.request { begin(next, end) }
+    }
+
+    private mutating func respond(_ end: CentralEnd, _ request: AttributeRequest, _ result: AttributeResult) {
+        switch end {
+        case .adapter(let key): events.append(.response(key, id: request.id, result))
+        case .virtual(let number): events.append(.central(number, .response(id: request.id, result)))
+        }
+    }
+
+    /// Does what a request that succeeded asks for: subscribes, and writes the value of a peripheral.
+    private mutating func complete(_ request: AttributeRequest, _ end: CentralEnd) {
+        switch (request.kind, links[end]?.server) {
+        case (.configure(let characteristic, let bits), let server?):
+            links[end]?.subscriptions[characteristic] = bits == 0 ? nil : Link.Subscription(bits: bits)
+            if case .peripheral(let address) = server { configure(characteristic, bits, end, at: address) }
+        case (.write(let handle, let offset, let bytes, _), .peripheral(let address)?):
+            guard let value = peripherals[address]?.write(bytes, at: offset, of: handle),
+                let echo = peripherals[address]?.database.place(of: handle)?.characteristic.echo
+            else { return }
+            notify(echo, value, at: address)
+        default: break
+        }
+    }
+
+    // MARK: Subscriptions
+
+    private mutating func configure(
+        _ handle: UInt16, _ bits: UInt8, _ end: CentralEnd, at address: VirtualAddress
+    ) {
+        guard let peripheral = peripherals[address],
+            let characteristic = peripheral.database.characteristic(withValue: handle + 1)
+        else { return }
+        if let descriptor = characteristic.configurationHandle { setValue([bits, 0], of: descriptor, at: address) }
+        if let attribute = peripheral.attribute(characteristic.valueHandle) {
+            _ = ask(.subscription(attribute, isOn: bits != 0), peripheral)
+        }
+        let due = Due.notification(end, characteristic: handle)
+        guard bits != 0, let source = characteristic.notifications else { return deadlines.remove(due) }
+        deadlines.set(due, to: now + source.interval)
+    }
+
+    /// Sends the next of the values that a characteristic sends by itself.
+    private mutating func notificationDue(_ end: CentralEnd, _ characteristic: UInt16) {
+        guard let link = links[end], let subscription = link.subscriptions[characteristic],
+            case .peripheral(let address) = link.server,
+            let source = peripherals[address]?.database.characteristic(withValue: characteristic + 1)?.notifications
+        else { return }
+        links[end]?.subscriptions[characteristic]?.sent += 1
+        deadlines.set(.notification(end, characteristic: characteristic), to: now + source.interval)
+        notify(characteristic, source.value(at: subscription.sent), at: address)
+    }
+
+    private mutating func discoveryDue(_ end: CentralEnd) {
+        guard let link = links[end], case .adapter(let key) = end else { return }
+        switch link.server {
+        case .adapter(let server, _): events.append(.hostDiscovered(key, host: server.adapter))
+        case .peripheral(let address):
+            guard let peripheral = peripherals[address] else { return }
+            let database = peripheral.database
+            let name = database.characteristic(.uuid(AttributeDatabase.deviceName)).flatMap {
+                database.value(of: $0.valueHandle)
+            }
+            let identity = AirIdentity(name: name.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) })
+            events.append(.discovered(key, peripheral.faults.isUnresolved ? [] : database.services, identity))
+        }
+    }
+
+    /// The times and the packet size of a link.
+    private func parameters(of end: CentralEnd) -> VirtualLink {
+        switch (end, links[end]?.server) {
+        case (_, .peripheral(let address)?): peripherals[address]?.peripheral.link ?? VirtualLink()
+        case (.virtual, _): VirtualLink(callLatency: 0)
+        case (.adapter, _): Self.adapterLink
+        }
     }
 }

@@ -1,7 +1,7 @@
-/// What falls due when: keys by deadline, the earliest first, and among equals the one that was set first.
+/// Keys by deadline, the earliest first, and among equals the one that was set first.
 ///
-/// Moving a deadline later costs nothing at once: the entry is put back when its old deadline comes. That is the
-/// common move here, a device heard again, thousands of times a second.
+/// Moving a deadline later is cheap: the entry is put back when its old deadline comes. That is the
+/// common case here, a device that is discovered again, thousands of times a second.
 struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     private struct Entry {
         var deadline: Double
@@ -35,7 +35,7 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         push(key, deadline)
     }
 
-    /// Forgets `key`.
+    /// Removes `key`.
     mutating func remove(_ key: Key) {
         standing[key] = nil
         if standing.isEmpty { heap.removeAll() }
@@ -46,13 +46,13 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         standing.removeAll()
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     mutating func next() -> Double? {
         settle()
         return heap.first?.deadline
     }
 
-    /// Takes out the earliest key whose deadline is at or before `now`.
+    /// Removes and returns the earliest key with a deadline at or before `now`.
     mutating func popDue(at now: Double) -> (key: Key, deadline: Double)? {
         settle()
         guard let first = heap.first, first.deadline <= now else { return nil }
@@ -61,7 +61,7 @@ struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
         return (first.key, first.deadline)
     }
 
-    /// Brings a true entry to the top: drops those forgotten, puts back those moved later.
+    /// Brings a valid entry to the top: drops those that were removed, puts back those that were moved later.
     private mutating func settle() {
         while let first = heap.first {
             guard var present = standing[first.key], present.queued == first.deadline else {

@@ -1,10 +1,10 @@
 package import Foundation
 
-/// Reads the JSON files that people write: rooms, and the peripherals that `bluecap serve` offers.
+/// Reads JSON files that are written by hand: the peripherals of a simulator, and those of `bluecap serve`.
 ///
-/// Whatever is wrong with such a file is a sentence of ours that begins with the place in the file.
+/// An error in such a file is a sentence that begins with the place in the file.
 package enum DescriptionFile {
-    /// What is wrong with a file, without the full stop: `peripherals[2].link.mtu: 9 is not a whole number from 23 to 517`.
+    /// The error in a file, without the full stop: `peripherals[2].link.mtu: 9 is not a whole number from 23 to 517`.
     package struct Failure: Error, Hashable, CustomStringConvertible {
         package let description: String
     }
@@ -29,7 +29,7 @@ package enum DescriptionFile {
         case .valueNotFound(let type, let context):
             return "\(place(context.codingPath)): null is not \(noun(for: type))"
         case .dataCorrupted(let context):
-            // Without a path it is the decoder's own error: ours have one, but for an unknown key of the whole file.
+            // Without a path it is the decoder's own error; those of this file have one, but for an unknown key of the whole file.
             guard context.codingPath.isEmpty, (try? JSONSerialization.jsonObject(with: data)) == nil else {
                 return "\(place(context.codingPath)): \(context.debugDescription)"
             }
@@ -80,8 +80,8 @@ package struct FileKey: CodingKey {
 }
 
 extension Decoder {
-    /// The keyed container, if the file has no key that the format does not have: a mistyped key would otherwise leave
-    /// the default in its place without a word.
+    /// Returns the keyed container, if the file has no unknown key: a mistyped key would otherwise leave
+    /// the default value without an error.
     package func strictContainer<Key: CodingKey & CaseIterable>(
         keyedBy type: Key.Type
     ) throws -> KeyedDecodingContainer<Key> {
@@ -95,7 +95,7 @@ extension Decoder {
         return try container(keyedBy: type)
     }
 
-    /// One of the words of an enumeration.
+    /// Returns a case of an enumeration.
     func choice<Choice: RawRepresentable & CaseIterable>(
         of type: Choice.Type
     ) throws -> Choice where Choice.RawValue == String {
@@ -108,12 +108,12 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-    /// The error that the value of a key is not what it must be. `path` leads further into that value.
+    /// Returns the error of the value of a key. `path` leads further into that value.
     func failure(_ key: Key, _ description: String, at path: [any CodingKey] = []) -> DecodingError {
         .dataCorrupted(.init(codingPath: codingPath + [key] + path, debugDescription: description))
     }
 
-    /// A number within a range; nil if the key is not there or its value is null.
+    /// Returns a number within a range; nil if the key is not there or its value is null.
     package func number<Value: Decodable & Comparable>(
         _ range: ClosedRange<Value>, or special: Value? = nil, forKey key: Key
     ) throws -> Value? {
@@ -122,7 +122,7 @@ extension KeyedDecodingContainer {
         do {
             value = try decode(Value.self, forKey: key)
         } catch {
-            // Numbers that the type does not hold are an error of the decoder, without a path.
+            // The decoder's error for a number that the type cannot hold has no path.
             throw failure(key, NumberWording.refusal(literal(key), range, special))
         }
         guard range.contains(value) || value == special else {
@@ -131,7 +131,7 @@ extension KeyedDecodingContainer {
         return value
     }
 
-    /// A number within a range, which must be there.
+    /// Returns a number within a range, which must be there.
     func required<Value: Decodable & Comparable>(
         _ range: ClosedRange<Value>, or special: Value? = nil, forKey key: Key
     ) throws -> Value {
@@ -142,7 +142,7 @@ extension KeyedDecodingContainer {
         return value
     }
 
-    /// What stands there in the place of a number, as far as it can be quoted.
+    /// Returns the value that is not a number, as far as it can be quoted.
     private func literal(_ key: Key) -> String {
         if let number = try? decode(Double.self, forKey: key) { return NumberWording.text(number) }
         if let text = try? decode(String.self, forKey: key) { return "\"\(text)\"" }
@@ -150,15 +150,15 @@ extension KeyedDecodingContainer {
         return "the value"
     }
 
-    /// A UUID that can be one.
+    /// Returns a valid UUID.
     func uuid(forKey key: Key) throws -> String { try uuid(try decode(String.self, forKey: key), key) }
 
-    /// A UUID that can be one; nil if the key is not there or its value is null.
+    /// Returns a valid UUID; nil if the key is not there or its value is null.
     func uuidIfPresent(forKey key: Key) throws -> String? {
         try decodeIfPresent(String.self, forKey: key).map { try uuid($0, key) }
     }
 
-    /// A list of UUIDs; empty if the key is not there.
+    /// Returns a list of valid UUIDs; empty if the key is not there.
     func uuids(forKey key: Key) throws -> [String] {
         let texts = try decodeIfPresent([String].self, forKey: key) ?? []
         return try texts.enumerated().map { try uuid($1, key, [FileKey(intValue: $0)]) }
@@ -171,7 +171,7 @@ extension KeyedDecodingContainer {
         return text
     }
 
-    /// Bytes from hexadecimal digits.
+    /// Returns bytes from hexadecimal digits.
     func bytes(
         _ digits: String, limit: ClosedRange<Int>? = nil, _ key: Key, _ path: [any CodingKey] = []
     ) throws -> [UInt8] {
@@ -181,7 +181,7 @@ extension KeyedDecodingContainer {
         return try limited(bytes, limit, key, path)
     }
 
-    /// A text of a limited length in UTF-8; nil if the key is not there.
+    /// Returns a text of a limited length in UTF-8; nil if the key is not there.
     func text(_ limit: ClosedRange<Int>, forKey key: Key) throws -> String? {
         guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
         _ = try limited(Array(text.utf8), limit, key)
@@ -196,7 +196,7 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Sentences about numbers that are refused.
+/// Errors about numbers that are refused.
 package enum NumberWording {
     /// "9 is not a whole number from 23 to 517".
     package static func refusal<Value: Comparable>(

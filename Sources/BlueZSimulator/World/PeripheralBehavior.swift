@@ -1,9 +1,9 @@
 public import Foundation
 
-/// What a virtual peripheral does where a value cannot say it. Every requirement has a default answer, which is the
-/// value's own; implement only what is to be different.
+/// What a virtual peripheral does beyond what its value describes. Every requirement has a default, which follows the value;
+/// implement only what is to differ.
 ///
-/// Called on the simulator's loop, never under a lock; answer at once and do not wait there. One behaviour may serve
+/// Called on the simulator's loop, never under a lock; return at once and do not wait there. One behaviour may serve
 /// many peripherals.
 ///
 /// ```swift
@@ -17,26 +17,26 @@ public import Foundation
 /// simulator.add(peripheral, behavior: Counter())
 /// ```
 public protocol PeripheralBehavior: AnyObject, Sendable {
-    /// What it sends out now. Default: the peripheral's ``VirtualPeripheral/advertisement``.
+    /// Returns what it sends now. Default: the peripheral's ``VirtualPeripheral/advertisement``.
     func advertisement(of peripheral: VirtualPeripheral, at seconds: TimeInterval) -> Advertisement
-    /// How strongly it is heard now, in dBm; nil when this one is not heard at all. Default: the peripheral's course.
+    /// Returns its strength now, in dBm; nil if this advertisement is not received at all. Default: the peripheral's course.
     func rssi(of peripheral: VirtualPeripheral, at seconds: TimeInterval) -> Int?
 
-    /// Somebody wants to connect. Default: accepted at once.
+    /// Decides about an attempt to connect. Default: accepted at once.
     func connectRequested(to peripheral: VirtualPeripheral, at seconds: TimeInterval) -> ConnectionAnswer
-    /// The link is up, or has ended. Default: nothing.
+    /// Called when the link is up, and when it has ended. Default: nothing.
     func linkChanged(of peripheral: VirtualPeripheral, isUp: Bool, at seconds: TimeInterval)
-    /// An attribute is read. `value` is what the peripheral has stored. Default: that value.
+    /// Reads an attribute. `value` is what the peripheral has stored. Default: that value.
     func read(
         _ attribute: VirtualAttribute, of peripheral: VirtualPeripheral, value: [UInt8], at seconds: TimeInterval
     ) -> AttributeAnswer
-    /// An attribute is written, the bytes complete however many packets they came in. What is answered with success is
-    /// stored. Default: success.
+    /// Writes an attribute, the bytes complete however many packets they came in. They are stored if this returns success.
+    /// Default: success.
     func write(
         _ bytes: [UInt8], to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, type: VirtualWriteType,
         at seconds: TimeInterval
     ) -> AttributeAnswer
-    /// The subscription to a characteristic began or ended, with an end of the link too. Default: nothing.
+    /// Called when the subscription to a characteristic begins or ends, also if the link ends. Default: nothing.
     func subscriptionChanged(
         to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, isOn: Bool, at seconds: TimeInterval)
 }
@@ -72,4 +72,126 @@ extension PeripheralBehavior {
     public func subscriptionChanged(
         to attribute: VirtualAttribute, of peripheral: VirtualPeripheral, isOn: Bool, at seconds: TimeInterval
     ) {}
+}
+
+/// An attribute that a behaviour reads or writes.
+public struct VirtualAttribute: Hashable, Sendable {
+    /// UUIDs in their long form, lower case.
+    public var service: String
+    public var characteristic: String
+    /// Nil for the characteristic's own value.
+    public var descriptor: String?
+    /// The handle of the value or the descriptor.
+    public var handle: UInt16
+}
+
+/// How bytes are written.
+public enum VirtualWriteType: Hashable, Sendable {
+    /// With a response, in as many packets as it takes.
+    case request
+    /// Without a response; what the behaviour returns is ignored.
+    case command
+    /// Prepared, read back, and then executed.
+    case reliable
+}
+
+/// The result of a request to a peripheral, and when it arrives.
+public struct AttributeAnswer: Hashable, Sendable {
+    public enum Outcome: Hashable, Sendable {
+        /// A read: these bytes, from the beginning of the value on. A write: done.
+        case success([UInt8])
+        /// Refused with an error code of the attribute protocol, such as 0x02 for "read not permitted" (core
+        /// specification 5.3, volume 3, part F, 3.4.1.1), or 0x80 to 0x9F for the application's own.
+        case error(UInt8)
+        /// No response ever. BlueZ ends the link after 30 seconds.
+        case never
+        /// The link ends in place of a response.
+        case linkLoss
+    }
+
+    public var outcome: Outcome
+    /// Seconds that are added to the time that the link takes.
+    public var delay: TimeInterval
+
+    public init(_ outcome: Outcome, after delay: TimeInterval = 0) {
+        self.outcome = outcome
+        self.delay = max(0, delay)
+    }
+
+    /// The bytes of a read.
+    public static func value(_ bytes: [UInt8], after delay: TimeInterval = 0) -> AttributeAnswer {
+        AttributeAnswer(.success(bytes), after: delay)
+    }
+
+    /// A write that is done.
+    public static let done = AttributeAnswer(.success([]))
+    public static let never = AttributeAnswer(.never)
+    public static let linkLoss = AttributeAnswer(.linkLoss)
+
+    public static func error(_ code: UInt8, after delay: TimeInterval = 0) -> AttributeAnswer {
+        AttributeAnswer(.error(code), after: delay)
+    }
+}
+
+/// The decision of a peripheral about an attempt to connect.
+public enum ConnectionAnswer: Hashable, Sendable {
+    /// The link comes up, that many seconds later than it would.
+    case accept(after: TimeInterval)
+    /// The attempt fails, after the time that a connection takes.
+    case refuse
+    /// Nothing happens, until the attempt times out.
+    case ignore
+}
+
+/// A call of a behaviour, which is made outside of every lock.
+struct Question: Sendable {
+    enum Matter: Hashable, Sendable {
+        case connection(CentralEnd)
+        case linkChanged(isUp: Bool)
+        case read(CentralEnd, AttributeRequest, VirtualAttribute, value: [UInt8])
+        case write(CentralEnd, AttributeRequest, VirtualAttribute, [UInt8], VirtualWriteType)
+        case subscription(VirtualAttribute, isOn: Bool)
+    }
+
+    var matter: Matter
+    var peripheral: VirtualPeripheral
+    var behavior: any PeripheralBehavior
+    var seconds: TimeInterval
+
+    /// Calls the behaviour; nil if it returns nothing.
+    func ask() -> Verdict? {
+        switch matter {
+        case .connection(let end):
+            return .connection(end, behavior.connectRequested(to: peripheral, at: seconds))
+        case .linkChanged(let isUp):
+            behavior.linkChanged(of: peripheral, isUp: isUp, at: seconds)
+            return nil
+        case .read(let end, let request, let attribute, let value):
+            return .attribute(end, request, behavior.read(attribute, of: peripheral, value: value, at: seconds))
+        case .write(let end, let request, let attribute, let bytes, let type):
+            let answer = behavior.write(bytes, to: attribute, of: peripheral, type: type, at: seconds)
+            return .attribute(end, request, answer)
+        case .subscription(let attribute, let isOn):
+            behavior.subscriptionChanged(to: attribute, of: peripheral, isOn: isOn, at: seconds)
+            return nil
+        }
+    }
+}
+
+extension Question: Hashable {
+    static func == (left: Question, right: Question) -> Bool {
+        left.matter == right.matter && left.peripheral == right.peripheral && left.behavior === right.behavior
+            && left.seconds == right.seconds
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(matter)
+        hasher.combine(seconds)
+    }
+}
+
+/// What a behaviour has returned.
+enum Verdict: Sendable {
+    case connection(CentralEnd, ConnectionAnswer)
+    case attribute(CentralEnd, AttributeRequest, AttributeAnswer)
 }

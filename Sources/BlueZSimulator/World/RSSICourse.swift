@@ -1,17 +1,17 @@
 public import Foundation
 
-/// How strongly a peripheral is heard, over time, in dBm.
+/// The strength of a peripheral over time, in dBm.
 ///
-/// A course is a function of time alone: the same course gives the same strength at the same second on every run,
-/// whatever was asked before. Strengths are from -127 to 20 dBm, as in the specification, and what is outside becomes the
-/// nearest bound; `127` stands for "not available", and is passed on as it is.
+/// A course is a function of time alone: the same course has the same strength at the same second on every run,
+/// whatever was read before. Strengths are from -127 to 20 dBm, as in the specification, and what is outside becomes the
+/// nearest bound; `127` stands for "not available", and is not changed.
 public enum RSSICourse: Hashable, Sendable {
     /// The same strength always.
     case constant(Int)
-    /// One strength after another: each holds from its second until the next one's. Before the first, the first holds.
+    /// One strength after another: each from its second until the next one's, the first also before its second.
     case steps([Step])
-    /// Wandering around a strength, never further from it than `spread` (0 to 147 dB, or else the nearest bound), in a way
-    /// that `seed` decides; a new value every half second.
+    /// A random walk around a strength, never further from it than `spread` (0 to 147 dB, or else the nearest bound);
+    /// `seed` determines it. It has a new value every half second.
     case walk(around: Int, spread: Int, seed: UInt64)
 
     /// From `after` seconds on, `rssi` dBm.
@@ -27,7 +27,7 @@ public enum RSSICourse: Hashable, Sendable {
         }
     }
 
-    /// The strength at a time in seconds since the simulator began.
+    /// Returns the strength at a time in seconds since the simulator began.
     public func rssi(at seconds: TimeInterval) -> Int {
         switch self {
         case .constant(let rssi):
@@ -37,7 +37,7 @@ public enum RSSICourse: Hashable, Sendable {
             return Self.nearest(
                 to: (ordered.last { $0.after <= seconds } ?? ordered.first)?.rssi ?? Self.notAvailable)
         case .walk(let around, let spread, let seed):
-            // Smooth noise rather than a summed walk: any second can be asked for at once, and it never leaves the spread.
+            // Smooth noise rather than a sum of steps: each second can be computed alone, and never leaves the spread.
             let place = Limits.seconds.nearest(to: seconds) * 2
             let slow = Self.noise(place / 6, seed: seed)
             let quick = Self.noise(place.rounded(.down), seed: seed &+ 1)
@@ -46,13 +46,13 @@ public enum RSSICourse: Hashable, Sendable {
         }
     }
 
-    /// What a controller says when it did not measure: `127`.
+    /// What a controller reports if it did not measure: `127`.
     public static let notAvailable = 127
 
-    /// The strength that a controller can report which is nearest to this one.
+    /// Returns the nearest strength that a controller can report.
     static func nearest(to rssi: Int) -> Int { rssi == notAvailable ? rssi : Limits.rssi.nearest(to: rssi) }
 
-    /// A value in -1 ... 1 that changes smoothly with `place`.
+    /// Returns a value in -1 ... 1 that changes smoothly with `place`.
     private static func noise(_ place: Double, seed: UInt64) -> Double {
         let floor = place.rounded(.down)
         let step = UInt64(floor)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One advertisement as it reaches an adapter.
+/// An advertisement as an adapter receives it.
 struct Sighting: Sendable, Equatable {
     var address: VirtualAddress
     var addressType: AddressType
@@ -10,56 +10,77 @@ struct Sighting: Sendable, Equatable {
     var sender: Int?
 }
 
-/// The air of the room: who is in it, and who speaks when. A pure value; it knows neither buses nor clocks.
+/// What an adapter sends.
+struct HostAnnouncement: Hashable, Sendable {
+    var adapter: Int
+    var address: VirtualAddress
+    var name: String
+    /// Whether one of its advertisements takes connections.
+    var isConnectable: Bool
+    var reports: [HostReport]
+}
+
+/// One advertisement of an adapter, with the address that it bears.
+struct HostReport: Hashable, Sendable {
+    var address: VirtualAddress
+    var addressType: AddressType
+    var report: AdvertisingReport
+    /// In seconds.
+    var interval: TimeInterval
+}
+
+/// The advertisements of virtual peripherals and of adapters, and their times. A pure value without bus and clock.
 struct Radio: Sendable {
     struct Resident: Sendable {
         var peripheral: VirtualPeripheral
-        /// What its advertisement says, prepared once: thousands of sightings share it.
+        /// Its advertisement as adapters report it, prepared once and shared by thousands of sightings.
         var report: AdvertisingReport
         var behavior: (any PeripheralBehavior)?
-        /// The number of the adapter that it is; nil for a peripheral.
+        /// The number of the adapter; nil for a peripheral.
         var adapter: Int?
     }
 
-    /// Somebody speaks, at a time.
+    /// An advertisement at its time.
     struct Utterance: Sendable {
         var resident: Resident
         var seconds: TimeInterval
 
-        /// What is heard of it; asks the behaviour, so never under a lock. Nil when nothing is.
+        /// Returns what adapters receive; nil if that is nothing. Calls the behaviour, so never under a lock.
         func sighting() -> Sighting? {
             let peripheral = resident.peripheral
+            var sighting = Sighting(
+                address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: resident.report,
+                sender: resident.adapter)
             guard let behavior = resident.behavior else {
-                return Sighting(
-                    address: peripheral.address, addressType: peripheral.addressType,
-                    rssi: peripheral.rssi.rssi(at: seconds), report: resident.report, sender: resident.adapter)
+                sighting.rssi = peripheral.rssi.rssi(at: seconds)
+                return sighting
             }
-            guard let rssi = behavior.rssi(of: peripheral, at: seconds).map(RSSICourse.nearest) else { return nil }
+            guard let rssi = behavior.rssi(of: peripheral, at: seconds) else { return nil }
+            sighting.rssi = RSSICourse.nearest(to: rssi)
             let advertisement = behavior.advertisement(of: peripheral, at: seconds)
-            return Sighting(
-                address: peripheral.address, addressType: peripheral.addressType, rssi: rssi,
-                report: advertisement == peripheral.advertisement ? resident.report : AdvertisingReport(advertisement))
+            if advertisement != peripheral.advertisement { sighting.report = AdvertisingReport(advertisement) }
+            return sighting
         }
     }
 
     private(set) var residents: [VirtualAddress: Resident] = [:]
     private var order: [VirtualAddress] = []
-    /// Adapters that advertise, by the addresses under which they do, each with all that is sent under it.
+    /// The advertisements of adapters, by the addresses that they bear.
     private var hosts: [VirtualAddress: [Resident]] = [:]
-    /// By its own address, the addresses that an adapter speaks under.
+    /// By an adapter's own address, the addresses that its advertisements bear.
     private var hostAddresses: [VirtualAddress: Set<VirtualAddress>] = [:]
-    /// Those that are connected to, and do not advertise meanwhile.
+    /// The peripherals that have a link: they do not advertise.
     private var busy: Set<VirtualAddress> = []
-    /// Those that are out of range.
+    /// The peripherals that are out of range.
     private var away: Set<VirtualAddress> = []
     private var schedule = DeadlineQueue<VirtualAddress>()
-    /// Whether anybody listens; nobody's advertisements are worked out while none does.
+    /// Whether an adapter scans; nothing is scheduled while none does.
     private(set) var isListening = false
 
-    /// In the order they came in.
+    /// In the order in which they were added.
     var peripherals: [VirtualPeripheral] { order.compactMap { residents[$0]?.peripheral } }
 
-    /// Takes a peripheral in, or changes the one with its address.
+    /// Adds a peripheral, or changes the one with its address.
     mutating func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?, now: TimeInterval) {
         if residents[peripheral.address] == nil { order.append(peripheral.address) }
         residents[peripheral.address] = Resident(
@@ -68,74 +89,69 @@ struct Radio: Sendable {
         plan(peripheral.address, atOrAfter: now)
     }
 
-    /// Takes a peripheral out; it is not heard again.
-    @discardableResult
-    mutating func remove(_ address: VirtualAddress) -> Bool {
-        guard residents.removeValue(forKey: address) != nil else { return false }
+    mutating func remove(_ address: VirtualAddress) {
+        guard residents.removeValue(forKey: address) != nil else { return }
         order.removeAll { $0 == address }
         schedule.remove(address)
         away.remove(address)
-        return true
     }
 
-    /// From now on, somebody listens.
     mutating func beginListening(now: TimeInterval) {
         guard !isListening else { return }
         isListening = true
         for address in order + hosts.keys.sorted() { plan(address, atOrAfter: now) }
     }
 
-    /// Nobody listens any more.
     mutating func endListening() {
         isListening = false
         schedule.removeAll()
     }
 
-    /// When somebody speaks next; nil when nobody does or nobody listens.
+    /// Returns the time of the next advertisement; nil if there is none or no adapter scans.
     mutating func nextUtterance() -> TimeInterval? { schedule.next() }
 
-    /// Who has spoken up to `now`, in order of time. At most `limit` at once, so that a loop that fell behind still
-    /// gets to its other work; the rest is there when asked again.
+    /// Returns the advertisements up to `now`, in order of time: at most `limit` at once, so that a loop that is late
+    /// can do other work too. The next call returns the rest.
     mutating func utterances(upTo now: TimeInterval, limit: Int = 512) -> [Utterance] {
-        var heard: [Utterance] = []
-        while heard.count < limit, let due = schedule.popDue(at: now) {
-            let speaking = residents[due.key].map { [$0] } ?? hosts[due.key] ?? []
-            guard !speaking.isEmpty else { continue }
-            heard += speaking.map { Utterance(resident: $0, seconds: due.deadline) }
-            // The smallest step later finds the next place on this peripheral's own grid.
-            plan(due.key, atOrAfter: due.deadline + Limits.advertisingInterval.lowerBound / 2)
+        var due: [Utterance] = []
+        while due.count < limit, let next = schedule.popDue(at: now) {
+            let sending = residents[next.key].map { [$0] } ?? hosts[next.key] ?? []
+            guard !sending.isEmpty else { continue }
+            due += sending.map { Utterance(resident: $0, seconds: next.deadline) }
+            // Later by the smallest step, which gives the next time of this peripheral's own grid.
+            plan(next.key, atOrAfter: next.deadline + Limits.advertisingInterval.lowerBound / 2)
         }
-        return heard
+        return due
     }
 
-    /// What `address` sends at `now`, asked for out of turn.
+    /// Returns the advertisement that `address` sends at `now`, apart from its interval.
     func utterance(of address: VirtualAddress, now: TimeInterval) -> Utterance? {
         (residents[address] ?? hosts[address]?.first).map { Utterance(resident: $0, seconds: now) }
     }
 
     // MARK: Adapters
 
-    /// How often an adapter speaks by the kernel's default (`le_adv_min_interval`), in seconds.
+    /// The kernel's default for the interval of an adapter (`le_adv_min_interval`), in seconds.
     static let hostInterval: TimeInterval = 1.28
 
-    /// What an adapter sends from now on; it is heard at once.
+    /// Replaces what an adapter sends; it is sent at once.
     mutating func announce(_ announcement: HostAnnouncement, now: TimeInterval) {
         withdraw(announcement.address)
         for report in announcement.reports {
             let address = report.address
             hostAddresses[announcement.address, default: []].insert(address)
-            // Its first place in the grid is now, whatever its address makes of it; and not a bit before.
+            // The first time of its grid is now, whatever its address gives, and not a fraction earlier.
             let delay = SeededGenerator.fraction(of: address.value) * report.interval
-            let speaker = VirtualPeripheral(
+            let sender = VirtualPeripheral(
                 address, addressType: report.addressType, rssi: .constant(Self.hostStrength),
                 interval: report.interval, appearsAfter: now - delay + 1e-6)
             hosts[address, default: []].append(
-                Resident(peripheral: speaker, report: report.report, adapter: announcement.adapter))
+                Resident(peripheral: sender, report: report.report, adapter: announcement.adapter))
         }
         for address in (hostAddresses[announcement.address] ?? []).sorted() { plan(address, atOrAfter: now) }
     }
 
-    /// The adapter with this address of its own says nothing any more.
+    /// Ends what the adapter with this address of its own sends.
     mutating func withdraw(_ adapter: VirtualAddress) {
         for address in hostAddresses.removeValue(forKey: adapter) ?? [] {
             hosts[address] = nil
@@ -147,26 +163,27 @@ struct Radio: Sendable {
         for adapter in hostAddresses.keys.sorted() { withdraw(adapter) }
     }
 
-    /// How strongly one adapter is heard by another, in dBm.
+    /// The strength of one adapter at another, in dBm.
     static let hostStrength = -50
 
-    /// A peripheral is connected to, or no longer is: while it is, it does not advertise.
+    /// Sets whether a peripheral has a link: while it has, it does not advertise.
     mutating func setBusy(_ address: VirtualAddress, _ isBusy: Bool, now: TimeInterval) {
-        if isBusy {
-            busy.insert(address)
-            schedule.remove(address)
-        } else if busy.remove(address) != nil {
-            plan(address, atOrAfter: now)
-        }
+        silence(address, isBusy, \.busy, now: now)
     }
 
-    /// A peripheral goes out of range, or comes back.
+    /// Takes a peripheral out of range, or back.
     mutating func setAway(_ address: VirtualAddress, _ isAway: Bool, now: TimeInterval) {
-        guard residents[address] != nil else { return }
-        if isAway {
-            away.insert(address)
+        if residents[address] != nil { silence(address, isAway, \.away, now: now) }
+    }
+
+    private mutating func silence(
+        _ address: VirtualAddress, _ isSilent: Bool, _ reason: WritableKeyPath<Self, Set<VirtualAddress>>,
+        now: TimeInterval
+    ) {
+        if isSilent {
+            self[keyPath: reason].insert(address)
             schedule.remove(address)
-        } else if away.remove(address) != nil {
+        } else if self[keyPath: reason].remove(address) != nil {
             plan(address, atOrAfter: now)
         }
     }

@@ -1,8 +1,8 @@
-/// Random numbers that are the same on every run for the same seed (SplitMix64), so that a room can be replayed.
+/// Random numbers that are the same on every run for the same seed (SplitMix64), so that a simulation can be repeated.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// A generator whose whole sequence follows from `seed`.
+    /// Creates a generator; `seed` determines its whole sequence.
     public init(seed: UInt64) {
         state = seed
     }
@@ -12,7 +12,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return Self.mixed(state)
     }
 
-    /// One well-mixed number that follows from `value` alone.
+    /// Returns a well-mixed number that follows from `value` alone.
     static func mixed(_ value: UInt64) -> UInt64 {
         var mixed = value
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -20,7 +20,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A fraction in 0 ..< 1 that follows from `value` alone.
+    /// Returns a fraction in 0 ..< 1 that follows from `value` alone.
     static func fraction(of value: UInt64) -> Double {
         Double(mixed(value &+ 0x9E37_79B9_7F4A_7C15) >> 11) * 0x1p-53
     }

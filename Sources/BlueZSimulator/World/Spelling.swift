@@ -31,7 +31,7 @@ enum Hexadecimal {
 
 /// UUIDs as BlueZ writes them on the bus: all 128 bits, lower case.
 enum ServiceUUID {
-    /// The long form of `180D`, `0x180D`, `0000180d` or a long one; nil for what is no UUID.
+    /// Returns the long form of `180D`, `0x180D`, `0000180d` or a long one; nil for what is no UUID.
     static func long(_ text: String) -> String? {
         var digits = text.lowercased()
         if digits.hasPrefix("0x") { digits.removeFirst(2) }
@@ -51,7 +51,7 @@ enum ServiceUUID {
         }
     }
 
-    /// In ASCII: `isHexDigit` alone takes the full-width digits of East Asian fonts as well.
+    /// In ASCII: `isHexDigit` alone accepts the full-width digits of East Asian fonts as well.
     private static func isHexadecimal(_ text: String) -> Bool { text.allSatisfy { $0.isASCII && $0.isHexDigit } }
 
     private static let base = "-0000-1000-8000-00805f9b34fb"

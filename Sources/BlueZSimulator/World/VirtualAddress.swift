@@ -1,14 +1,14 @@
-/// Six bytes that name a radio, written `AA:BB:CC:DD:EE:FF`.
+/// The Bluetooth address of a device, written `AA:BB:CC:DD:EE:FF`.
 public struct VirtualAddress: Hashable, Sendable {
     /// The six bytes in the low 48 bits, the first written byte highest.
     public let value: UInt64
 
-    /// An address from its low 48 bits.
+    /// Creates an address from its low 48 bits.
     public init(value: UInt64) {
         self.value = value & 0xFFFF_FFFF_FFFF
     }
 
-    /// An address from its written form; colons, dashes and underscores are taken, either case. Nil for anything else.
+    /// Creates an address from its written form, with colons, dashes or underscores, in either case. Nil for anything else.
     public init?(_ text: some StringProtocol) {
         let parts = text.split(omittingEmptySubsequences: false) { $0 == ":" || $0 == "-" || $0 == "_" }
         guard parts.count == 6 else { return nil }
@@ -45,7 +45,7 @@ extension VirtualAddress: CustomStringConvertible {
 }
 
 extension VirtualAddress: ExpressibleByStringLiteral {
-    /// For addresses written in a program; a literal that is none traps and says so.
+    /// For addresses in a program; a literal that is no address traps.
     public init(stringLiteral text: String) {
         guard let address = VirtualAddress(text) else {
             preconditionFailure("\"\(text)\" is no Bluetooth address; write six bytes, such as \"C0:FF:EE:00:00:01\".")
@@ -76,7 +76,7 @@ extension VirtualAddress: Codable {
     }
 }
 
-/// Whether an address was assigned to the maker or made up by the device.
+/// Whether an address is assigned to the manufacturer or chosen by the device.
 public enum AddressType: String, Hashable, Sendable, Codable, CaseIterable {
     case `public`, random
 

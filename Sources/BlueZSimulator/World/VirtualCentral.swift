@@ -1,7 +1,6 @@
 public import Foundation
 
-/// A central that exists only in a simulator, and needs no adapter: it connects to an adapter that serves, as a phone
-/// does.
+/// A central that exists only in a simulator, and needs no adapter: it connects to an adapter that serves, like a phone.
 ///
 /// ```swift
 /// let phone = simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone"), to: 0)
@@ -9,15 +8,15 @@ public import Foundation
 /// let level = phone.read("2A19")
 /// ```
 public struct VirtualCentral: Hashable, Sendable {
-    /// Its address, which no other in the room has.
+    /// Its address, unique in the simulator.
     public var address: VirtualAddress
     public var addressType: AddressType
-    /// What it calls itself once it is connected; nil where it does not say.
+    /// The name that it reports once it is connected; nil for none.
     public var name: String?
     /// The largest packet of the attribute protocol that it takes, in bytes, 23 to 517; a number outside becomes the
     /// nearest bound.
     public var mtu: Int { didSet { mtu = Limits.mtu.nearest(to: mtu) } }
-    /// Seconds until it gives up where nobody advertises that takes connections; 0 to 1e9.
+    /// Seconds after which an attempt to connect fails if the adapter takes no connections; 0 to 1e9.
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
     /// Whether it confirms indications, as it must. One that does not loses its link after 30 seconds.
     public var confirmsIndications: Bool
@@ -39,7 +38,7 @@ public struct VirtualCentral: Hashable, Sendable {
     }
 }
 
-/// A value that a central was sent without asking.
+/// A notification or an indication that a central received.
 public struct CentralValue: Hashable, Sendable {
     /// The UUID of the characteristic, long form.
     public var characteristic: String
@@ -51,28 +50,29 @@ public struct CentralValue: Hashable, Sendable {
     public var seconds: TimeInterval
 }
 
-/// What went wrong with a request of a central.
+/// Why a request of a central failed.
 public enum CentralFailure: Error, Hashable, Sendable {
     /// An error code of the attribute protocol (core specification 5.3, volume 3, part F, 3.4.1.1).
     case attribute(UInt8)
-    /// There is no link, or it has ended meanwhile.
+    /// There is no link, or it ended before the response.
     case disconnected
     /// The table has no such attribute.
     case notFound
 }
 
-/// What is sent by an adapter, byte for byte.
+/// What an adapter sends, byte for byte.
 public struct OnAirAdvertisement: Hashable, Sendable {
     /// The number in `hciN`.
     public var adapter: Int
-    /// The adapter's own, or a random one where no connections are taken.
+    /// The adapter's own, or a random one if the advertisement takes no connections.
     public var address: VirtualAddress
     /// The AD structures of the advertisement, and of the scan response.
     public var data: [UInt8]
     public var scanResponse: [UInt8]
     public var isConnectable: Bool
-    /// Who has registered it: the unique name on the bus, and the object's path.
+    /// The unique name on the bus of the program that has registered it.
     public var owner: String
+    /// The path of the program's object.
     public var path: String
 }
 
@@ -80,8 +80,9 @@ public struct OnAirAdvertisement: Hashable, Sendable {
 public struct ServedApplication: Hashable, Sendable {
     /// The number in `hciN`.
     public var adapter: Int
-    /// Who has registered it: the unique name on the bus, and the object's path.
+    /// The unique name on the bus of the program that has registered it.
     public var owner: String
+    /// The path of the program's object.
     public var path: String
     /// In the order of their handles.
     public var services: [ServedService]
@@ -102,10 +103,10 @@ public struct ServedService: Hashable, Sendable {
 public struct ServedCharacteristic: Hashable, Sendable {
     /// Long form.
     public var uuid: String
-    /// Of its declaration; that of the value follows.
+    /// The handle of its declaration; that of the value follows.
     public var handle: UInt16
     public var valueHandle: UInt16
-    /// What its declaration says; that it must be encrypted is not seen in it.
+    /// The flags of its declaration, which do not include a need for encryption.
     public var flags: Set<CharacteristicFlag>
     public var descriptors: [ServedDescriptor]
 }
@@ -115,4 +116,17 @@ public struct ServedDescriptor: Hashable, Sendable {
     /// Long form.
     public var uuid: String
     public var handle: UInt16
+}
+
+extension ServedService {
+    init(_ service: AttributeDatabase.Service) {
+        self.init(
+            uuid: service.uuid, handle: service.handle, isPrimary: service.isPrimary, includes: service.includes,
+            characteristics: service.characteristics.map { characteristic in
+                ServedCharacteristic(
+                    uuid: characteristic.uuid, handle: characteristic.handle, valueHandle: characteristic.valueHandle,
+                    flags: characteristic.flags.subtracting([.reliableWrite, .writableAuxiliaries]),
+                    descriptors: characteristic.descriptors.map { ServedDescriptor(uuid: $0.uuid, handle: $0.handle) })
+            })
+    }
 }

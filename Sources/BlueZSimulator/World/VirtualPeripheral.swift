@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A Bluetooth LE device that exists only in a simulator's room: a value that says who it is and what it sends out.
+/// A Bluetooth LE device that exists only in a simulator: a value that describes what it is and what it sends.
 ///
 /// ```swift
 /// let strap = VirtualPeripheral(
@@ -8,33 +8,33 @@ public import Foundation
 ///     advertisement: Advertisement(localName: "Heart Strap", serviceUUIDs: ["180D"], appearance: 833))
 /// ```
 ///
-/// What cannot be said by a value, such as an advertisement that counts, is said by a ``PeripheralBehavior``.
+/// A ``PeripheralBehavior`` adds what a value cannot describe, such as an advertisement that counts.
 public struct VirtualPeripheral: Hashable, Sendable {
-    /// Its address, unique in the room.
+    /// Its address, unique in the simulator.
     public var address: VirtualAddress
-    /// Whether the address was assigned or made up.
+    /// Whether the address is assigned to the manufacturer or chosen by the device.
     public var addressType: AddressType
-    /// What to call it in the room; the name that others see is the advertisement's.
+    /// Its name for tests and files; adapters discover the name of the advertisement.
     public var name: String?
-    /// How strongly it is heard.
+    /// Its strength at the adapters.
     public var rssi: RSSICourse
-    /// What it sends out.
+    /// What it sends.
     public var advertisement: Advertisement
     /// Seconds between two advertisements, 0.02 to 10,485.759375 as in the specification; a number outside becomes the
     /// nearest bound.
     public var interval: TimeInterval { didSet { interval = Limits.advertisingInterval.nearest(to: interval) } }
     /// Seconds since the simulator began until it is switched on; at most 1e9.
     public var appearsAfter: TimeInterval { didSet { appearsAfter = Limits.instants.nearest(to: appearsAfter) } }
-    /// Seconds since the simulator began until it is switched off, at most 1e9; nil when it stays.
+    /// Seconds since the simulator began until it is switched off, at most 1e9; nil if it stays on.
     public var disappearsAfter: TimeInterval? {
         didSet { disappearsAfter = disappearsAfter.map(Limits.instants.nearest) }
     }
-    /// Known to BlueZ from an earlier day and not advertising: it has an object on the bus and no RSSI.
-    /// One that has services takes connections all the same, as a bonded sensor does that answers only those it knows.
+    /// Whether BlueZ has it stored and it does not advertise: it has an object on the bus and no RSSI.
+    /// If it has services it takes connections nevertheless, like a bonded sensor that accepts only known centrals.
     public var isRemembered: Bool
     /// What it offers once connected. Generic access and generic attribute are there without being listed.
     public var services: [VirtualService]
-    /// How its link behaves.
+    /// The times and the packet size of its link.
     public var link: VirtualLink
 
     public init(
@@ -56,10 +56,10 @@ public struct VirtualPeripheral: Hashable, Sendable {
         self.link = link
     }
 
-    /// When it advertises next, at or after `seconds`; nil when it never will again.
+    /// Returns when it advertises next, at or after `seconds`; nil if it never does again.
     ///
-    /// Each peripheral begins at a place within its interval that follows from its address, so that a crowd does not
-    /// speak all at once.
+    /// Each peripheral begins at a time within its interval that follows from its address, so that the peripherals of a
+    /// crowd do not all send at once.
     func advertises(atOrAfter seconds: TimeInterval) -> TimeInterval? {
         guard !isRemembered else { return nil }
         let first = appearsAfter + SeededGenerator.fraction(of: address.value) * interval
@@ -70,7 +70,7 @@ public struct VirtualPeripheral: Hashable, Sendable {
     }
 }
 
-/// In JSON only `address` must be there:
+/// In JSON only `address` is required:
 /// `{"address": "C0:FF:EE:00:18:0D", "addressType": "random", "rssi": -58, "advertisement": {…}, "interval": 0.5,`
 /// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "services": […], "link": {…}}`.
 extension VirtualPeripheral: Codable {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// In JSON only `uuid` must be there: `{"uuid": "180d", "isPrimary": true, "handle": 16, "includes": ["180f"],`
+/// In JSON only `uuid` is required: `{"uuid": "180d", "isPrimary": true, "handle": 16, "includes": ["180f"],`
 /// `"appearsAfter": 0, "characteristics": […]}`.
 extension VirtualService: Codable {
     private enum Key: String, CodingKey, CaseIterable {
@@ -32,9 +32,9 @@ extension VirtualService: Codable {
     }
 }
 
-/// In JSON only `uuid` must be there: `{"uuid": "2a37", "flags": ["notify"], "value": "0048", "descriptors": […],`
+/// In JSON only `uuid` is required: `{"uuid": "2a37", "flags": ["notify"], "value": "0048", "descriptors": […],`
 /// `"notifications": {"cycle": ["0048", "004a"], "every": 1}, "echo": "2a38"}`. Values are hexadecimal in `value`, or
-/// words in `text`; notifications may count instead, `{"counter": 2, "every": 0.1}`.
+/// text in `text`; notifications may count instead, `{"counter": 2, "every": 0.1}`.
 extension VirtualCharacteristic: Codable {
     private enum Key: String, CodingKey, CaseIterable {
         case uuid, flags, value, text, descriptors, notifications, echo
@@ -115,7 +115,7 @@ extension NotificationSource: Codable {
     }
 }
 
-/// In JSON every key may be left out: `{"mtu": 185, "callLatency": 0.03}`.
+/// In JSON every key is optional: `{"mtu": 185, "callLatency": 0.03}`.
 extension VirtualLink: Codable {
     private enum Key: String, CodingKey, CaseIterable {
         case connectLatency, resolveLatency, exportDelay, callLatency, mtu, connectTimeout
@@ -152,10 +152,10 @@ extension CharacteristicFlag {
 }
 
 extension KeyedDecodingContainer {
-    /// The services of one peripheral, for which there are handles enough; none if the key is not there.
+    /// Returns the services of a peripheral, for which there must be enough handles; none if the key is not there.
     package func services(forKey key: Key) throws -> [VirtualService] {
         let services = try decodeIfPresent([VirtualService].self, forKey: key) ?? []
-        guard let place = AttributeTable.overflow(of: services) else { return services }
+        guard let place = AttributeDatabase.overflow(of: services) else { return services }
         var path: [any CodingKey] = [FileKey(intValue: place.service)]
         if let characteristic = place.characteristic {
             path += [FileKey(stringValue: "characteristics"), FileKey(intValue: characteristic)]
@@ -164,7 +164,7 @@ extension KeyedDecodingContainer {
             key, "no handle is left for it; the attributes of a peripheral have the handles from 1 to 65535", at: path)
     }
 
-    /// A value's bytes, from hexadecimal digits or from a text.
+    /// Returns a value's bytes, from hexadecimal digits or from a text.
     fileprivate func decodeBytes(forKey key: Key, orText textKey: Key) throws -> [UInt8] {
         if let text = try text(Limits.valueLength, forKey: textKey) { return Array(text.utf8) }
         return try bytes(try decodeIfPresent(String.self, forKey: key) ?? "", limit: Limits.valueLength, key)

@@ -11,18 +11,18 @@ public import Foundation
 ///     ])
 /// ```
 ///
-/// Handles are given as a peripheral's own server would: in the order of the list, with a descriptor for subscriptions
+/// Handles are given as a peripheral's own server does: in the order of the list, with a descriptor for subscriptions
 /// (`2902`) after each characteristic that notifies or indicates. The attributes of one peripheral have 65,535 handles; to
 /// add a peripheral that needs more to a simulator is a programming error.
 public struct VirtualService: Hashable, Sendable {
     /// Short (`180D`) or long.
     public var uuid: String
-    /// False for one that is only there to be included by others.
+    /// False for a service that exists only to be included by others.
     public var isPrimary: Bool
     /// The handle of its declaration; nil for the next free one.
     public var handle: UInt16?
     public var characteristics: [VirtualCharacteristic]
-    /// The UUIDs of services of the same peripheral that it includes; those that are not there are passed over.
+    /// The UUIDs of services of the same peripheral that it includes; unknown ones are ignored.
     public var includes: [String]
     /// Seconds after the services are resolved until BlueZ shows this one, 0 to 1e9: late objects, which some clients miss.
     public var appearsAfter: TimeInterval { didSet { appearsAfter = Limits.seconds.nearest(to: appearsAfter) } }
@@ -48,12 +48,12 @@ public struct VirtualService: Hashable, Sendable {
 public struct VirtualCharacteristic: Hashable, Sendable {
     /// Short (`2A37`) or long.
     public var uuid: String
-    /// What it can do; a request for anything else is refused as a peripheral's server would.
+    /// What it supports; a request for anything else is refused, as by a peripheral's server.
     public var flags: Set<CharacteristicFlag>
-    /// What a read gives, until it is written or notified.
+    /// What a read returns, until it is written or notified.
     public var value: [UInt8]
     public var descriptors: [VirtualDescriptor]
-    /// What it notifies or indicates by itself while somebody subscribes; nil for nothing.
+    /// What it notifies or indicates unasked while a central is subscribed; nil for nothing.
     public var notifications: NotificationSource?
     /// The UUID of a characteristic of the same peripheral that notifies whatever is written here; nil for none.
     public var echo: String?
@@ -71,13 +71,13 @@ public struct VirtualCharacteristic: Hashable, Sendable {
     }
 }
 
-/// A descriptor of a virtual peripheral. The one for subscriptions, `2902`, need not be given, and the one for extended
-/// properties, `2900`, neither.
+/// A descriptor of a virtual peripheral. Those for subscriptions, `2902`, and for extended properties, `2900`, need not be
+/// given.
 public struct VirtualDescriptor: Hashable, Sendable {
     /// Short (`2901`) or long.
     public var uuid: String
     public var value: [UInt8]
-    /// Whether it may be written, read or both; BlueZ does not show this.
+    /// Whether it can be written, read or both; BlueZ does not report this.
     public var flags: Set<CharacteristicFlag>
 
     public init(_ uuid: String, value: [UInt8] = [], flags: Set<CharacteristicFlag> = [.read]) {
@@ -92,7 +92,7 @@ public struct VirtualDescriptor: Hashable, Sendable {
     }
 }
 
-/// What a characteristic can do, by BlueZ's names; in the order in which BlueZ lists them.
+/// What a characteristic supports, by BlueZ's names; in the order in which BlueZ lists them.
 public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterable {
     case broadcast
     case read
@@ -106,7 +106,7 @@ public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterabl
     case writableAuxiliaries = "writable-auxiliaries"
 }
 
-/// What a characteristic sends by itself while somebody subscribes to it.
+/// What a characteristic sends unasked while a central is subscribed to it.
 public enum NotificationSource: Hashable, Sendable {
     /// One value after another, and again from the first, every so many seconds: 0.001 to 1e9, or else the nearest bound.
     case cycle([[UInt8]], every: TimeInterval)
@@ -122,7 +122,7 @@ public enum NotificationSource: Hashable, Sendable {
         }
     }
 
-    /// The value at a place in the sequence.
+    /// Returns the value at a position in the sequence.
     func value(at index: Int) -> [UInt8] {
         switch self {
         case .cycle(let values, _): values.isEmpty ? [] : values[index % values.count]
@@ -130,7 +130,7 @@ public enum NotificationSource: Hashable, Sendable {
         }
     }
 
-    /// A number, little-endian, with zeros up to `size` bytes.
+    /// Returns a number, little-endian, with zeros up to `size` bytes.
     static func number(_ number: Int, size: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Limits.counterSize.nearest(to: size))
         for place in 0..<min(8, bytes.count) {

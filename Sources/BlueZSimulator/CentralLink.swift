@@ -1,0 +1,246 @@
+public import Foundation
+import Futures
+import Reactor
+
+extension Simulator {
+    /// Connects a central to an adapter: 50 ms after the adapter advertises something that takes connections. The central
+    /// has a device's object on the serving side, as every central has.
+    ///
+    /// - Parameters:
+    ///   - central: the central; a link that a central with its address has to this adapter ends.
+    ///   - index: the adapter's number.
+    /// - Returns: the link, not yet up.
+    @discardableResult
+    public func connect(_ central: VirtualCentral, to index: Int = 0) -> CentralLink {
+        let link = stage.wire.withLock { wire in
+            wire.centralNumber += 1
+            let link = CentralLink(central, adapter: index, number: wire.centralNumber, stage: stage)
+            wire.centrals[wire.centralNumber] = link
+            return link
+        }
+        stage.decide { simulation in
+            if central.confirmsIndications {
+                simulation.daemon.unconfirming.remove(central.address)
+            } else {
+                simulation.daemon.unconfirming.insert(central.address)
+            }
+            simulation.air.connect(central, to: index, number: link.number)
+        }
+        return link
+    }
+}
+
+extension Stage {
+    /// Passes on what a central receives. On the loop.
+    func tell(_ number: UInt64, _ news: CentralNews) {
+        guard let link = wire.withLock({ $0.centrals[number] }) else { return }
+        link.take(news, seconds: seconds)
+        if link.state == .disconnected { wire.withLock { $0.centrals[number] = nil } }
+    }
+}
+
+/// A central's connection to an adapter that serves, made by ``Simulator/connect(_:to:)``: its requests, and the values that
+/// it receives.
+///
+/// Everything may be called on any thread; it takes effect on the simulator's loop, in the order of the calls. The connection
+/// ends with ``disconnect()``, with the simulator, or when the link ends; releasing this object does not end it.
+public final class CentralLink: Sendable {
+    public enum State: Hashable, Sendable {
+        /// Waiting for the adapter to advertise.
+        case connecting
+        case connected
+        /// Ended, or never made. It is not tried again: call ``Simulator/connect(_:to:)`` again.
+        case disconnected
+    }
+
+    private struct Contents {
+        var state = State.connecting
+        var values: [CentralValue] = []
+        var requests: [UInt64: CentralRequest] = [:]
+        var number: UInt64 = 0
+
+        /// Ends the connection, and returns the requests that are to fail.
+        mutating func disconnect() -> [CentralRequest] {
+            state = .disconnected
+            defer { requests = [:] }
+            return requests.sorted { $0.key < $1.key }.map(\.value)
+        }
+    }
+
+    public let central: VirtualCentral
+    /// The number of the adapter that it is connected to.
+    public let adapter: Int
+    let number: UInt64
+    private let stage: Stage
+    private let contents = Locked(Contents())
+
+    init(_ central: VirtualCentral, adapter: Int, number: UInt64, stage: Stage) {
+        self.central = central
+        self.adapter = adapter
+        self.number = number
+        self.stage = stage
+    }
+
+    public var state: State { contents.withLock { $0.state } }
+
+    /// All notifications and indications so far, in their order.
+    public var values: [CentralValue] { contents.withLock { $0.values } }
+
+    /// The services that it would discover now: all of the adapter, BlueZ's own too.
+    public var services: [ServedService] {
+        stage.look { $0.daemon.databases[adapter]?.services.map(ServedService.init) ?? [] }
+    }
+
+    // MARK: Requests
+
+    /// Reads a characteristic, all of it, in as many packets as it takes; or one of its descriptors.
+    ///
+    /// - Parameters:
+    ///   - characteristic: its UUID, or its handle if several have that UUID.
+    ///   - descriptor: the UUID of a descriptor of it, such as `"2901"`.
+    ///   - offset: the position in the value to begin at.
+    ///   - completion: called once, on the simulator's loop.
+    @discardableResult
+    public func read(
+        _ characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
+        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+    ) -> CentralRequest {
+        request(characteristic, descriptor, completion) { .read(handle: $0, offset: offset) }
+    }
+
+    /// Writes a characteristic or one of its descriptors. What does not fit one packet is prepared and executed. A command
+    /// succeeds at once, whether the server accepts it or not.
+    @discardableResult
+    public func write(
+        _ bytes: [UInt8], to characteristic: AttributeSelector, descriptor: String? = nil, offset: Int = 0,
+        type: VirtualWriteType = .request, completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+    ) -> CentralRequest {
+        request(characteristic, descriptor, completion) {
+            .write(handle: $0, offset: offset, bytes: bytes, type: type)
+        }
+    }
+
+    /// Subscribes to a characteristic's notifications, or to its indications.
+    @discardableResult
+    public func subscribe(
+        to characteristic: AttributeSelector, indications: Bool = false,
+        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+    ) -> CentralRequest {
+        request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: indications ? 2 : 1) }
+    }
+
+    /// Ends a subscription.
+    @discardableResult
+    public func unsubscribe(
+        from characteristic: AttributeSelector,
+        completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil
+    ) -> CentralRequest {
+        request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: 0) }
+    }
+
+    /// Ends the link, or the wait for one. Requests under way fail.
+    public func disconnect() {
+        stage.decide { [number] in $0.air.disconnect(number) }
+    }
+
+    /// Takes the central out of range: it receives nothing more, its requests fail, and the server notices
+    /// only that many seconds later.
+    public func vanish(noticedAfter delay: TimeInterval = 2) {
+        let requests = contents.withLock { $0.disconnect() }
+        stage.decide { [central, number] simulation in
+            simulation.daemon.unconfirming.insert(central.address)
+            simulation.air.vanish(number, noticedAfter: max(0, delay))
+        }
+        for request in requests { settle(request, .failure(.disconnected)) }
+    }
+
+    /// - Parameter kind: makes the request with the attribute's handle.
+    private func request(
+        _ characteristic: AttributeSelector, _ descriptor: String?,
+        _ completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?,
+        _ kind: (UInt16) -> AttributeRequest.Kind
+    ) -> CentralRequest {
+        let request = CentralRequest(completion)
+        let handle = stage.look { $0.daemon.databases[adapter]?.handle(characteristic, descriptor: descriptor) }
+        let id = contents.withLock { contents -> UInt64? in
+            guard contents.state == .connected, handle != nil else { return nil }
+            contents.number += 1
+            contents.requests[contents.number] = request
+            return contents.number
+        }
+        guard let id, let handle else {
+            settle(request, .failure(handle == nil && state == .connected ? .notFound : .disconnected))
+            return request
+        }
+        let asked = AttributeRequest(id: id, kind: kind(handle))
+        stage.decide { [number] in $0.air.request(asked, by: number) }
+        if asked.isCommand {
+            contents.withLock { $0.requests[id] = nil }
+            settle(request, .success([]))
+        }
+        return request
+    }
+
+    private func settle(_ request: CentralRequest, _ result: Result<[UInt8], CentralFailure>) {
+        stage.loop.post { request.settle(result) }
+    }
+
+    /// On the simulator's loop.
+    func take(_ news: CentralNews, seconds: TimeInterval) {
+        // A central that has vanished receives nothing more.
+        guard state != .disconnected else { return }
+        switch news {
+        case .connected: contents.withLock { $0.state = .connected }
+        case .disconnected:
+            for request in contents.withLock({ $0.disconnect() }) { request.settle(.failure(.disconnected)) }
+        case .response(let id, let result):
+            let request = contents.withLock { $0.requests.removeValue(forKey: id) }
+            switch result {
+            case .bytes(let bytes): request?.settle(.success(bytes))
+            case .error(let code): request?.settle(.failure(.attribute(code)))
+            }
+        case .value(let value):
+            contents.withLock { contents in
+                contents.values.append(
+                    CentralValue(
+                        characteristic: value.characteristic, handle: value.handle, bytes: value.bytes,
+                        isIndication: value.isIndication, seconds: seconds))
+            }
+        }
+    }
+}
+
+/// A request of a central.
+public final class CentralRequest: Sendable {
+    private let held: Locked<Result<[UInt8], CentralFailure>?>
+    private let completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?
+
+    init(_ completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?) {
+        held = Locked(nil)
+        self.completion = completion
+    }
+
+    /// The result; nil while the request is under way. A write that succeeded has no bytes.
+    public var result: Result<[UInt8], CentralFailure>? { held.withLock { $0 } }
+
+    /// The bytes of a read that succeeded.
+    public var bytes: [UInt8]? {
+        guard case .success(let bytes)? = result else { return nil }
+        return bytes
+    }
+
+    /// The failure; nil while the request is under way, and if it succeeded.
+    public var failure: CentralFailure? {
+        guard case .failure(let failure)? = result else { return nil }
+        return failure
+    }
+
+    func settle(_ result: Result<[UInt8], CentralFailure>) {
+        let isFirst = held.withLock { held in
+            guard held == nil else { return false }
+            held = result
+            return true
+        }
+        if isFirst { completion?(result) }
+    }
+}

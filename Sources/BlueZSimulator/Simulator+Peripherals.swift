@@ -1,0 +1,147 @@
+import DBus
+import Foundation
+import Futures
+import Reactor
+
+/// The virtual peripherals: which there are, what they send, and their values.
+extension Simulator {
+    /// Adds a peripheral, or changes the one with its address. BlueZ exports the object of one that it remembers at once, and
+    /// that of any other when an adapter discovers it.
+    ///
+    /// - Parameters:
+    ///   - peripheral: the peripheral and what it sends.
+    ///   - behavior: what it does beyond what its value describes; kept until the peripheral is removed.
+    public func add(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)? = nil) {
+        stage.decide { simulation in
+            simulation.air.add(peripheral, behavior: behavior)
+            guard peripheral.isRemembered, simulation.isAlive else { return }
+            for index in simulation.daemon.adapters.keys.sorted() { simulation.daemon.remember(peripheral, on: index) }
+        }
+    }
+
+    /// Removes a peripheral: its link ends, it sends nothing more, and BlueZ removes its object after 30 seconds if no
+    /// client ever connected to it.
+    public func remove(_ address: VirtualAddress) {
+        stage.decide { $0.air.remove(address) }
+    }
+
+    /// Changes the value of a characteristic without a notification; a read finds it.
+    public func setValue(_ value: [UInt8], of characteristic: AttributeSelector, at address: VirtualAddress) {
+        stage.decide { simulation in
+            guard let found = simulation.air.characteristic(characteristic, at: address) else { return }
+            simulation.air.setValue(value, of: found.valueHandle, at: address)
+        }
+    }
+
+    /// Notifies or indicates a value of a peripheral, at most as much of it as the link's packets hold.
+    ///
+    /// - Returns: whether a central is subscribed over a link; if not, the value is only kept.
+    @discardableResult
+    public func notify(
+        _ address: VirtualAddress, characteristic: AttributeSelector, value: [UInt8]
+    ) -> Bool {
+        stage.decide { simulation in
+            guard let found = simulation.air.characteristic(characteristic, at: address) else { return false }
+            return simulation.air.notify(found.handle, value, at: address)
+        }
+    }
+
+    // MARK: Advertisements
+
+    /// Sends an advertisement of a peripheral now, apart from its interval; nothing happens while no adapter scans.
+    ///
+    /// - Parameters:
+    ///   - address: the peripheral's address; nothing happens if no peripheral has it.
+    ///   - rssi: the strength at the adapters, in dBm; nil for that of its course.
+    public func simulateSighting(of address: VirtualAddress, rssi: Int? = nil) {
+        let now = seconds
+        guard var sighting = stage.look({ $0.air.radio.utterance(of: address, now: now) })?.sighting() else { return }
+        if let rssi { sighting.rssi = RSSICourse.nearest(to: rssi) }
+        stage.decide { $0.hear([(seconds: now, sighting: sighting)]) }
+    }
+
+    /// Sends an advertisement of each peripheral, one after another and again, as fast as the bus carries the signals,
+    /// until adapters have received `updates`. Nothing happens while no adapter scans.
+    ///
+    /// The strength changes from each advertisement of a peripheral to its next, by enough for a signal in any kind of
+    /// scan. The next advertisements wait until the bus has taken the signals, so that memory stays flat.
+    ///
+    /// - Parameters:
+    ///   - updates: the number of advertisements in all.
+    ///   - finished: called on the simulator's loop when the bus has taken the last one; not at all if bluetoothd is killed
+    ///     or the simulator ends before.
+    public func simulateFlood(updates: Int, finished: @escaping @Sendable () -> Void = {}) {
+        let now = seconds
+        let sightings = stage.look { simulation in
+            simulation.air.radio.peripherals.filter { !$0.isRemembered }
+                .compactMap { simulation.air.radio.utterance(of: $0.address, now: now)?.sighting() }
+        }
+        guard !sightings.isEmpty, updates > 0 else { return stage.loop.post(finished) }
+        let count = sightings.count
+        // Never one peripheral twice in a group: its changes would become one signal.
+        let flood = Flood(count: updates, group: min(count, 256), finished: finished) { simulation, places in
+            simulation.hear(
+                places.map { place in
+                    var sighting = sightings[place % count]
+                    // 10 dB: more than the 8 that a scan without filters waits for.
+                    if place / count % 2 == 1 { sighting.rssi += sighting.rssi < -60 ? 10 : -10 }
+                    return (seconds: simulation.air.now, sighting: sighting)
+                })
+        }
+        stage.loop.post { [weak stage] in stage?.run(flood) }
+    }
+
+    // MARK: Notifications
+
+    /// A peripheral notifies `count` values as fast as the bus, or the socket that a client has acquired, carries them.
+    ///
+    /// Each value is its number from 0 on, little-endian, with zeros up to `size` bytes. The next values wait until those
+    /// before have been taken, so that memory stays flat, no value is lost, and their order is kept. Without a subscription
+    /// no value is sent.
+    ///
+    /// - Parameters:
+    ///   - count: the number of values.
+    ///   - size: the length of each in bytes, 1 to 512; what does not fit the link's packets is cut.
+    ///   - address: the address of the peripheral.
+    ///   - characteristic: the characteristic whose value is notified.
+    ///   - finished: called on the simulator's loop when the last one has been taken; not at all if bluetoothd is killed or
+    ///     the simulator ends before.
+    public func simulateNotifications(
+        count: Int, size: Int, of address: VirtualAddress, characteristic: AttributeSelector,
+        finished: @escaping @Sendable () -> Void = {}
+    ) {
+        let flood = Flood(count: count, group: 128, waitsForSockets: true, finished: finished) { simulation, numbers in
+            guard let found = simulation.air.characteristic(characteristic, at: address) else { return }
+            for number in numbers {
+                simulation.air.notify(found.handle, NotificationSource.number(number, size: size), at: address)
+            }
+        }
+        stage.loop.post { [weak stage] in stage?.run(flood) }
+    }
+}
+
+/// Advertisements or values that are sent in groups, each when the bus has taken the one before.
+private struct Flood: Sendable {
+    let count: Int
+    let group: Int
+    /// Whether a group also waits until acquired sockets have taken the one before.
+    var waitsForSockets = false
+    let finished: @Sendable () -> Void
+    let send: @Sendable (inout Simulation, Range<Int>) -> Void
+}
+
+extension Stage {
+    /// Sends the groups of a flood from this position on. On the loop.
+    fileprivate func run(_ flood: Flood, from position: Int = 0) {
+        guard position < flood.count else { return flood.finished() }
+        let end = min(flood.count, position + flood.group)
+        decide { flood.send(&$0, position..<end) }
+        let next: @Sendable () -> Void = { [weak self] in self?.run(flood, from: end) }
+        // After the turn that sends this group, which `decide` has just posted.
+        loop.post { [weak self] in
+            self?.wire.withLock { $0.connection }?.whenDrained { [weak self] in
+                if flood.waitsForSockets { self?.whenSocketsDrained(next) } else { next() }
+            }
+        }
+    }
+}

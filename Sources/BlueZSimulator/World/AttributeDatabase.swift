@@ -1,0 +1,433 @@
+import Foundation
+
+/// The attributes of a server with their handles, as `src/shared/gatt-db.c` keeps them: those of a virtual peripheral, or
+/// those that an adapter serves for BlueZ and for programs.
+struct AttributeDatabase: Hashable, Sendable {
+    struct Service: Hashable, Sendable {
+        /// The handle of its declaration.
+        var handle: UInt16 = 0
+        /// The number of handles that it has, from the first on.
+        var count: Int
+        /// In its long form.
+        var uuid: String
+        var isPrimary: Bool
+        /// The handles of the services that it includes; zeros while these are not known.
+        var includes: [UInt16] = []
+        var characteristics: [Characteristic] = []
+        /// The application of a program; nil for services of a peripheral and for BlueZ's own.
+        var application: ApplicationID?
+        /// Seconds after the discovery until BlueZ exports its objects.
+        var appearsAfter: TimeInterval = 0
+        /// Whether its UUID is among the device's before its objects are exported.
+        var isAnnounced = true
+        /// The number of attributes so far, apart from its declaration and its includes.
+        fileprivate(set) var used = 0
+
+        var range: ClosedRange<Int> { Int(handle)...(Int(handle) + count - 1) }
+    }
+
+    struct Characteristic: Hashable, Sendable {
+        /// The handle of its declaration; the value's is the next.
+        var handle: UInt16
+        /// In its long form.
+        var uuid: String
+        /// Those of its declaration, and those of its descriptor for extended properties.
+        var flags: Set<CharacteristicFlag>
+        var descriptors: [Descriptor] = []
+        /// The values that a virtual peripheral sends by itself.
+        var notifications: NotificationSource?
+        /// The declaration's handle of the characteristic that repeats what is written to this one.
+        var echo: UInt16?
+
+        var valueHandle: UInt16 { handle + 1 }
+
+        /// Whether a central can subscribe to it.
+        var canNotify: Bool { !flags.isDisjoint(with: [.notify, .indicate]) }
+
+        /// The handle of the descriptor that subscriptions are written to.
+        var configurationHandle: UInt16? {
+            descriptors.first { $0.uuid == AttributeDatabase.configuration }?.handle
+        }
+    }
+
+    struct Descriptor: Hashable, Sendable {
+        var handle: UInt16
+        /// In its long form.
+        var uuid: String
+        /// Read, write or both; used for virtual peripherals only.
+        var flags: Set<CharacteristicFlag> = []
+    }
+
+    /// The value of a characteristic, or a descriptor.
+    struct Attribute: Hashable, Sendable {
+        enum Content: Hashable, Sendable {
+            case value([UInt8])
+            /// An object of a program, which is called.
+            case object(ObjectID)
+            /// The subscriptions to the characteristic whose value has this handle. Each link has its own.
+            case configuration(of: UInt16)
+        }
+
+        var permissions: AttributePermissions
+        var content: Content
+    }
+
+    /// In the order of their handles.
+    private(set) var services: [Service] = []
+    private(set) var attributes: [UInt16: Attribute] = [:]
+    private var next = 1
+
+    // MARK: Inserting
+
+    /// Reserves handles for a service, at a handle or, with 0, behind all that were ever given. Returns false if these are
+    /// taken or have run out.
+    mutating func insert(_ service: inout Service, at handle: UInt16 = 0) -> Bool {
+        let start = handle == 0 ? next : Int(handle)
+        let end = start + service.count - 1
+        guard service.count >= 1, end <= Limits.handles.upperBound else { return false }
+        for other in services where other.range.contains(start) || other.range.contains(end) { return false }
+        service.handle = UInt16(start)
+        next = max(start + service.count, next)
+        return true
+    }
+
+    /// Shows a service that is complete.
+    mutating func store(_ service: Service) {
+        let place = services.firstIndex { $0.handle > service.handle } ?? services.count
+        services.insert(service, at: place)
+    }
+
+    /// Adds a characteristic to a service. Returns false if it does not fit.
+    ///
+    /// - Parameter valueHandle: the handle of its value; 0 for the next.
+    mutating func insert(
+        _ uuid: String, at valueHandle: UInt16 = 0, flags: Set<CharacteristicFlag>, permissions: AttributePermissions,
+        content: Attribute.Content, in service: inout Service
+    ) -> Bool {
+        guard let given = reserve(2, at: valueHandle, in: &service) else { return false }
+        service.characteristics.append(Characteristic(handle: given - 1, uuid: uuid, flags: flags))
+        attributes[given] = Attribute(permissions: permissions, content: content)
+        return true
+    }
+
+    /// Adds a descriptor to the last characteristic of a service. Returns false if it does not fit.
+    mutating func insert(
+        descriptor uuid: String, at handle: UInt16 = 0, flags: Set<CharacteristicFlag> = [],
+        permissions: AttributePermissions, content: Attribute.Content, in service: inout Service
+    ) -> Bool {
+        guard let last = service.characteristics.indices.last, let given = reserve(1, at: handle, in: &service) else {
+            return false
+        }
+        service.characteristics[last].descriptors.append(Descriptor(handle: given, uuid: uuid, flags: flags))
+        attributes[given] = Attribute(permissions: permissions, content: content)
+        return true
+    }
+
+    /// Adds the descriptor for subscriptions to the last characteristic of a service. Returns false if it does not fit.
+    mutating func insertConfiguration(permissions: AttributePermissions, in service: inout Service) -> Bool {
+        guard let value = service.characteristics.last?.valueHandle else { return false }
+        return insert(
+            descriptor: Self.configuration, permissions: permissions, content: .configuration(of: value), in: &service)
+    }
+
+    /// Takes that many handles of a service, and returns the last of them.
+    private func reserve(_ count: Int, at handle: UInt16, in service: inout Service) -> UInt16? {
+        guard handle == 0 || handle > service.handle, handle != .max || count == 1,
+            1 + service.includes.count + service.used + count <= service.count
+        else { return nil }
+        service.used += count
+        guard handle == 0 else { return handle }
+        let last = service.characteristics.last
+        let before = last?.descriptors.last?.handle ?? last?.valueHandle
+        return (before ?? service.handle + UInt16(service.includes.count)) + UInt16(count)
+    }
+
+    // MARK: Changing
+
+    /// Removes the services of an application and returns them. Their handles are not given again.
+    mutating func remove(_ application: ApplicationID) -> [Service] {
+        let removed = services.filter { $0.application == application }
+        services.removeAll { $0.application == application }
+        for service in removed { removeAttributes(of: service) }
+        return removed
+    }
+
+    /// Removes the service with this handle and returns it.
+    mutating func remove(service handle: UInt16) -> Service? {
+        guard let place = services.firstIndex(where: { $0.handle == handle }) else { return nil }
+        let removed = services.remove(at: place)
+        removeAttributes(of: removed)
+        return removed
+    }
+
+    /// Removes the attributes of a service, also of one that cannot be completed.
+    mutating func removeAttributes(of service: Service) {
+        for characteristic in service.characteristics {
+            attributes[characteristic.valueHandle] = nil
+            for descriptor in characteristic.descriptors { attributes[descriptor.handle] = nil }
+        }
+    }
+
+    mutating func setValue(_ bytes: [UInt8], of handle: UInt16) { attributes[handle]?.content = .value(bytes) }
+
+    // MARK: Looking up
+
+    func value(of handle: UInt16) -> [UInt8]? {
+        guard case .value(let bytes)? = attributes[handle]?.content else { return nil }
+        return bytes
+    }
+
+    /// The service and the characteristic to which the attribute with this handle belongs; the descriptor is nil for a
+    /// characteristic's value.
+    func place(of handle: UInt16) -> (service: Service, characteristic: Characteristic, descriptor: Descriptor?)? {
+        guard let service = services.first(where: { $0.range.contains(Int(handle)) }) else { return nil }
+        for characteristic in service.characteristics {
+            if characteristic.valueHandle == handle { return (service, characteristic, nil) }
+            guard let descriptor = characteristic.descriptors.first(where: { $0.handle == handle }) else { continue }
+            return (service, characteristic, descriptor)
+        }
+        return nil
+    }
+
+    /// The characteristic whose value has this handle.
+    func characteristic(withValue valueHandle: UInt16) -> Characteristic? {
+        services.first { $0.range.contains(Int(valueHandle)) }?.characteristics.first { $0.valueHandle == valueHandle }
+    }
+
+    /// The first characteristic with this UUID, or the one whose declaration or value has this handle.
+    func characteristic(_ selector: AttributeSelector) -> Characteristic? {
+        let all = services.lazy.flatMap(\.characteristics)
+        switch selector {
+        case .uuid(let text):
+            let long = ServiceUUID.long(text)
+            return all.first { $0.uuid == long }
+        case .handle(let handle): return all.first { $0.handle == handle || $0.valueHandle == handle }
+        }
+    }
+
+    /// The handle of a characteristic's value, or of a descriptor of it; nil if there is none.
+    func handle(_ selector: AttributeSelector, descriptor: String?) -> UInt16? {
+        let characteristic = characteristic(selector)
+        guard let descriptor else { return characteristic?.valueHandle }
+        let long = ServiceUUID.long(descriptor)
+        return characteristic?.descriptors.first { $0.uuid == long }?.handle
+    }
+
+    /// The descriptor that subscriptions to a characteristic are written to, by the handle of the characteristic's value.
+    func configurationHandle(of valueHandle: UInt16) -> UInt16? {
+        guard let characteristic = characteristic(withValue: valueHandle), characteristic.canNotify else { return nil }
+        return characteristic.configurationHandle
+    }
+
+    /// The services as a central discovers them.
+    var discovered: [Service] {
+        services.map { service in
+            var service = service
+            service.application = nil
+            return service
+        }
+    }
+
+    static let genericAccess = short("1800")
+    static let genericAttribute = short("1801")
+    static let configuration = short("2902")
+    static let extendedProperties = short("2900")
+    static let deviceName = short("2a00")
+    static let deviceInformation = short("180a")
+
+    private static func short(_ digits: String) -> String { "0000\(digits)-0000-1000-8000-00805f9b34fb" }
+}
+
+/// The attributes of a virtual peripheral.
+extension AttributeDatabase {
+    /// The first service, and its first characteristic, for which no handle is left; the characteristic is nil if that is
+    /// the service's declaration.
+    struct Overflow: Error {
+        var service: Int
+        var characteristic: Int?
+    }
+
+    /// Gives handles to services. Those that every peripheral has come first unless they are given: generic access (`1800`)
+    /// with the name and the appearance, generic attribute (`1801`) with "service changed".
+    init(_ given: [VirtualService], name: String?, appearance: UInt16?) {
+        do throws(Overflow) {
+            // Most peripherals of a crowd have the same attributes but for two values.
+            self = given.isEmpty ? Self.bare : try Self(placing: given)
+        } catch {
+            preconditionFailure(
+                "The services of a virtual peripheral need more than 65,535 handles: give it fewer characteristics.")
+        }
+        guard !given.contains(where: { ServiceUUID.long($0.uuid) == Self.genericAccess }) else { return }
+        let access = services[0].characteristics
+        let appearance = appearance ?? 0
+        setValue(Array((name ?? "").utf8), of: access[0].valueHandle)
+        setValue([UInt8(appearance & 0xFF), UInt8(appearance >> 8)], of: access[1].valueHandle)
+    }
+
+    /// The attributes of a peripheral without services of its own.
+    private static let bare = (try? AttributeDatabase(placing: [])) ?? AttributeDatabase()
+
+    /// The first of these services, and of its characteristics, for which no handle is left; nil if there is none.
+    static func overflow(of given: [VirtualService]) -> Overflow? {
+        do throws(Overflow) {
+            _ = try AttributeDatabase(placing: given)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private init(placing given: [VirtualService]) throws(Overflow) {
+        let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
+        let implied = Self.impliedServices.filter { !uuids.contains($0.uuid) }
+        for (index, service) in (implied + given).enumerated() {
+            try place(service, index - implied.count)
+        }
+        resolve(implied + given)
+    }
+
+    private mutating func place(_ given: VirtualService, _ index: Int) throws(Overflow) {
+        guard let uuid = ServiceUUID.long(given.uuid) else { return }
+        let start = max(next, Int(given.handle ?? 0))
+        var end = start + given.includes.count
+        guard end <= Limits.handles.upperBound else { throw Overflow(service: index, characteristic: nil) }
+        for (place, characteristic) in given.characteristics.enumerated()
+        where ServiceUUID.long(characteristic.uuid) != nil {
+            end += 2 + Self.descriptors(of: characteristic).count
+            guard end <= Limits.handles.upperBound else { throw Overflow(service: index, characteristic: place) }
+        }
+        var service = Service(
+            count: end - start + 1, uuid: uuid, isPrimary: given.isPrimary,
+            includes: [UInt16](repeating: 0, count: given.includes.count), appearsAfter: given.appearsAfter,
+            isAnnounced: given.appearsAfter == 0 || given.isAnnounced)
+        _ = insert(&service, at: UInt16(start))
+        for characteristic in given.characteristics { place(characteristic, in: &service) }
+        store(service)
+    }
+
+    private mutating func place(_ given: VirtualCharacteristic, in service: inout Service) {
+        guard let uuid = ServiceUUID.long(given.uuid) else { return }
+        _ = insert(
+            uuid, flags: Self.flags(of: given), permissions: [], content: .value(given.value), in: &service)
+        service.characteristics[service.characteristics.count - 1].notifications = given.notifications
+        for descriptor in Self.descriptors(of: given) {
+            _ = insert(
+                descriptor: ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid, flags: descriptor.flags,
+                permissions: [], content: .value(descriptor.value), in: &service)
+        }
+    }
+
+    /// Fills in what needs every handle: the includes and the echoes.
+    private mutating func resolve(_ given: [VirtualService]) {
+        let known = given.filter { ServiceUUID.long($0.uuid) != nil }
+        let declared = services.flatMap(\.characteristics)
+        for (index, service) in known.enumerated() {
+            services[index].includes = service.includes.compactMap { uuid in
+                let long = ServiceUUID.long(uuid)
+                return services.first { $0.uuid == long }?.handle
+            }
+            let echoes = service.characteristics.filter { ServiceUUID.long($0.uuid) != nil }.map(\.echo)
+            for (place, echo) in echoes.enumerated() {
+                guard let echo, let long = ServiceUUID.long(echo) else { continue }
+                services[index].characteristics[place].echo = declared.first { $0.uuid == long }?.handle
+            }
+        }
+    }
+
+    /// The flags, with the one that follows from others.
+    private static func flags(of given: VirtualCharacteristic) -> Set<CharacteristicFlag> {
+        given.flags.isDisjoint(with: [.reliableWrite, .writableAuxiliaries])
+            ? given.flags : given.flags.union([.extendedProperties])
+    }
+
+    /// The descriptors, before them those that follow from the flags and are not given.
+    private static func descriptors(of given: VirtualCharacteristic) -> [VirtualDescriptor] {
+        let flags = flags(of: given)
+        let uuids = Set(given.descriptors.compactMap { ServiceUUID.long($0.uuid) })
+        var descriptors: [VirtualDescriptor] = []
+        if flags.contains(.extendedProperties), !uuids.contains(extendedProperties) {
+            descriptors.append(VirtualDescriptor(extendedProperties, value: [flags.extendedPropertyBits, 0]))
+        }
+        if !flags.isDisjoint(with: [.notify, .indicate]), !uuids.contains(configuration) {
+            descriptors.append(VirtualDescriptor(configuration, value: [0, 0], flags: [.read, .write]))
+        }
+        return descriptors + given.descriptors.filter { ServiceUUID.long($0.uuid) != nil }
+    }
+
+    private static let impliedServices = [
+        VirtualService(
+            genericAccess,
+            characteristics: [VirtualCharacteristic("2a00", [.read]), VirtualCharacteristic("2a01", [.read])]),
+        VirtualService(
+            genericAttribute, characteristics: [VirtualCharacteristic("2a05", [.indicate], value: [1, 0, 0xFF, 0xFF])]),
+    ]
+}
+
+extension Set<CharacteristicFlag> {
+    /// The bits of the descriptor for extended properties (core specification 5.3, volume 3, part G, 3.3.3.1).
+    var extendedPropertyBits: UInt8 { (contains(.reliableWrite) ? 1 : 0) | (contains(.writableAuxiliaries) ? 2 : 0) }
+}
+
+/// An application of a program; the numbers are in the order of registration.
+struct ApplicationID: Hashable, Sendable {
+    let number: Int
+}
+
+/// An object of an application.
+struct ObjectID: Hashable, Sendable {
+    let application: ApplicationID
+    let path: String
+}
+
+/// The operations that an attribute allows. Links are never encrypted here, so that attributes that need that refuse all.
+struct AttributePermissions: OptionSet, Hashable, Sendable {
+    let rawValue: UInt16
+    static let read = Self(rawValue: 0x01)
+    static let write = Self(rawValue: 0x02)
+    static let readEncrypted = Self(rawValue: 0x04)
+    static let writeEncrypted = Self(rawValue: 0x08)
+    static let readAuthenticated = Self(rawValue: 0x10)
+    static let writeAuthenticated = Self(rawValue: 0x20)
+    static let readSecure = Self(rawValue: 0x40)
+    static let writeSecure = Self(rawValue: 0x80)
+
+    /// The error code for reading or writing; nil if that is allowed (`check_permissions`).
+    func refusal(ofWriting: Bool) -> UInt8? {
+        let (plain, encrypted, authenticated, secure): (Self, Self, Self, Self) =
+            ofWriting
+            ? (.write, .writeEncrypted, .writeAuthenticated, .writeSecure)
+            : (.read, .readEncrypted, .readAuthenticated, .readSecure)
+        guard !isEmpty else { return nil }
+        guard contains(plain) else { return ofWriting ? ATTError.writeNotPermitted : ATTError.readNotPermitted }
+        if !isDisjoint(with: [authenticated, secure]) { return ATTError.insufficientAuthentication }
+        return contains(encrypted) ? ATTError.insufficientEncryption : nil
+    }
+}
+
+/// Error codes of the attribute protocol (core specification 5.3, volume 3, part F, 3.4.1.1).
+enum ATTError {
+    static let invalidHandle: UInt8 = 0x01
+    static let readNotPermitted: UInt8 = 0x02
+    static let writeNotPermitted: UInt8 = 0x03
+    static let insufficientAuthentication: UInt8 = 0x05
+    static let requestNotSupported: UInt8 = 0x06
+    static let invalidOffset: UInt8 = 0x07
+    static let insufficientAuthorization: UInt8 = 0x08
+    static let insufficientKeySize: UInt8 = 0x0C
+    static let invalidLength: UInt8 = 0x0D
+    /// Also the error of a request whose link has ended.
+    static let unlikely: UInt8 = 0x0E
+    static let insufficientEncryption: UInt8 = 0x0F
+}
+
+/// Names a characteristic of a peripheral: by its UUID, short or long, or by its handle if several have that UUID.
+public enum AttributeSelector: Hashable, Sendable {
+    case uuid(String)
+    /// The handle of the declaration, the number in `…/char002a`, or of the value.
+    case handle(UInt16)
+}
+
+extension AttributeSelector: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    public init(stringLiteral uuid: String) { self = .uuid(uuid) }
+    public init(integerLiteral handle: UInt16) { self = .handle(handle) }
+}

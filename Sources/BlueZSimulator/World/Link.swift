@@ -1,0 +1,219 @@
+import Foundation
+
+/// An adapter and the address of a device: one end of a link as that adapter sees it.
+struct DeviceKey: Hashable, Sendable, Comparable {
+    var adapter: Int
+    var address: VirtualAddress
+
+    static func < (left: Self, right: Self) -> Bool { (left.adapter, left.address) < (right.adapter, right.address) }
+}
+
+/// The central's end of a link, which names the link.
+enum CentralEnd: Hashable, Sendable, Comparable {
+    /// An adapter, and the address that it connects to.
+    case adapter(DeviceKey)
+    /// A ``VirtualCentral``, which has no adapter; each of its links has a number.
+    case virtual(UInt64)
+}
+
+/// A link between a central and a server, or an attempt to connect.
+struct Link: Sendable {
+    enum Server: Hashable, Sendable {
+        /// A virtual peripheral.
+        case peripheral(VirtualAddress)
+        /// An adapter, and the address of the central; bluetoothd answers with what programs serve.
+        case adapter(DeviceKey, CentralIdentity)
+    }
+
+    let server: Server
+    var isUp = false
+    /// Requests in their order; the first is under way.
+    private var requests: [AttributeRequest] = []
+    /// The outcome of the first, once it is known and until the response arrives.
+    private var outcome: AttributeAnswer.Outcome?
+    /// Values that the server sent after that outcome was known. They must not overtake the response.
+    private var following: [ServedValue] = []
+    /// The number of requests so far that want a response.
+    private(set) var requestCount = 0
+    /// By the handle of the characteristic's declaration.
+    var subscriptions: [UInt16: Subscription] = [:]
+
+    struct Subscription: Sendable {
+        /// 1 for notifications, 2 for indications.
+        var bits: UInt8
+        /// The number of values that the peripheral has sent by itself.
+        var sent = 0
+    }
+
+    init(to server: Server) { self.server = server }
+
+    /// The request that is under way.
+    var request: AttributeRequest? { requests.first }
+
+    /// Appends a request. Returns whether it is under way at once.
+    mutating func append(_ request: AttributeRequest) -> Bool {
+        requestCount += 1
+        requests.append(request)
+        return requests.count == 1
+    }
+
+    mutating func settle(_ outcome: AttributeAnswer.Outcome) { self.outcome = outcome }
+
+    /// Keeps a value back if a response must come before it. Returns whether it did.
+    mutating func holdBack(_ value: ServedValue) -> Bool {
+        guard outcome != nil else { return false }
+        following.append(value)
+        return true
+    }
+
+    /// Removes the request under way with its outcome and the values that follow it; nil if its outcome is not known.
+    mutating func takeOutcome() -> (AttributeRequest, AttributeAnswer.Outcome, [ServedValue])? {
+        guard let request = requests.first, let outcome else { return nil }
+        defer {
+            requests.removeFirst()
+            self.outcome = nil
+            following = []
+        }
+        return (request, outcome, following)
+    }
+}
+
+/// A request of the attribute protocol, or several that belong together.
+struct AttributeRequest: Hashable, Sendable {
+    enum Kind: Hashable, Sendable {
+        case read(handle: UInt16, offset: Int)
+        case write(handle: UInt16, offset: Int, bytes: [UInt8], type: VirtualWriteType)
+        /// A subscription, by the handle of the characteristic's declaration: 0 off, 1 notifications, 2 indications.
+        case configure(characteristic: UInt16, bits: UInt8)
+    }
+
+    var id: UInt64
+    var kind: Kind
+
+    /// Whether it gets no response.
+    var isCommand: Bool { if case .write(_, _, _, .command) = kind { true } else { false } }
+
+    /// The number of packets that the central sends.
+    func packets(mtu: Int, outcome: AttributeAnswer.Outcome) -> Int {
+        switch kind {
+        case .read(_, let offset):
+            guard case .success(let bytes) = outcome else { return 1 }
+            return max(0, bytes.count - offset) / (mtu - 1) + 1
+        case .write(_, let offset, let bytes, let type):
+            guard offset > 0 || type == .reliable || bytes.count > mtu - 3 else { return 1 }
+            // Prepared in parts of a packet less opcode, handle and offset; then executed.
+            return max(1, (bytes.count + mtu - 6) / (mtu - 5)) + 1
+        case .configure:
+            return 1
+        }
+    }
+}
+
+/// What a request returns: bytes, or an error code of the attribute protocol.
+enum AttributeResult: Hashable, Sendable {
+    case bytes([UInt8])
+    case error(UInt8)
+}
+
+/// A notification or an indication of a server.
+struct ServedValue: Hashable, Sendable {
+    /// The handle of the value.
+    var handle: UInt16
+    /// The UUID of the characteristic, long form.
+    var characteristic: String
+    var bytes: [UInt8]
+    var isIndication: Bool
+}
+
+/// A central as an adapter that serves sees it.
+struct CentralIdentity: Hashable, Sendable {
+    var end: CentralEnd
+    var addressType: AddressType
+    var name: String?
+    var isBonded = false
+    var mtu: Int
+}
+
+/// What bluetoothd has the radio do.
+enum AirOrder: Hashable, Sendable {
+    // An adapter is the central.
+    case connect(DeviceKey)
+    case cancelConnection(DeviceKey)
+    case disconnect(DeviceKey)
+    /// Read the services, characteristics and descriptors.
+    case discover(DeviceKey)
+    case request(DeviceKey, AttributeRequest)
+
+    // An adapter is the server.
+    /// The adapter sends these advertisements from now on.
+    case announce(HostAnnouncement)
+    /// The adapter with this address is gone.
+    case withdraw(VirtualAddress)
+    case hangUp(CentralEnd)
+    /// The response to the request with this number, which took so many packets.
+    case respond(CentralEnd, id: UInt64, AttributeResult, packets: Int)
+    case deliver(CentralEnd, ServedValue)
+    /// The services have changed.
+    case announceServices(CentralEnd)
+}
+
+/// What the radio reports.
+enum AirEvent: Hashable, Sendable {
+    // To an adapter that is the central.
+    case linkUp(DeviceKey, VirtualLink)
+    case linkFailed(DeviceKey)
+    case linkDown(DeviceKey, LinkEndCause)
+    case discovered(DeviceKey, [AttributeDatabase.Service], AirIdentity)
+    /// The services that an adapter serves, given by its number, are to be read.
+    case hostDiscovered(DeviceKey, host: Int)
+    /// The services have changed while the link is up; a new discovery is due.
+    case servicesChanged(DeviceKey)
+    case response(DeviceKey, id: UInt64, AttributeResult)
+    /// A notification or an indication, by the handle of the characteristic's declaration.
+    case value(DeviceKey, characteristic: UInt16, [UInt8])
+
+    // To an adapter that is the server, by it and the central's address.
+    case centralCame(DeviceKey, CentralIdentity)
+    case centralLeft(DeviceKey, LinkEndCause)
+    case asked(DeviceKey, AttributeRequest)
+
+    // To a virtual central, by the number of its link.
+    case central(UInt64, CentralNews)
+}
+
+/// What a virtual central receives.
+enum CentralNews: Hashable, Sendable {
+    case connected
+    /// The link has ended, or no adapter accepted it in time.
+    case disconnected
+    case response(id: UInt64, AttributeResult)
+    case value(ServedValue)
+}
+
+/// What a peripheral reports about itself once it is connected.
+struct AirIdentity: Hashable, Sendable {
+    var name: String?
+}
+
+/// Why a link has ended, as BlueZ reports it from 5.83 on.
+public enum LinkEndCause: String, CaseIterable, Sendable {
+    case unknown = "Unknown"
+    case timeout = "Timeout"
+    case local = "Local"
+    case remote = "Remote"
+    case authentication = "Authentication"
+    case suspend = "Suspend"
+
+    var name: String { "org.bluez.Reason." + rawValue }
+
+    var message: String {
+        switch self {
+        case .unknown: "Unspecified"
+        case .timeout: "Connection timeout"
+        case .local: "Connection terminated by local host"
+        case .remote: "Connection terminated by remote user"
+        case .authentication: "Connection terminated due to authentication failure"
+        case .suspend: "Connection terminated by local host for suspend"
+        }
+    }
+}

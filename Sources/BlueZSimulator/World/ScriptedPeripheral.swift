@@ -1,0 +1,175 @@
+import Foundation
+
+/// A virtual peripheral as a server: its attributes, its faults, and the behaviour that a program has given it.
+struct ScriptedPeripheral: Sendable {
+    private(set) var peripheral: VirtualPeripheral
+    var behavior: (any PeripheralBehavior)?
+    private(set) var database: AttributeDatabase
+    var faults = PeripheralFaults()
+    /// Whether it is out of range.
+    var isAway = false
+    /// The link that it has, or the attempt to connect that it considers. Others wait until that ends.
+    var central: CentralEnd?
+    private var randomFaults: RandomFaults?
+
+    init(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?) {
+        self.peripheral = peripheral
+        self.behavior = behavior
+        database = Self.database(of: peripheral)
+    }
+
+    private static func database(of peripheral: VirtualPeripheral) -> AttributeDatabase {
+        AttributeDatabase(
+            peripheral.services, name: peripheral.name ?? peripheral.advertisement.localName,
+            appearance: peripheral.advertisement.appearance)
+    }
+
+    /// Changes the peripheral. If its attributes change, their values start from the beginning, and this returns true.
+    mutating func change(to changed: VirtualPeripheral) -> Bool {
+        let database = Self.database(of: changed)
+        let isChanged = database != Self.database(of: peripheral)
+        peripheral = changed
+        if isChanged { self.database = database }
+        return isChanged
+    }
+
+    /// Returns the time from which it accepts a connection that is attempted at `now`; nil if it will not.
+    func reachable(atOrAfter now: TimeInterval) -> TimeInterval? {
+        guard peripheral.advertisement.isConnectable, !isAway else { return nil }
+        if peripheral.isRemembered { return peripheral.services.isEmpty ? nil : now }
+        let start = max(now, peripheral.appearsAfter)
+        if let end = peripheral.disappearsAfter, start >= end { return nil }
+        return start
+    }
+
+    // MARK: Requests
+
+    /// Returns the answer to what is not allowed; nil for what is.
+    func refusal(of request: AttributeRequest) -> AttributeAnswer? {
+        switch request.kind {
+        case .read(let handle, _):
+            guard let flags = flags(of: handle) else { return .error(ATTError.invalidHandle) }
+            return flags.contains(.read) ? nil : .error(ATTError.readNotPermitted)
+        case .write(let handle, _, let bytes, let type):
+            guard let flags = flags(of: handle) else { return .error(ATTError.invalidHandle) }
+            guard Limits.valueLength.contains(bytes.count) else { return .error(ATTError.invalidLength) }
+            let needed: CharacteristicFlag = type == .command ? .writeWithoutResponse : .write
+            let isAllowed = flags.contains(needed) || (type == .reliable && flags.contains(.reliableWrite))
+            return isAllowed ? nil : .error(ATTError.writeNotPermitted)
+        case .configure(let characteristic, _):
+            return database.characteristic(withValue: characteristic + 1) == nil ? .error(ATTError.invalidHandle) : nil
+        }
+    }
+
+    private func flags(of handle: UInt16) -> Set<CharacteristicFlag>? {
+        database.place(of: handle).map { $0.descriptor?.flags ?? $0.characteristic.flags }
+    }
+
+    /// The attribute with this handle, as its behaviour sees it.
+    func attribute(_ handle: UInt16) -> VirtualAttribute? {
+        guard let place = database.place(of: handle) else { return nil }
+        return VirtualAttribute(
+            service: place.service.uuid, characteristic: place.characteristic.uuid, descriptor: place.descriptor?.uuid,
+            handle: handle)
+    }
+
+    /// Returns what faults make of an outcome; nil if the request gets no response.
+    mutating func outcome(
+        of request: AttributeRequest, _ outcome: AttributeAnswer.Outcome
+    ) -> AttributeAnswer.Outcome? {
+        var outcome = outcome
+        if faults.vanishesInWrite, case .write = request.kind {
+            faults.vanishesInWrite = false
+            outcome = .linkLoss
+        }
+        if let requests = faults.requestsUntilDrop {
+            faults.requestsUntilDrop = requests > 1 ? requests - 1 : nil
+            if requests <= 1 { outcome = .linkLoss }
+        }
+        return faults.isSilent || outcome == .never ? nil : outcome
+    }
+
+    /// Returns what the central receives of the bytes of a value.
+    func result(of request: AttributeRequest, _ bytes: [UInt8]) -> AttributeResult {
+        guard case .read(_, let offset) = request.kind else { return .bytes([]) }
+        var bytes = bytes
+        if faults.extraLength < 0 { bytes.removeLast(min(bytes.count, -faults.extraLength)) }
+        if faults.extraLength > 0 { bytes += Array(repeating: 0xEE, count: faults.extraLength) }
+        guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
+        return .bytes(Array(bytes.dropFirst(offset)))
+    }
+
+    /// Writes a part of a value, from the offset on. Returns the whole value.
+    mutating func write(_ bytes: [UInt8], at offset: Int, of handle: UInt16) -> [UInt8] {
+        let value = (database.value(of: handle) ?? []).prefix(offset) + bytes
+        database.setValue(Array(value), of: handle)
+        return Array(value)
+    }
+
+    mutating func setValue(_ bytes: [UInt8], of handle: UInt16) { database.setValue(bytes, of: handle) }
+
+    // MARK: Faults
+
+    /// Draws the faults of each attempt to connect from now on, and ends those that were set before.
+    mutating func setRandomFaults(_ faults: RandomFaults?) {
+        randomFaults = faults
+        self.faults = PeripheralFaults()
+    }
+
+    mutating func drawFaults() {
+        if let drawn = randomFaults?.next() { faults = drawn }
+    }
+}
+
+/// The faults of a peripheral.
+struct PeripheralFaults: Sendable {
+    /// The number of attempts to connect that fail.
+    var refusals = 0
+    /// The number of links that end that many seconds after they came up.
+    var drops = 0
+    var dropDelay: TimeInterval = 0
+    /// The link ends in place of the response to the request with this number, from 1; nil for never.
+    var requestsUntilDrop: Int?
+    /// Whether requests get no response.
+    var isSilent = false
+    /// Seconds that are added to each response.
+    var extraDelay: TimeInterval = 0
+    /// The number of bytes by which values that are read are too long, or too short if negative.
+    var extraLength = 0
+    /// Whether the link ends during the next write.
+    var vanishesInWrite = false
+    /// Whether a discovery finds nothing.
+    var isUnresolved = false
+}
+
+/// Faults that are drawn for each attempt to connect.
+struct RandomFaults: Sendable {
+    private var numbers: SeededGenerator
+    private let share: Double
+
+    init(seed: UInt64, share: Double) {
+        numbers = SeededGenerator(seed: seed)
+        self.share = min(1, max(0, share))
+    }
+
+    /// Returns the faults of the next attempt.
+    mutating func next() -> PeripheralFaults {
+        var faults = PeripheralFaults()
+        let isFaulty = Double(numbers.next() >> 11) / Double(1 << 53) < share
+        let kind = numbers.next() % 8
+        let size = Int(numbers.next() % 6) + 1
+        guard isFaulty else { return faults }
+        switch kind {
+        case 0: faults.refusals = 1
+        case 1:
+            faults.drops = 1
+            faults.dropDelay = Double(size) * 0.03
+        case 2, 3: faults.requestsUntilDrop = size
+        case 4: faults.vanishesInWrite = true
+        case 5: faults.isSilent = true
+        case 6: faults.extraDelay = Double(size) * 0.4
+        default: faults.isUnresolved = true
+        }
+        return faults
+    }
+}
