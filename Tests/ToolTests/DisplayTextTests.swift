@@ -74,7 +74,7 @@ final class DisplayTextTests: XCTestCase {
     func testJSONIsTheTextExactlyWhateverIsEscaped() throws {
         let marks = String(repeating: "\u{0301}", count: 20)
         let text = "a\u{202E}b\u{E0041}\(marks)\"\\\u{1F600}" + String(repeating: "n", count: 300)
-        let quoted = JSONText.quoted(text)
+        let quoted = JSON.quoted(text)
         XCTAssertFalse(quoted.unicodeScalars.contains(where: DisplayText.isUnsafe))
         XCTAssertEqual(quoted.unicodeScalars.count { $0 == "\u{0301}" }, 8)
         let decoded = try JSONSerialization.jsonObject(with: Data("[\(quoted)]".utf8)) as? [String]

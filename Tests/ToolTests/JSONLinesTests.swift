@@ -4,7 +4,7 @@ import XCTest
 @testable import bluecap
 
 final class JSONLinesTests: XCTestCase {
-    private let news = JSONLines(includesDuplicates: false)
+    private func news(_ event: ScanEvent) -> String? { scanLine(for: event, .json, includesDuplicates: false) }
 
     func testADiscoveryHasAllMembersInTheDocumentedOrder() {
         var strap = Samples.strap
@@ -14,45 +14,40 @@ final class JSONLinesTests: XCTestCase {
         strap.isConnectable = true
 
         XCTAssertEqual(
-            news.lines(for: .discovered(strap)),
-            [
-                #"{"event":"discovered","identifier":"00000000-0000-5000-8000-000000000001","#
-                    + #""address":"C0:5A:17:00:18:01","addressType":"public","name":"Pulse Strap 7F","rssi":-56,"#
-                    + #""txPower":4,"services":["180D","180F"],"manufacturerData":{"107":"7208","76":"0215"},"#
-                    + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#
-            ])
+            news(.discovered(strap)),
+            #"{"event":"discovered","identifier":"00000000-0000-5000-8000-000000000001","#
+                + #""address":"C0:5A:17:00:18:01","addressType":"public","name":"Pulse Strap 7F","rssi":-56,"#
+                + #""txPower":4,"services":["180D","180F"],"manufacturerData":{"107":"7208","76":"0215"},"#
+                + #""serviceData":{"180D":"ff00","FEAA":"10"},"connectable":true,"beacons":[]}"#)
     }
 
     func testWhatIsNotKnownIsNullOrEmpty() throws {
-        let line = try XCTUnwrap(news.lines(for: .discovered(Samples.nameless)).first)
+        let line = try XCTUnwrap(news(.discovered(Samples.nameless)))
         XCTAssertTrue(line.contains(#""name":null,"rssi":null,"txPower":null,"services":[],"manufacturerData":{}"#))
         XCTAssertTrue(line.hasSuffix(#""serviceData":{},"connectable":null,"beacons":[]}"#))
     }
 
     func testReadingsAreLeftOutUnlessDuplicatesAreAskedFor() {
         let reading = ScanEvent.updated(Samples.strap, isNews: false)
-        XCTAssertEqual(news.lines(for: reading), [])
-        let all = JSONLines(includesDuplicates: true).lines(for: reading)
-        XCTAssertEqual(all.map { $0.hasPrefix(#"{"event":"updated","#) }, [true])
+        XCTAssertNil(news(reading))
+        let line = scanLine(for: reading, .json, includesDuplicates: true)
+        XCTAssertEqual(line?.hasPrefix(#"{"event":"updated","#), true)
     }
 
     func testNewsAndExpiryAreAlwaysPrinted() {
-        XCTAssertEqual(
-            news.lines(for: .updated(Samples.strap, isNews: true)).map { $0.hasPrefix(#"{"event":"updated""#) }, [true])
-        XCTAssertEqual(
-            news.lines(for: .expired(Samples.strap)).map { $0.hasPrefix(#"{"event":"expired""#) }, [true])
+        XCTAssertEqual(news(.updated(Samples.strap, isNews: true))?.hasPrefix(#"{"event":"updated""#), true)
+        XCTAssertEqual(news(.expired(Samples.strap))?.hasPrefix(#"{"event":"expired""#), true)
     }
 
     func testTheLastLineCountsPeripheralsAndMilliseconds() {
         XCTAssertEqual(
-            news.lines(for: .finished(ScanSummary(peripherals: 12, seconds: 3.0024))),
-            [#"{"event":"finished","peripherals":12,"seconds":3.002}"#])
+            news(.finished(ScanSummary(peripherals: 12, seconds: 3.0024))),
+            #"{"event":"finished","peripherals":12,"seconds":3.002}"#)
     }
 
     func testHostileNamesStayOnOneLineAndComeBackUnharmed() throws {
         let name = "\u{1B}[2J\n\"\\\u{202E}evil\u{2028}\u{0} \u{F0000} 🏃🏽‍♀️"
-        let line = try XCTUnwrap(
-            news.lines(for: .discovered(Samples.sighting(1, name: name, rssi: -1))).first)
+        let line = try XCTUnwrap(news(.discovered(Samples.sighting(1, name: name, rssi: -1))))
 
         XCTAssertFalse(line.unicodeScalars.contains { $0.properties.generalCategory == .control })
         XCTAssertFalse(line.unicodeScalars.contains("\u{202E}"))

@@ -1,3 +1,4 @@
+import Foundation
 import XCTest
 
 @testable import bluecap
@@ -7,7 +8,7 @@ final class ScanBoardTests: XCTestCase {
 
     private func board(_ peripherals: [(UInt8, Int?)]) -> ScanBoard {
         var board = ScanBoard()
-        for (number, rssi) in peripherals { board.apply(.discovered(sighting(number, rssi)), at: 0) }
+        for (number, rssi) in peripherals { _ = board.see(sighting(number, rssi), at: 0) }
         return board
     }
 
@@ -26,29 +27,60 @@ final class ScanBoardTests: XCTestCase {
     func testJitterDoesNotMoveARow() {
         var board = board([(1, -60), (2, -66)])
         for (time, rssi) in [-72, -55, -70, -60, -64, -73, -58].enumerated() {
-            board.apply(.updated(sighting(1, rssi), isNews: false), at: Double(time))
+            _ = board.see(sighting(1, rssi), at: Double(time))
             XCTAssertEqual(names(board), ["P1", "P2"], "after \(rssi)")
         }
     }
 
     func testARowThatHasClearlyMovedChangesItsPlace() {
         var board = board([(1, -60), (2, -66)])
-        for time in 0..<12 { board.apply(.updated(sighting(1, -90), isNews: false), at: Double(time)) }
+        for time in 0..<12 { _ = board.see(sighting(1, -90), at: Double(time)) }
         XCTAssertEqual(names(board), ["P2", "P1"])
     }
 
     func testTheGoneSinkToTheEndAndReturn() {
         var board = board([(1, -40), (2, -80)])
-        board.apply(.expired(sighting(1, -40)), at: 30)
+        _ = board.expire(sighting(1, -40).identifier)
         XCTAssertEqual(names(board), ["P2", "P1"])
-        board.apply(.updated(sighting(1, -40), isNews: true), at: 31)
+        _ = board.see(sighting(1, -40), at: 31)
         XCTAssertEqual(names(board), ["P1", "P2"])
         XCTAssertEqual(board.count, 2)
     }
 
     func testTheNewestIsTheOneDiscoveredLast() {
         var board = board([(1, -40), (2, -80)])
-        board.apply(.updated(sighting(1, -41), isNews: true), at: 5)
+        _ = board.see(sighting(1, -41), at: 5)
         XCTAssertEqual(board.newestRow?.sighting.name, "P2")
+    }
+
+    func testTheFirstSightingIsADiscoveryAndTheLaterOnesAreUpdates() {
+        var board = ScanBoard()
+        let strap = Samples.strap
+        XCTAssertEqual(board.see(strap, at: 2), .discovered(strap))
+
+        var stronger = strap
+        stronger.rssi = -40
+        stronger.makers[0].data = Data([1])
+        XCTAssertEqual(board.see(stronger, at: 3), .updated(stronger, isNews: false))
+
+        var named = stronger
+        named.name = "Pulse"
+        XCTAssertEqual(board.see(named, at: 4), .updated(named, isNews: true))
+        XCTAssertEqual(board.see(named, at: 5), .updated(named, isNews: false))
+    }
+
+    func testAPeripheralThatReturnsFromSilenceIsNewsButNotDiscoveredTwice() {
+        var board = ScanBoard()
+        let strap = Samples.strap
+        _ = board.see(strap, at: 2)
+        XCTAssertEqual(board.expire(strap.identifier), .expired(strap))
+        XCTAssertNil(board.expire(strap.identifier))
+        XCTAssertEqual(board.see(strap, at: 40), .updated(strap, isNews: true))
+    }
+
+    func testSilenceOfAnUnknownPeripheralIsIgnored() {
+        var board = ScanBoard()
+        XCTAssertNil(board.expire(Samples.strap.identifier))
+        XCTAssertEqual(board.count, 0)
     }
 }

@@ -9,7 +9,7 @@ final class ScanTableTests: XCTestCase {
 
     private func board(_ sightings: [Sighting], at time: Double = 0) -> ScanBoard {
         var board = ScanBoard()
-        for sighting in sightings { board.apply(.discovered(sighting), at: time) }
+        for sighting in sightings { _ = board.see(sighting, at: time) }
         return board
     }
 
@@ -106,7 +106,7 @@ final class ScanTableTests: XCTestCase {
 
     func testAGonePeripheralSaysSo() {
         var board = board([Samples.strap])
-        board.apply(.expired(Samples.strap), at: 40)
+        _ = board.expire(Samples.strap.identifier)
         XCTAssertTrue(text(board, width: 60, at: 41)[1].hasSuffix("gone"))
     }
 

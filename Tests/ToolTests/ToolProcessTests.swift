@@ -95,6 +95,31 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertFalse(isDiscovering(simulator))
     }
 
+    func testCtrlCBeforeTheAdapterIsKnownPrintsAnEmptySummary() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        simulator.simulateSlowReplies(by: 3600)
+        let run = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
+        XCTAssertTrue(simulator.wait(until: { !simulator.statistics.calls.isEmpty }, limit: 10))
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertEqual(result.errors, [])
+        XCTAssertEqual(result.lines, ["0 peripherals in 0.0 s"])
+    }
+
+    func testAScanThatBlueZRefusesIsAFailureAfterTheSummary() throws {
+        let simulator = try Simulator.onPrivateBus(room: .empty)
+        defer { simulator.end() }
+        let failure = DaemonError(name: "org.bluez.Error.NotSupported", message: "No such thing")
+        simulator.simulateStartDiscoveryFailures(1_000, error: failure)
+        let result = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address]).finish()
+        XCTAssertEqual(result.status, 1, "\(result)")
+        XCTAssertEqual(result.lines.map { $0.hasPrefix("0 peripherals in ") }, [true], "\(result)")
+        XCTAssertEqual(result.errors.count, 1, "\(result)")
+        XCTAssertFalse(isDiscovering(simulator))
+    }
+
     func testASecondCtrlCEndsAtOnceAlsoWhereBlueZDoesNotAnswer() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }
@@ -118,10 +143,10 @@ final class ScanProcessTests: XCTestCase {
         _ = try run.line { $0.hasPrefix("updated") }
 
         simulator.simulateDaemonDeath()
-        try run.errorLine { $0.hasSuffix("The scan goes on when it is back.") }
+        try run.errorLine { $0.hasSuffix("The command continues when Bluetooth is back.") }
         let heard = run.lineCount
         simulator.simulateDaemonReturn()
-        try run.errorLine { $0.hasSuffix("the scan goes on.") }
+        try run.errorLine { $0.hasSuffix("Bluetooth is back.") && !$0.contains("continues") }
         try run.waitForLines(heard + 5)
 
         run.signal(SIGINT)

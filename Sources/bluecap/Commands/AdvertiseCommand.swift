@@ -8,14 +8,15 @@ struct AdvertiseCommand: AsyncParsableCommand {
         commandName: "advertise",
         abstract: "Advertise a name, services and data.",
         discussion: """
-            An advertisement has 31 bytes, and the name 29 of its own beside it; what does not fit is said before BlueZ \
-            is asked. It goes on until --duration is over or Ctrl-C, and comes back by itself after bluetoothd or the adapter \
-            was away. Several at once are several commands: an adapter takes about three to sixteen.
+            An advertisement has 31 bytes, and another 29 for the name; one that does not fit is refused at once. It is \
+            sent until --duration is over or Ctrl-C, and again after bluetoothd or the adapter was away. Use several \
+            commands for several advertisements: an adapter sends three to sixteen.
 
-            BlueZ before 5.77 chooses interval and power itself, unless it is experimental; then standard error says so.
+            BlueZ before 5.77 chooses interval and power itself, unless it runs with --experimental; then standard error \
+            says so.
 
-            Who connects meanwhile is printed. With --json each line is an object, as of `bluecap serve`; the first has \
-            the member advertisements, with all that is in them, how many bytes they take, and what sort of beacon they are.
+            Connections are printed. With --json each line is an object, as in `bluecap serve`; the first has the member \
+            advertisements, with their content, their bytes, and the beacons that they contain.
 
             Examples:
               bluecap advertise --name Desk --service Battery --service 181A
@@ -25,7 +26,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
             \(ServingOptions.statuses)
             """)
 
-    @Option(help: ArgumentHelp("The name that others see.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name that it advertises.", valueName: "name"))
     var name: String?
 
     @Option(
@@ -35,52 +36,53 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("solicit"),
-        help: ArgumentHelp("A service that it looks for in a central; several times.", valueName: "uuid"))
+        help: ArgumentHelp("A service that it needs from a central; may be given several times.", valueName: "uuid"))
     var solicited: [ServiceArgument] = []
 
     @Option(
         name: .customLong("manufacturer"),
-        help: ArgumentHelp("A company's data, such as 0xFFFF=0102; several times.", valueName: "company=bytes"),
+        help: ArgumentHelp(
+            "A company's data, such as 0xFFFF=0102; may be given several times.", valueName: "company=bytes"),
         transform: ManufacturerArgument.reading(
             "a company from 0 to 65535 or in hexadecimal digits, and its data, such as 0xFFFF=0102"))
     var manufacturers: [ManufacturerArgument] = []
 
     @Option(
         name: .customLong("service-data"),
-        help: ArgumentHelp("A service's data, such as 181A=5908; several times.", valueName: "uuid=bytes"),
+        help: ArgumentHelp("A service's data, such as 181A=5908; may be given several times.", valueName: "uuid=bytes"),
         transform: ServiceDataArgument.reading("a service and its data, such as 181A=5908"))
     var serviceData: [ServiceDataArgument] = []
 
     @Option(
-        help: ArgumentHelp("What it is: a number, such as 0x00C0, or Watch.", valueName: "appearance"),
+        help: ArgumentHelp("Its appearance: a number, such as 0x00C0, or Watch.", valueName: "appearance"),
         transform: AppearanceArgument.reading(
             "a number from 0 to 65535, such as 0x00C0, or an assigned name, such as Watch"))
     var appearance: AppearanceArgument?
 
     @Option(
-        help: ArgumentHelp("The time between two, such as 100 or 100-200.", valueName: "milliseconds"),
+        help: ArgumentHelp("The time between two packets, such as 100 or 100-200.", valueName: "milliseconds"),
         transform: IntervalArgument.reading("a time from 20 to 10240 milliseconds, or two such as 100-200"))
     var interval: IntervalArgument?
 
-    // Unconditional: a power may begin with a dash, and is no option.
+    // Unconditional: a power may begin with a dash.
     @Option(
         name: .customLong("tx-power"), parsing: .unconditional,
-        help: ArgumentHelp("The power to send at, from -127 to 20, and to tell.", valueName: "dbm"),
+        help: ArgumentHelp("The power of the sender, from -127 to 20; it is advertised too.", valueName: "dbm"),
         transform: NumberArgument.strength)
     var txPower: Int?
 
-    @Flag(name: .customLong("tell-power"), help: "Tell at which power it is sent.")
+    @Flag(name: .customLong("tell-power"), help: "Advertise the power of the sender.")
     var tellsPower = false
 
-    @Flag(help: "Let nobody connect.")
+    @Flag(help: "Accept no connections.")
     var broadcast = false
 
-    @Flag(inversion: .prefixedNo, help: "Say that it may be discovered: three of the bytes.")
+    @Flag(inversion: .prefixedNo, help: "Advertise that it is discoverable; takes three bytes.")
     var discoverable = true
 
     @OptionGroup var options: ServingOptions
 
-    /// What is to be advertised.
+    /// The advertisement of the options.
     var data: AdvertisingData {
         var data = AdvertisingData(localName: name, serviceUUIDs: services.map(\.uuid))
         data.kind = broadcast ? .broadcast : .connectable
@@ -106,7 +108,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
             (Self.repeated(manufacturers.map { "\($0.company)" }), "--manufacturer"),
             (Self.repeated(serviceData.map(\.service.uuidString)), "--service-data"),
         ] {
-            if let twice { throw ValidationError("\(option) is there twice for \(twice).") }
+            if let twice { throw ValidationError("\(option) is given twice for \(twice): give it once.") }
         }
         try ServingOptions.check(data)
     }

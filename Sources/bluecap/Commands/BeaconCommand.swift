@@ -9,8 +9,8 @@ struct BeaconCommand: AsyncParsableCommand {
         abstract: "Be a beacon: iBeacon, AltBeacon or Eddystone.",
         discussion: """
             Which one follows from the options: --uuid, --major and --minor make an iBeacon; --uuid and --number an \
-            AltBeacon; --namespace and --instance Eddystone's UID, --url its URL, --telemetry its TLM. Telemetry goes beside \
-            another beacon or alone; its time is that of the command. Nobody can connect to a beacon.
+            AltBeacon; --namespace and --instance Eddystone's UID, --url its URL, --telemetry its TLM. Telemetry is sent together \
+            with another beacon or alone; its time is that of the command. A beacon accepts no connections.
 
             It is sent until --duration is over or Ctrl-C. --json prints the same lines as `bluecap advertise`.
 
@@ -52,7 +52,7 @@ struct BeaconCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Eddystone's URL: a short link.", valueName: "link"))
     var url: String?
 
-    @Flag(help: "Eddystone's TLM: how the beacon is.")
+    @Flag(help: "Eddystone's TLM: the state of the beacon.")
     var telemetry = false
 
     @Option(
@@ -87,14 +87,14 @@ struct BeaconCommand: AsyncParsableCommand {
 
     @Sendable static func uuid(_ text: String) throws -> UUID {
         guard let uuid = UUID(uuidString: text) else {
-            throw ValidationError("It is no UUID; one looks like B9407F30-F5F8-466E-AFF9-25556B57FE6D.")
+            throw ValidationError("It is not a UUID; one looks like B9407F30-F5F8-466E-AFF9-25556B57FE6D.")
         }
         return uuid
     }
 
-    /// What the options describe.
+    /// Returns the advertisements of the options.
     ///
-    /// - Throws: `ValidationError` where they do not belong together.
+    /// - Throws: `ValidationError` if the options exclude each other.
     func plans() throws -> [AdvertisingPlan] {
         var plans = [try identity()].compactMap { $0 }.map { AdvertisingPlan($0) }
         if telemetry {
@@ -110,10 +110,10 @@ struct BeaconCommand: AsyncParsableCommand {
             throw ValidationError("A beacon is one of --uuid, --namespace and --instance, --url: give one of them.")
         }
         guard uuid != nil || (major == nil && minor == nil && number == nil) else {
-            throw ValidationError("--major, --minor and --number are those of an owner: add --uuid.")
+            throw ValidationError("--major, --minor and --number need an owner: add --uuid.")
         }
         let power = measuredPower ?? -59
-        // Eddystone tells the strength at no distance, 41 dB more (Eddystone Protocol Specification, "Tx Power").
+        // Eddystone has the strength at no distance, 41 dB more (Eddystone Protocol Specification, "Tx Power").
         let powerAtZeroMetres = Int8(clamping: Int(power) + 41)
         if let uuid {
             if let number {
@@ -128,8 +128,8 @@ struct BeaconCommand: AsyncParsableCommand {
         if let url {
             guard let frame = Eddystone.URL(url, powerAtZeroMetres: powerAtZeroMetres) else {
                 throw ValidationError(
-                    "\"\(url)\" is no link for a beacon: it begins with http:// or https://, has no spaces or letters beyond "
-                        + "ASCII, and at most 17 bytes behind that, of which .com/ and the like take one.")
+                    "\"\(url)\" is not a link for a beacon: use http:// or https://, and after that at most 17 bytes of "
+                        + "ASCII without spaces; .com/ and the like take one.")
             }
             return AdvertisingData(frame)
         }

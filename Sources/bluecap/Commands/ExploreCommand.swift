@@ -8,9 +8,8 @@ struct ExploreCommand: AsyncParsableCommand {
         abstract: "Show what a peripheral offers.",
         discussion: """
             It connects, and prints the peripheral's services, characteristics and descriptors as a tree, each with its \
-            name, its UUID and its handle; of a characteristic what can be done with it; and the values of all that can \
-            be read: by profile where one understands the value, in quotes where it reads as text, else in hexadecimal \
-            digits.
+            name, its UUID and its handle; a characteristic with its properties; and all values that can be read: by \
+            profile if one decodes the value, in quotes if it reads as text, else in hexadecimal digits.
 
             With --json it is one object on one line, with the members identifier, address, addressType, name, rssi, \
             mtu and services; of a service uuid, name, handle, primary, includes (handles) and characteristics; of a \
@@ -33,27 +32,19 @@ struct ExploreCommand: AsyncParsableCommand {
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        try await remote.run { [self] session, link in
-            await session.progress.stage("Discovering the services of \(DisplayText.name(link.peripheral.name)) …")
-            let reader = TreeReader(peripheral: link.peripheral, timeout: remote.timeout)
-            let directory = try await reader.directory()
-            var tree = directory.tree
+        try await remote.run { [self] remote in
+            let timeout = self.remote.timeout
+            let name = remote.peripheral.name
+            await remote.console.stage("Discovering the services of \(name) …")
+            var directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
             if values {
-                await session.progress.stage("Reading the values of \(DisplayText.name(link.peripheral.name)) …")
-                tree = try await reader.readValues(into: directory)
+                await remote.console.stage("Reading the values of \(name) …")
+                try await directory.readValues(timeout: timeout)
             }
-            await session.progress.end()
-            try write(tree)
+            let terminal = Terminal.present
+            let text = TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured)
+            let lines = json ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
+            try await remote.console.write(lines.joined(separator: "\n"))
         }
-    }
-
-    private func write(_ tree: AttributeTree) throws {
-        let terminal = Terminal.present
-        let lines =
-            json
-            ? [TreeJSON.line(tree)]
-            : TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured).lines(tree).map(\.text)
-        let outcome = Output.standard.write(lines.map { $0 + "\n" }.joined())
-        if let failure = outcome.failure { throw failure }
     }
 }

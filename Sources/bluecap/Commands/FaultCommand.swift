@@ -7,15 +7,15 @@ struct FaultCommand: ParsableCommand {
         commandName: "fault",
         abstract: "Inject a fault into a running simulator.",
         discussion: """
-            The simulator is the one whose command this runs in (`bluecap simulate -- COMMAND` sets \
-            \(ControlSocket.variable)), or the one that --control names. It returns when clients can see the fault on the bus.
+            The simulator is the one in whose command this runs (`bluecap simulate -- COMMAND` sets \
+            \(ControlSocket.variable)), or the one that --control selects. It returns when clients can see the fault on the bus.
 
             Faults:
             \(Fault.list)
 
-            An ADAPTER is hci0 unless it is given. An ADDRESS is that of a peripheral in the room. A METHOD is one of \
-            BlueZ's, such as Connect, or any; an ERROR is a D-Bus error name, org.bluez.Error.Failed unless it is given. \
-            restart-daemon waits so many seconds in between; a late reply or response is so many seconds late.
+            An ADAPTER is hci0 unless it is given. An ADDRESS is that of a virtual peripheral. A METHOD is one of BlueZ's, \
+            such as Connect, or any; an ERROR is a D-Bus error name, org.bluez.Error.Failed unless it is given. \
+            restart-daemon waits so many seconds in between; a late reply or response is delayed by so many seconds.
 
             Any program can do the same without this command: connect to the socket at $\(ControlSocket.variable), send the \
             words on a line, and read a line: ok, or error and a sentence.
@@ -26,15 +26,15 @@ struct FaultCommand: ParsableCommand {
               bluecap simulate fault --control /tmp/room lose-link C0:5A:17:00:18:0D
               bluecap simulate fault refuse-call Connect org.bluez.Error.Failed le-connection-abort-by-local
 
-            Status: 0 when it is done; 1 when it is not, with one line that says why; 64 for bad arguments.
+            Status: 0 on success; 1 on failure, with one line that says why; 64 for wrong arguments.
             """)
 
     @OptionGroup var place: ControlOption
 
-    @Argument(help: ArgumentHelp("The fault, with what belongs to it.", valueName: "fault"))
+    @Argument(help: ArgumentHelp("The fault, with its parameters.", valueName: "fault"))
     var words: [String] = []
 
-    /// Seconds for an answer: a restart may wait for an hour, and the simulator for some seconds.
+    /// Seconds to wait for a reply: a restart may wait for an hour, and the simulator for some seconds.
     private static let patience = 3660
 
     private var path: String? {
@@ -47,7 +47,7 @@ struct FaultCommand: ParsableCommand {
         do { _ = try Fault(words) } catch { throw ValidationError("\(error)") }
         if path == nil {
             throw ValidationError(
-                "There is no simulator to talk to: run this in the command of `bluecap simulate -- COMMAND`, or give --control."
+                "There is no simulator: run this in the command of `bluecap simulate -- COMMAND`, or give --control."
             )
         }
     }
@@ -72,15 +72,15 @@ struct FaultCommand: ParsableCommand {
         var reader = LineReader(descriptor: descriptor, longest: 65_536)
         guard ControlSocket.send(words.joined(separator: " ") + "\n", over: descriptor), let reply = reader.next()
         else {
-            throw ToolFailure("The simulator at \(path) ended before it had answered.")
+            throw ToolFailure("The simulator at \(path) ended before it replied.")
         }
         guard reply != "ok" else { return }
         throw ToolFailure(reply.hasPrefix("error ") ? String(reply.dropFirst("error ".count)) : reply)
     }
 }
 
-/// Where the control socket of a simulator is. One type for `simulate` and for `simulate fault`, so that the option is the
-/// same wherever it stands.
+/// The path of a simulator's control socket. One type for `simulate` and for `simulate fault`, so that both have the same
+/// option.
 struct ControlOption: ParsableArguments {
     @Option(help: ArgumentHelp("The socket over which faults reach the simulator.", valueName: "path"))
     var control: String?

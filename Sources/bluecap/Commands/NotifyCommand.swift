@@ -1,6 +1,5 @@
 import ArgumentParser
 import BlueCapKit
-import Dispatch
 import Foundation
 
 /// `bluecap notify`.
@@ -9,12 +8,12 @@ struct NotifyCommand: AsyncParsableCommand {
         commandName: "notify",
         abstract: "Print what a characteristic notifies or indicates.",
         discussion: """
-            It connects, subscribes and prints each value on a line with the time at which it came, until --count values \
-            have come, --duration is over or Ctrl-C. A link that is lost meanwhile is brought back, and the subscription \
-            with it; standard error says so, since values may be missing there.
+            It connects, subscribes and prints each value on a line with the time at which it arrived, until --count \
+            values have arrived, --duration is over or Ctrl-C. A lost link is restored together with the subscription; \
+            standard error says so, since values may be missing there.
 
             With --json each line is an object: {"event":"value","time":…,"value":…,"fields":…} with the value in \
-            hexadecimal digits and by its profile, {"event":"gap","time":…} where values may be missing, and at the end \
+            hexadecimal digits and by its profile, {"event":"gap","time":…} if values may be missing, and at the end \
             {"event":"finished","values":12,"seconds":3.002}.
 
             \(AttributeArgument.discussion)
@@ -23,7 +22,7 @@ struct NotifyCommand: AsyncParsableCommand {
               bluecap notify "Pulse Strap 7F" "Heart Rate Measurement" --simulated --count 5
               bluecap notify C0:5A:17:00:18:0D 2A37 --duration 60 --json | jq -r .value
 
-            \(RemoteOptions.statuses) Ctrl-C is a good end once values are being waited for.
+            \(RemoteOptions.statuses) After the subscription, Ctrl-C is a success.
             """)
 
     @OptionGroup var remote: RemoteOptions
@@ -48,21 +47,20 @@ struct NotifyCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await remote.run(isPersistent: true) { [self] session, link in
-            await session.progress.stage("Subscribing …")
-            let reader = TreeReader(peripheral: link.peripheral, timeout: remote.timeout)
-            let directory = try await reader.directory()
-            let entry = try characteristic.find(in: directory.tree, usableFor: [.notify, .indicate])
-            guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-            let reporter = ValueReporter(json ? .json : .plain(form), of: entry)
+        try await remote.run(isPersistent: true) { [self] remote in
+            await remote.console.stage("Subscribing …")
+            let timeout = self.remote.timeout
+            let directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
+            let (_, target) = try directory.find(characteristic, usableFor: [.notify, .indicate])
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
-            let subscription: Future<Characteristic> = target.startNotifying(timeout: remote.timeout)
+            let subscription: Future<Characteristic> = target.startNotifying(timeout: timeout)
             _ = try await subscription.value
-            await session.progress.end()
-            let subscriber = Subscriber(
-                reporter: reporter, profile: target.profile, count: count, duration: duration, link: link)
-            try await subscriber.run(values)
+            await remote.console.clear()
+            try await Subscription(
+                remote: remote, profile: target.profile, format: json ? .json : .lines, form: form, count: count,
+                duration: duration
+            ).run(values)
         }
     }
 }

@@ -8,8 +8,8 @@ struct ReadCommand: AsyncParsableCommand {
         commandName: "read",
         abstract: "Read a characteristic's value.",
         discussion: """
-            It connects, reads and prints the value on one line: by profile where one understands it, in quotes where it \
-            reads as text, else in hexadecimal digits; or as --as says. With --json it is an object with the members \
+            It connects, reads and prints the value on one line: by profile if one decodes it, in quotes if it reads as \
+            text, else in hexadecimal digits; --as selects one of them. With --json it is an object with the members \
             uuid, name, handle, value (hexadecimal) and fields (the value by its profile, or null).
 
             \(AttributeArgument.discussion)
@@ -33,18 +33,15 @@ struct ReadCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try await remote.run { [self] session, link in
-            await session.progress.stage("Reading …")
-            let reader = TreeReader(peripheral: link.peripheral, timeout: remote.timeout)
-            let directory = try await reader.directory()
-            let entry = try characteristic.find(in: directory.tree, usableFor: .read)
-            guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-            let read: Characteristic = try await target.read(timeout: remote.timeout).value
+        try await remote.run { [self] remote in
+            await remote.console.stage("Reading …")
+            let timeout = self.remote.timeout
+            let directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
+            let (entry, target) = try directory.find(characteristic, usableFor: .read)
+            let read: Characteristic = try await target.read(timeout: timeout).value
             let value = AttributeValue(read.dataValue ?? Data(), profile: read.profile)
-            let reporter = ValueReporter(json ? .json : .plain(form), of: entry)
-            if !json, form.text(of: value) == nil { throw form.misfit(of: entry, ValueForm.hexadecimal(value.data)) }
-            await session.progress.end()
-            if let failure = Output.standard.write(reporter.line(for: value) + "\n").failure { throw failure }
+            if !json, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
+            try await remote.console.write(entry.line(of: value, json ? .json : .lines, form))
         }
     }
 }

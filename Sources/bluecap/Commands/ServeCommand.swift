@@ -6,23 +6,23 @@ import Foundation
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Be a peripheral: offer services, and print what centrals do.",
+        abstract: "Be a peripheral: serve services, and print what centrals do.",
         discussion: """
-            It registers the services of the profiles, advertises them, and prints a line whenever a central \
-            connects, reads, writes, subscribes, unsubscribes or disconnects, with the central's address where BlueZ tells it, until --duration is over \
-            or Ctrl-C. Services and advertisement come back by themselves after bluetoothd or the adapter was away.
+            It registers the services of the profiles, advertises them, and prints a line when a central connects, reads, \
+            writes, subscribes, unsubscribes or disconnects, with the central's address if BlueZ reports it, until \
+            --duration is over or Ctrl-C. After bluetoothd or the adapter was away, everything is registered again.
 
             Profiles:
             \(PeripheralModel.builtin.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
               a JSON file, such as Examples/Peripherals/greeter.json
 
-            A file has a name and services, which are written as those of a simulated room (Documentation/Simulator.md): \
+            A file has a name and services, which are written as those of the simulator (Documentation/Simulator.md): \
             characteristics with flags, value or text, descriptors, notifications that cycle or count, echo.
 
             With --json each line is an object. Its "event" is "serving" first, then "connected", "disconnected", \
             "subscribed", "unsubscribed", "read", "write" and, with --updates, "update"; with the members time, central \
             (or null), service, characteristic, name, value (hexadecimal), fields (the value by its profile); of a write \
-            error, where it was refused. The last one is "finished" and counts connections, subscriptions, reads, writes, \
+            error, if it was refused. The last one is "finished" and counts connections, subscriptions, reads, writes, \
             updates and seconds.
 
             Examples:
@@ -56,7 +56,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func validate() throws {
         if name?.isEmpty == true { throw ValidationError("--name takes a name; it was empty.") }
-        if name != nil, !advertise { throw ValidationError("--name is what is advertised: leave out --no-advertise.") }
+        if name != nil, !advertise { throw ValidationError("--name is advertised: omit --no-advertise.") }
         if let plan { try ServingOptions.check(plan.plan.data) }
     }
 
@@ -76,7 +76,7 @@ struct ServeCommand: AsyncParsableCommand {
         let plan = plan
         if let left = plan?.left, !left.isEmpty, !options.json {
             let names = peripheral.services.filter { left.contains($0.uuid) }.map(\.label).joined(separator: ", ")
-            Output.error.write("bluecap: The advertisement has room for some services only; not in it: \(names).\n")
+            Output.remark("The advertisement has space for some of the services only; not in it: \(names).")
         }
         try await options.run(
             services: peripheral.services, advertising: (plan?.plan).map { [$0] } ?? [], showsUpdates: updates)

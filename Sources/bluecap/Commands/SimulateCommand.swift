@@ -10,14 +10,13 @@ struct SimulateCommand: AsyncParsableCommand {
         abstract: "Run a simulated BlueZ on a bus of its own.",
         discussion: """
             With a command, the command runs with DBUS_SYSTEM_BUS_ADDRESS set to that bus, so that a BLE program in any \
-            language finds the simulated peripherals; its status is passed on (128 and the signal's number where a \
-            signal ended it, 127 where it was not found). Without a command, the address is printed and the bus stays \
-            until Ctrl-C.
+            language finds the simulated peripherals; its status is passed on (128 and the signal's number if a signal \
+            ended it, 127 if it was not found). Without a command, the address is printed and the bus stays until Ctrl-C.
 
             Faults can be injected while it runs: `bluecap simulate fault restart-daemon`, run by the command or by what it \
-            starts, kills the simulated bluetoothd and starts it again; `bluecap simulate fault --help` lists all. They reach the simulator \
-            over a socket, whose path the command finds in \(ControlSocket.variable). With --control it is at that path, also \
-            without a command. Only this user can connect to it, and it goes with the simulator.
+            starts, kills the simulated bluetoothd and starts it again; `bluecap simulate fault --help` lists all. They are sent \
+            over a socket, whose path is in \(ControlSocket.variable). With --control it is at that path, also without a \
+            command. Only this user can connect to it, and it is removed together with the simulator.
 
             Examples:
               bluecap simulate -- bluetoothctl list
@@ -39,14 +38,14 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How many adapters there are, hci0 and so on: what one of them sends the others hear.",
+            "The number of adapters, hci0 and so on; each receives what the others send.",
             valueName: "number"), transform: NumberArgument.whole(1...16, "adapters"))
     var adapters = 1
 
     @Option(help: SimulatedRoom.versionHelp, transform: SimulatedRoom.version)
     var bluez: BlueZVersion?
 
-    @Flag(help: "Have a virtual central come by: it connects, reads, subscribes and writes.")
+    @Flag(help: "Add a virtual central that connects, reads, subscribes and writes.")
     var central = false
 
     @OptionGroup var place: ControlOption
@@ -57,7 +56,7 @@ struct SimulateCommand: AsyncParsableCommand {
     var command: [String] = []
 
     func run() async throws {
-        Output.ignoreBrokenPipes()
+        CommandRun.ignoreBrokenPipes()
         do {
             let room = try SimulatedRoom(peripherals, adapters: adapters, bluez: bluez)
             defer { room.end() }
@@ -77,19 +76,19 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
 
-    /// Prints the address, alone on its line for scripts, and waits to be ended.
+    /// Prints the address, alone on its line for scripts, and waits for a signal.
     private func stay(_ room: SimulatedRoom, _ socket: ControlSocket?) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
-        SignalWatcher.watch(SignalWatcher.endings) { signal, count in
+        Signals.watch(Signals.endings) { signal, count in
             if count > 1 {
                 socket?.end()
                 _exit(128 + signal)
             }
             feed.yield(signal)
         }
-        if let failure = Output.standard.write(room.address + "\n").failure { throw failure }
+        do { try Output.standard.write(room.address + "\n") } catch is CancellationError {}
         if Output.standard.isTerminal, Output.error.isTerminal {
-            Output.error.write(
+            try? Output.error.write(
                 """
                 A simulated BlueZ \(bluez ?? .default) is on that bus until Ctrl-C. In another terminal:
                   export \(Self.busVariable)='\(room.address)'\(
@@ -98,8 +97,8 @@ struct SimulateCommand: AsyncParsableCommand {
                 """)
         }
         for await signal in signals {
-            // The shell's prompt would stand behind the echoed "^C".
-            if signal == SIGINT, Output.error.isTerminal { Output.error.write("\n") }
+            // Without it, the shell's prompt would follow the echoed "^C".
+            if signal == SIGINT, Output.error.isTerminal { try? Output.error.write("\n") }
             common.makeLogger().info("ending", metadata: ["signal": "\(signal)"])
             return
         }
@@ -107,16 +106,16 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func runCommand(in room: SimulatedRoom, _ socket: ControlSocket?) async throws -> Int32 {
         let logger = common.makeLogger()
-        // Watched before the command is there: a signal in between must not end us and leave it behind.
+        // Before the command starts: a signal in between must not end the tool without the command.
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
-        SignalWatcher.watch(SignalWatcher.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
+        Signals.watch(Signals.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
         let child: ChildProcess
         do {
             var environment = [Self.busVariable: room.address]
             environment[ControlSocket.variable] = socket?.path
             child = try ChildProcess(command, environment: environment)
         } catch let failure as ChildProcess.Failure {
-            Output.error.write("bluecap: \(DisplayText.safe(failure.description))\n")
+            Output.remark(failure.description)
             return failure.status
         }
         logger.info("running", metadata: ["command": "\(command)", "pid": "\(child.identifier)"])

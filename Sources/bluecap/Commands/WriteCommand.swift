@@ -8,12 +8,12 @@ struct WriteCommand: AsyncParsableCommand {
         commandName: "write",
         abstract: "Write a characteristic's value.",
         discussion: """
-            It connects, writes and says nothing when that is done: when the peripheral has confirmed it or, with \
-            --without-response, when BlueZ has taken it over; whether it arrives nobody then knows. Without that flag a \
-            characteristic that gives no confirmations is written without one.
+            It connects, writes, and prints nothing on success: when the peripheral has confirmed the write or, with \
+            --without-response, when BlueZ has accepted it; then nothing confirms that it arrives. Without that flag, a \
+            characteristic that has no write with response is written without response.
 
-            The value is hexadecimal digits (01a0, 0x01A0, "01 a0"); with --as text it is written as it stands, and with \
-            --as profile the characteristic's profile reads it: a text such as On, or parts such as x=1,y=2.
+            The value is hexadecimal digits (01a0, 0x01A0, "01 a0"); with --as text it is written as UTF-8, and with \
+            --as profile the characteristic's profile encodes it: a text such as On, or fields such as x=1,y=2.
 
             \(AttributeArgument.discussion)
 
@@ -40,26 +40,25 @@ struct WriteCommand: AsyncParsableCommand {
     var withoutResponse = false
 
     func validate() throws {
-        // What no characteristic would take needs no radio to be refused.
+        // A value that no characteristic can have is refused without a radio.
         guard form == .hex || form == .auto else { return }
         do { _ = try form.data(of: value, profile: nil) } catch { throw ValidationError("\(error)") }
     }
 
     func run() async throws {
-        try await remote.run { [self] session, link in
-            await session.progress.stage("Writing …")
-            let reader = TreeReader(peripheral: link.peripheral, timeout: remote.timeout)
-            let directory = try await reader.directory()
+        try await remote.run { [self] remote in
+            await remote.console.stage("Writing …")
+            let timeout = self.remote.timeout
+            let directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
-            let entry = try characteristic.find(in: directory.tree, usableFor: wanted)
-            guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+            let (entry, target) = try directory.find(characteristic, usableFor: wanted)
             let data = try form.data(of: value, profile: target.profile)
             let canConfirm = entry.properties.contains(.write)
             let type: CBCharacteristicWriteType =
                 withoutResponse || (!canConfirm && entry.properties.contains(.writeWithoutResponse))
                 ? .withoutResponse : .withResponse
-            let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
+            let write: Future<Characteristic> = target.write(data: data, timeout: timeout, type: type)
             _ = try await write.value
         }
     }

@@ -21,8 +21,8 @@ struct ChildProcess: Sendable {
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
-        for signal in SignalWatcher.endings + [SIGQUIT, SIGPIPE]
-        where !SignalWatcher.ignoredAtStart.contains(signal) {
+        for signal in Signals.endings + [SIGQUIT, SIGPIPE]
+        where !Signals.ignoredAtStart.contains(signal) {
             sigaddset(&signals, signal)
         }
         posix_spawnattr_setsigdefault(&attributes, &signals)

@@ -1,6 +1,7 @@
+import ArgumentParser
 import Foundation
 
-/// A descriptor that text is written to at once, without a buffer between: a reader sees each line when it is there.
+/// A file descriptor that text is written to without a buffer, so that a reader receives each line at once.
 struct Output: Sendable {
     static let standard = Output(descriptor: STDOUT_FILENO)
     static let error = Output(descriptor: STDERR_FILENO)
@@ -10,58 +11,46 @@ struct Output: Sendable {
     /// Whether this is a terminal.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// What became of a text.
-    enum Outcome: Equatable, Sendable {
-        case written
-        /// Nobody reads any more. That is for the reader to decide, and no failure.
-        case readerLeft
-        /// It could not be written, as on a full disk: the output is not complete.
-        case failed(Int32)
-
-        /// What is wrong, in words; `nil` where nothing is.
-        var failure: ToolFailure? {
-            guard case .failed(let code) = self else { return nil }
-            return ToolFailure("Cannot write the output: \(String(cString: strerror(code))).")
-        }
-    }
-
     /// Writes all of the text.
-    @discardableResult
-    func write(_ text: String) -> Outcome {
+    ///
+    /// - Throws: `CancellationError` if the reader has closed its end, which is no failure; ``ToolFailure`` if the text
+    ///   cannot be written, for example to a full disk.
+    func write(_ text: String) throws {
         var text = text
-        return text.withUTF8 { bytes in
+        try text.withUTF8 { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = Foundation.write(descriptor, UnsafeBufferPointer(rebasing: rest).baseAddress, rest.count)
+                let code = errno
                 if count >= 0 {
                     rest = rest.dropFirst(count)
-                } else if errno == EAGAIN {
+                } else if code == EAGAIN {
                     waitUntilWritable()
-                } else if errno != EINTR {
-                    return outcome(of: errno)
+                } else if code == EPIPE || (code == EIO && isTerminal) {
+                    // EIO is the error of a terminal that was closed.
+                    throw CancellationError()
+                } else if code != EINTR {
+                    throw ToolFailure("Cannot write the output: \(String(cString: strerror(code))).")
                 }
             }
-            return .written
         }
     }
 
-    /// A terminal that was closed answers EIO.
-    private func outcome(of code: Int32) -> Outcome {
-        code == EPIPE || (code == EIO && isatty(descriptor) == 1) ? .readerLeft : .failed(code)
-    }
+    /// Writes a line for people to standard error, with the tool's name. A failure is ignored.
+    static func remark(_ text: String) { try? error.write("bluecap: \(DisplayText.safe(text))\n") }
 
-    /// Somebody may have made the descriptor non-blocking: shells share it with other programs.
+    /// Another program may have made the descriptor non-blocking: a shell shares it with other programs.
     private func waitUntilWritable() {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         poll(&entry, 1, -1)
     }
 
-    /// Calls `body`, once, when the reader of a pipe or the terminal has gone: without it a quiet scan would notice
-    /// only at its next line.
+    /// Calls `body` once when the reader of the pipe has closed it, or the terminal was closed. Without it, a command that
+    /// prints nothing for a while would notice only at its next line.
     func whenReaderLeaves(_ body: @escaping @Sendable () -> Void) {
         Thread.detachNewThread {
             var entry = pollfd(fd: descriptor, events: 0, revents: 0)
-            // With no events asked for, only an error or a hang-up ends the wait.
+            // No events are requested, so only an error or a hang-up ends the wait.
             while poll(&entry, 1, -1) < 0 {
                 guard errno == EINTR else { return }
             }
@@ -69,19 +58,54 @@ struct Output: Sendable {
         }
     }
 
-    /// Takes the places of standard descriptors that were closed when the process started (`>&-` in a shell), so that no
-    /// socket of ours gets one of their numbers and our output with it. Writing there fails.
+    /// Occupies standard descriptors that were closed when the process started (`>&-` in a shell), so that no socket of the
+    /// tool receives such a number, and the output with it. Writing to them fails.
     static func holdClosedDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest number that is free is this one. The opposite direction, so that its use is an error.
+            // The lowest free number is this one. It is opened in the opposite direction, so that its use is an error.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// Lets a write to a closed pipe fail instead of ending the process, so that the scan is ended first.
-    static func ignoreBrokenPipes() {
-        // Asked for before it changes.
-        _ = SignalWatcher.ignoredAtStart
-        signal(SIGPIPE, SIG_IGN)
+    /// More than any command has open at once, in addition to the standard streams.
+    private static let neededDescriptors = 16
+
+    /// Checks that the process may open as many files as a command needs. The library reports a lack of them, but
+    /// libdispatch, which the tool's timers use, ends the process.
+    static func checkOpenFiles() throws(ToolFailure) {
+        let probes = (0..<neededDescriptors).map { _ in dup(STDERR_FILENO) }
+        let code = errno
+        for probe in probes where probe >= 0 { close(probe) }
+        let free = probes.count { $0 >= 0 }
+        // Without standard error there is nothing to duplicate, and no place for a message.
+        guard free < neededDescriptors, code == EMFILE || code == ENFILE else { return }
+        throw ToolFailure(
+            "bluecap needs \(neededDescriptors) open files in addition to its standard streams, and can have \(free):",
+            "raise the limit (see `ulimit -n`).")
+    }
+}
+
+/// Why the tool cannot do what it was asked: one line for standard error, and the exit status.
+struct ToolFailure: Error, Equatable, CustomStringConvertible {
+    /// The exit status of a command that needs a peripheral, if there is no usable adapter.
+    static let noAdapter: Int32 = 3
+
+    /// What is wrong and what to do, in whole sentences.
+    let description: String
+    var status: Int32 = 1
+
+    /// Joins sentences in one line, and makes them safe to print: they may quote text from outside.
+    init(_ sentences: String...) {
+        description = sentences.flatMap { $0.split(whereSeparator: \.isNewline) }
+            .map { DisplayText.safe(String($0)) }.joined(separator: " ")
+    }
+
+    /// What an error says.
+    static func text(of error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
+
+    /// Prints the failure, and returns the exit status.
+    func reported() -> ExitCode {
+        Output.remark(description)
+        return ExitCode(status)
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What standard output's terminal can do, from the environment's words.
+/// What standard output's terminal can do, from the environment.
 struct Terminal: Equatable, Sendable {
     var isTerminal: Bool
     var environment: [String: String]
@@ -12,26 +12,82 @@ struct Terminal: Equatable, Sendable {
     /// Whether a table can be drawn in place.
     var canRedraw: Bool { isTerminal && environment["TERM"] != "dumb" }
 
-    /// Colours, unless the user asked for none (no-color.org).
+    /// Whether colours are used: unless the user disables them (no-color.org).
     var isColoured: Bool { canRedraw && (environment["NO_COLOR"] ?? "").isEmpty }
 
-    /// Plain letters where the locale says that nothing else will be understood.
+    /// ASCII only if the locale has another encoding than UTF-8.
     var glyphs: Glyphs {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
-        // Without any locale, as in most containers, the terminal outside still speaks UTF-8.
+        // Without any locale, as in most containers, the terminal outside still uses UTF-8.
         guard let locale = locale?.lowercased() else { return .unicode }
         return locale.contains("utf-8") || locale.contains("utf8") ? .unicode : .ascii
     }
 
-    /// Columns and rows now; 80 and 24 where the terminal does not tell.
+    /// Columns and rows now; 80 and 24 if the terminal does not report them.
     static var size: (width: Int, height: Int) { size(of: STDOUT_FILENO) }
 
-    /// Columns of standard error's terminal.
-    static var errorWidth: Int { size(of: STDERR_FILENO).width }
-
-    private static func size(of descriptor: Int32) -> (width: Int, height: Int) {
+    static func size(of descriptor: Int32) -> (width: Int, height: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
+    }
+}
+
+/// The characters that tables and trees are drawn with.
+struct Glyphs: Equatable, Sendable {
+    /// From an empty cell of a bar to a full one.
+    var bar: [String]
+    /// Marks a peripheral that is new.
+    var new: String
+    /// Replaces what was cut.
+    var ellipsis: String
+    /// Between the parts of the status line.
+    var separator: String
+    /// Before an entry of a tree, before the last one, and below those that have more after them.
+    var branch: String
+    var lastBranch: String
+    var trunk: String
+
+    static let unicode = Glyphs(
+        bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], new: "●", ellipsis: "…", separator: " · ",
+        branch: "├─ ", lastBranch: "└─ ", trunk: "│  ")
+
+    static let ascii = Glyphs(
+        bar: ["-", "#"], new: "*", ellipsis: "~", separator: " - ", branch: "|- ",
+        lastBranch: "`- ", trunk: "|  ")
+}
+
+/// Colours and weights, by their number in "Select Graphic Rendition" (ECMA-48, 8.3.117).
+///
+/// Only the terminal's own palette is used, so that a light background and a dark one both work.
+enum Tint: Int, Sendable {
+    case bold = 1
+    case dim = 2
+    case red = 31
+    case green = 32
+    case yellow = 33
+    case cyan = 36
+}
+
+/// A line for a terminal, with the number of cells that it takes.
+struct StyledLine: Equatable, Sendable {
+    private(set) var text = ""
+    private(set) var width = 0
+
+    init() {}
+
+    init(_ text: String, _ tints: Tint..., coloured: Bool) {
+        append(text, tints, coloured: coloured)
+    }
+
+    mutating func append(_ text: String, _ tints: [Tint] = [], coloured: Bool = false) {
+        guard !text.isEmpty else { return }
+        width += DisplayText.width(text)
+        guard coloured, !tints.isEmpty, text.contains(where: { $0 != " " }) else {
+            self.text += text
+            return
+        }
+        let codes = tints.map { String($0.rawValue) }.joined(separator: ";")
+        self.text += "\u{1B}[\(codes)m\(text)\u{1B}[0m"
     }
 }

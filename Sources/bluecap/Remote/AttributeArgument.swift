@@ -1,13 +1,14 @@
 import ArgumentParser
 import BlueCapKit
+import Foundation
 
 /// A characteristic on the command line: by UUID, by name, by handle, or one of these within a service.
 ///
 /// | text | means |
 /// |---|---|
 /// | `2A37`, `0x2a37`, 36 characters | a UUID |
-/// | `Heart Rate Measurement` | a name, upper and lower case alike |
-/// | `@002b` | a handle, as `bluecap explore` shows it |
+/// | `Heart Rate Measurement` | a name, in upper or lower case |
+/// | `@002b` | a handle, as `bluecap explore` prints it |
 /// | `180D/2A37`, `Heart Rate/Heart Rate Measurement` | the same within a service |
 struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     enum Name: Equatable, Sendable {
@@ -41,14 +42,14 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         }
     }
 
-    /// What the help of each command says that takes one.
+    /// For the help of each command that takes one.
     static let discussion = """
-        A characteristic is named by its UUID (2A37, or all 36 characters), by its name (\"Heart Rate Measurement\") or by \
-        its handle, as `bluecap explore` shows it (@002b); where that is not clear, within its service: 180D/2A37.
+        A characteristic is given by its UUID (2A37, or all 36 characters), by its name (\"Heart Rate Measurement\") or by \
+        its handle, as `bluecap explore` prints it (@002b); if several match, within its service: 180D/2A37.
         """
 
     let text: String
-    /// What the text can mean: names contain slashes too.
+    /// What the text can mean: a name may contain a slash.
     private let meanings: [(service: Name?, characteristic: Name)]
 
     init?(argument: String) {
@@ -67,16 +68,17 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
 
     static func == (left: AttributeArgument, right: AttributeArgument) -> Bool { left.text == right.text }
 
-    /// The characteristic that is meant.
+    /// Returns the characteristic that the text names.
     ///
-    /// - Parameter wanted: what it must be usable for; of several that are meant it decides, where one alone has it.
-    /// - Throws: ``ToolFailure`` where there is none, where it is not clear which, or where it cannot be used so.
+    /// - Parameter wanted: The properties of which it needs one. If the text names several characteristics, and only one of
+    ///   them has such a property, that one is returned.
+    /// - Throws: ``ToolFailure`` if there is none, if there are several, or if it has none of the properties.
     func find(
         in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties
     ) throws -> AttributeTree.Characteristic {
         var found: [(service: AttributeTree.Service, characteristic: AttributeTree.Characteristic)] = []
         for service in tree.services {
-            for characteristic in service.characteristics where isMeant(characteristic, of: service) {
+            for characteristic in service.characteristics where isNamed(characteristic, of: service) {
                 found.append((service, characteristic))
             }
         }
@@ -87,7 +89,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         guard let first = found.first else {
             throw ToolFailure(
                 "The peripheral has no characteristic \"\(text)\":",
-                "`bluecap explore \(tree.address)` shows what it has.")
+                "`bluecap explore \(tree.address)` lists those that it has.")
         }
         guard found.count == 1 else {
             let candidates = found.map { entry in
@@ -96,25 +98,45 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
                 return "\(Self.text(of: entry.characteristic.handle)) (\(service)/\(name))"
             }
             throw ToolFailure(
-                "\"\(text)\" is \(found.count) characteristics here; say which by its handle:",
+                "\"\(text)\" names \(found.count) characteristics; use the handle of one:",
                 candidates.joined(separator: ", ") + ".")
         }
         guard !first.characteristic.properties.isDisjoint(with: wanted) else {
-            throw RemoteWording.misuse(of: first.characteristic, wanted: wanted)
+            throw Self.misuse(of: first.characteristic, wanted)
         }
         return first.characteristic
     }
 
-    private func isMeant(_ characteristic: AttributeTree.Characteristic, of service: AttributeTree.Service) -> Bool {
+    private func isNamed(_ characteristic: AttributeTree.Characteristic, of service: AttributeTree.Service) -> Bool {
         meanings.contains { meaning in
             meaning.service?.matches(service.uuid, service.handle, service.name) != false
                 && meaning.characteristic.matches(characteristic.uuid, characteristic.handle, characteristic.name)
         }
     }
 
-    /// "@002b", as it is printed and taken.
-    static func text(of handle: UInt32) -> String {
-        let digits = String(handle, radix: 16)
-        return "@" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+    /// Why a characteristic has none of the properties that a command needs, and which command it has them for.
+    private static func misuse(
+        of characteristic: AttributeTree.Characteristic, _ wanted: CBCharacteristicProperties
+    ) -> ToolFailure {
+        let name = characteristic.name ?? characteristic.uuid.uuidString
+        let properties = characteristic.properties
+        let words = properties.names.joined(separator: ", ")
+        let reason = words.isEmpty ? "it has no properties." : "its properties are: \(words)."
+        if wanted.contains(.read) {
+            let sends = !properties.isDisjoint(with: [.notify, .indicate])
+            return ToolFailure(
+                "\(name) cannot be read:", reason, sends ? "`bluecap notify` prints the values that it sends." : "")
+        }
+        if !wanted.isDisjoint(with: [.notify, .indicate]) {
+            return ToolFailure(
+                "\(name) sends no values:", reason,
+                properties.contains(.read) ? "`bluecap read` reads its value." : "")
+        }
+        return properties.contains(.write)
+            ? ToolFailure("\(name) cannot be written without response:", "omit --without-response.")
+            : ToolFailure("\(name) cannot be written:", reason)
     }
+
+    /// "@002b".
+    static func text(of handle: UInt32) -> String { "@" + String(format: "%04x", Int(handle)) }
 }

@@ -3,7 +3,7 @@ import Foundation
 
 /// What a peripheral offers, as a value: all that is printed of it.
 ///
-/// Handles up to 0xFFFF are those of the peripheral's table; those above belong to what BlueZ tells in other ways.
+/// Handles up to 0xFFFF are those of the peripheral's attribute table; BlueZ reports the values of the others in other ways.
 struct AttributeTree: Equatable, Sendable {
     struct Service: Equatable, Sendable {
         var handle: UInt32
@@ -22,6 +22,9 @@ struct AttributeTree: Equatable, Sendable {
         var properties: CBCharacteristicProperties
         var reading = Reading.none
         var descriptors: [Descriptor] = []
+
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
     }
 
     struct Descriptor: Equatable, Sendable {
@@ -31,12 +34,11 @@ struct AttributeTree: Equatable, Sendable {
         var reading = Reading.none
     }
 
-    /// What became of the wish to know a value.
     enum Reading: Equatable, Sendable {
-        /// It was not read: it cannot be, or nobody wanted it.
+        /// The value was not read: it is not readable, or values were not requested.
         case none
         case value(AttributeValue)
-        /// Why it could not be read.
+        /// Why the value could not be read.
         case failed(String)
     }
 
@@ -44,41 +46,122 @@ struct AttributeTree: Equatable, Sendable {
     var address: String
     /// `public` or `random`.
     var addressType: String
-    /// `nil` where nobody has told a name.
     var name: String?
-    /// dBm, of the newest sighting; `nil` where it is not known.
+    /// In dBm, of the newest sighting; `nil` if it is not known.
     var rssi: Int?
-    /// Bytes; `nil` where BlueZ does not tell it.
+    /// In bytes; `nil` if BlueZ does not report it.
     var mtu: Int?
     /// In the order of their handles.
     var services: [Service]
 }
 
-/// The bytes of an attribute with the parts that its profile sees in them.
-struct AttributeValue: Equatable, Sendable {
-    struct Field: Equatable, Sendable {
-        var name: String
-        var text: String
-    }
+// MARK: From the library's objects
 
-    var data: Data
-    /// By name; empty where no profile understands the bytes.
-    var fields: [Field] = []
-    /// Of a profile with one part, which is called as the characteristic is.
-    var isWhole = false
-
-    init(_ data: Data) { self.data = data }
-
-    /// - Parameter profile: what is known of such values. A profile that knows nothing but the name tells nothing.
-    init(_ data: Data, profile: CharacteristicProfile?) {
-        self.data = data
-        guard let profile, profile.understandsValues, let texts = profile.stringValue(data) else { return }
-        fields = texts.sorted { $0.key < $1.key }.map { Field(name: $0.key, text: $0.value) }
-        isWhole = texts.count == 1 && texts[profile.name] != nil
+extension AttributeTree {
+    /// The peripheral without its services.
+    init(_ peripheral: Peripheral) {
+        self.init(
+            identifier: peripheral.identifier, address: peripheral.address,
+            addressType: peripheral.addressType.rawValue, name: peripheral.knownName,
+            rssi: peripheral.rssi, mtu: peripheral.mtu, services: [])
     }
 }
 
-extension CharacteristicProfile {
-    /// Whether it makes more of a value than its digits.
-    var understandsValues: Bool { type(of: self) != CharacteristicProfile.self }
+extension AttributeTree.Service {
+    /// The service without its characteristics.
+    init(_ service: Service) {
+        self.init(
+            handle: service.number, uuid: service.uuid, name: service.name == "Unknown" ? nil : service.name,
+            isPrimary: service.isPrimary, includes: service.includedServices.map(\.number))
+    }
+}
+
+extension AttributeTree.Characteristic {
+    init(_ characteristic: Characteristic) {
+        let name = characteristic.name == "Unknown" ? nil : characteristic.name
+        self.init(
+            handle: characteristic.number, uuid: characteristic.uuid,
+            name: name ?? AssignedNumbers.characteristicName(characteristic.uuid),
+            properties: characteristic.properties,
+            descriptors: characteristic.descriptors.map {
+                .init(handle: $0.number, uuid: $0.uuid, name: AssignedNumbers.descriptorName($0.uuid))
+            })
+    }
+}
+
+/// The attributes of a connected peripheral: as a value, and the library's objects by their handles.
+struct AttributeDirectory: Sendable {
+    var tree: AttributeTree
+    private var characteristics: [UInt32: Characteristic] = [:]
+    private var descriptors: [UInt32: Descriptor] = [:]
+
+    /// Discovers everything, and reads no value.
+    ///
+    /// - Parameter timeout: In seconds, for the discovery of the services, and for that of each one's characteristics.
+    init(of peripheral: Peripheral, timeout: Double) async throws {
+        _ = try await peripheral.discoverAllServices(timeout: timeout).value
+        tree = AttributeTree(peripheral)
+        let discoveries: [Future<Service>] = peripheral.services.map {
+            $0.discoverAllCharacteristics(timeout: timeout)
+        }
+        for discovery in discoveries {
+            let service = try await discovery.value
+            var entry = AttributeTree.Service(service)
+            for characteristic in service.characteristics {
+                entry.characteristics.append(AttributeTree.Characteristic(characteristic))
+                characteristics[characteristic.number] = characteristic
+                for descriptor in characteristic.descriptors { descriptors[descriptor.number] = descriptor }
+            }
+            tree.services.append(entry)
+        }
+    }
+
+    /// Returns the characteristic that an argument names.
+    ///
+    /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
+    func find(
+        _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
+    ) throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+        let entry = try argument.find(in: tree, usableFor: wanted)
+        guard let target = characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+        return (entry, target)
+    }
+
+    /// Reads every value that can be read into the tree. All reads are started together; the library performs them one after
+    /// the other.
+    mutating func readValues(timeout: Double) async throws {
+        let readable = characteristics.values.filter { $0.propertyEnabled(.read) }
+        let values =
+            Dictionary(uniqueKeysWithValues: readable.map { ($0.number, $0.read(timeout: timeout)) })
+            as [UInt32: Future<Characteristic>]
+        let descriptorValues: [UInt32: Future<Descriptor>] = descriptors.mapValues { $0.read(timeout: timeout) }
+        for service in tree.services.indices {
+            for place in tree.services[service].characteristics.indices {
+                var entry = tree.services[service].characteristics[place]
+                if let value = values[entry.handle] {
+                    entry.reading = try await reading {
+                        let characteristic = try await value.value
+                        return AttributeValue(characteristic.dataValue ?? Data(), profile: characteristic.profile)
+                    }
+                }
+                for place in entry.descriptors.indices {
+                    guard let value = descriptorValues[entry.descriptors[place].handle] else { continue }
+                    entry.descriptors[place].reading = try await reading {
+                        AttributeValue(try await value.value.dataValue ?? Data())
+                    }
+                }
+                tree.services[service].characteristics[place] = entry
+            }
+        }
+    }
+
+    private func reading(_ read: () async throws -> AttributeValue) async throws -> AttributeTree.Reading {
+        do {
+            return .value(try await read())
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return .failed(RemoteFailure.brief(error))
+        }
+    }
 }

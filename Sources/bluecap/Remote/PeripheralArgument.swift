@@ -4,30 +4,119 @@ import BlueCapKit
 /// A peripheral on the command line: its address, its name, or the beginning of its name.
 struct PeripheralArgument: ExpressibleByArgument, Equatable, Sendable {
     enum Fit: Equatable, Comparable, Sendable {
-        /// The name begins so.
+        /// The name begins with the text.
         case beginning
-        /// That is its name.
+        /// The text is the name.
         case name
-        /// That is its address, which nobody else has.
+        /// The text is the address, which is unique.
         case address
     }
 
     let text: String
-    /// `nil` where it is a name.
+    /// `nil` if the text is a name.
     let address: BluetoothAddress?
 
     init?(argument: String) {
         guard !argument.isEmpty else { return nil }
         text = argument
-        // The hyphens of other systems, and of file names.
+        // With hyphens, as other systems and file names spell it.
         address = BluetoothAddress(argument.replacing("-", with: ":"))
     }
 
-    /// How well a peripheral with this address and name fits; `nil` where it does not.
+    /// Returns how well a peripheral with this address and name fits; `nil` if it does not.
     func fit(address: BluetoothAddress, name: String?) -> Fit? {
         if let wanted = self.address { return address == wanted ? .address : nil }
         guard let name = name?.lowercased() else { return nil }
         let wanted = text.lowercased()
         return name == wanted ? .name : name.hasPrefix(wanted) ? .beginning : nil
+    }
+}
+
+/// Decides which of the discovered peripherals is the one on the command line, as a value.
+///
+/// An address identifies a peripheral at once. Several peripherals may have one name, so the search waits for others of that
+/// name; after a match with the beginning of a name it waits longer, so that nothing is written to the wrong peripheral.
+struct PeripheralSearch: Sendable {
+    struct Candidate: Equatable, Sendable {
+        var address: BluetoothAddress
+        var name: String?
+    }
+
+    enum Event: Equatable, Sendable {
+        case discovered(Candidate)
+        /// The time of `wait` is over.
+        case waited
+        /// The time of the search is over.
+        case timeIsOver
+    }
+
+    enum Effect: Equatable, Sendable {
+        /// Send `waited` after so many seconds; replaces an earlier timer.
+        case wait(Double)
+        case found(Candidate)
+        case failed(String)
+    }
+
+    /// How long to wait for another peripheral of the same name, in seconds: most advertise every second or faster.
+    static let waitForNamesakes = 1.0
+    /// How long to wait for a peripheral that fits better, in seconds.
+    static let waitForBetter = 2.5
+
+    private let argument: PeripheralArgument
+    private let patience: Double
+    private var best: (fit: PeripheralArgument.Fit, candidates: [Candidate])?
+    private var others: Set<BluetoothAddress> = []
+    private var isOver = false
+
+    /// - Parameter patience: The length of the search in seconds, for the failure's text.
+    init(for argument: PeripheralArgument, patience: Double) {
+        self.argument = argument
+        self.patience = patience
+    }
+
+    mutating func handle(_ event: Event) -> Effect? {
+        guard !isOver else { return nil }
+        switch event {
+        case .discovered(let candidate): return consider(candidate)
+        case .waited, .timeIsOver:
+            isOver = true
+            return decision
+        }
+    }
+
+    private mutating func consider(_ candidate: Candidate) -> Effect? {
+        guard let fit = argument.fit(address: candidate.address, name: candidate.name) else {
+            others.insert(candidate.address)
+            return nil
+        }
+        others.remove(candidate.address)
+        if fit == .address {
+            isOver = true
+            return .found(candidate)
+        }
+        guard let best, best.fit >= fit else {
+            best = (fit, [candidate])
+            return .wait(fit == .name ? Self.waitForNamesakes : Self.waitForBetter)
+        }
+        if best.fit == fit, !best.candidates.contains(where: { $0.address == candidate.address }) {
+            self.best = (fit, best.candidates + [candidate])
+        }
+        return nil
+    }
+
+    private var decision: Effect {
+        guard let candidates = best?.candidates, let first = candidates.first else { return .failed(nothingFound) }
+        guard candidates.count > 1 else { return .found(first) }
+        let list = candidates.map { "\($0.address) (\($0.name.map(DisplayText.name) ?? "no name"))" }
+        return .failed(
+            "\"\(argument.text)\" is the name of \(candidates.count) peripherals; use the address of one: "
+                + list.joined(separator: ", ") + ".")
+    }
+
+    private var nothingFound: String {
+        let what = argument.address == nil ? "named \"\(argument.text)\"" : "with the address \(argument.text)"
+        let rest = others.isEmpty ? "nor any other" : "but \(Wording.count(others.count, "other"))"
+        return "No peripheral \(what) was found in \(Wording.number(patience)) s, \(rest): "
+            + "`bluecap scan` lists what is in range."
     }
 }

@@ -1,36 +1,37 @@
 import BlueCapKit
 import Foundation
 
-/// How services, makers and spans of time are put for people.
+/// How a command prints.
+enum Format: Sendable {
+    /// A table or a tree for people.
+    case table
+    /// A line for each event, for people, pipes and `grep`.
+    case lines
+    /// A JSON object for each event, for programs.
+    case json
+}
+
+/// How counts, times and assigned numbers are written.
 enum Wording {
-    /// "Heart Rate, Battery"; a UUID where there is no name, a long one by its first digits; and what sort of beacon it
-    /// is, which its advertisement tells in other ways.
-    static func services(of sighting: Sighting) -> String {
-        var words = sighting.services.map { $0.uuid == eddystone ? "Eddystone" : $0.name ?? shortened($0.uuid) }
-        if sighting.makers.contains(where: { $0.company == 0x004C && $0.data.starts(with: iBeaconPrefix) }) {
-            words.append("iBeacon")
-        }
-        return words.joined(separator: ", ")
-    }
-
-    /// The service that all Eddystone frames are data of (Eddystone protocol specification, "Common elements").
-    private static let eddystone = "FEAA"
-
-    /// Type and length of an iBeacon in Apple's manufacturer data (Proximity Beacon Specification, 2.2).
-    private static let iBeaconPrefix: [UInt8] = [0x02, 0x15]
-
-    /// "Apple, Inc."; "company 0x1234" where there is no name.
-    static func makers(of sighting: Sighting) -> String {
-        sighting.makers.map { $0.name ?? company($0.company) }.joined(separator: ", ")
-    }
-
-    /// "Apple, Inc."; "company 0x1234" where there is no name.
+    /// "Apple, Inc."; "company 0x1234" if the company has no name.
     static func company(_ identifier: UInt16) -> String {
-        AssignedNumbers.companyName(identifier) ?? "company 0x" + paddedHexadecimal(identifier)
+        AssignedNumbers.companyName(identifier) ?? "company 0x" + String(format: "%04X", Int(identifier))
     }
 
-    /// "Battery"; the UUID where there is no name.
+    /// "Battery"; the UUID if the service has no name.
     static func service(_ uuid: CBUUID) -> String { AssignedNumbers.serviceName(uuid) ?? uuid.uuidString }
+
+    /// "1 read", "2 reads".
+    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+    /// "3.0 s".
+    static func tenths(_ seconds: Double) -> String {
+        let tenths = Int((seconds * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+
+    /// "10", "0.5": without a fraction if there is none.
+    static func number(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
 
     /// "now", "4 s", "3 min", "2 h".
     static func age(_ seconds: Double) -> String {
@@ -42,10 +43,35 @@ enum Wording {
         }
     }
 
-    private static func shortened(_ uuid: String) -> String { uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…" }
-
-    private static func paddedHexadecimal(_ number: UInt16) -> String {
-        let digits = String(number, radix: 16, uppercase: true)
-        return String(repeating: "0", count: 4 - digits.count) + digits
+    /// Date and time to the millisecond, for programs.
+    static func timestamp(_ date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
+
+    /// The time of day to the millisecond, for people.
+    static func clock(_ date: Date, in timeZone: TimeZone) -> String {
+        let style = Date.ISO8601FormatStyle(
+            timeSeparator: .colon, includingFractionalSeconds: true, timeZone: timeZone)
+        return date.formatted(style.time(includingFractionalSeconds: true))
+    }
+}
+
+extension CBCharacteristicProperties {
+    /// The properties by the names that BlueZ and the specification use, in the order of their bits.
+    var names: [String] {
+        let all: [(CBCharacteristicProperties, String)] = [
+            (.broadcast, "broadcast"), (.read, "read"), (.writeWithoutResponse, "write-without-response"),
+            (.write, "write"), (.notify, "notify"), (.indicate, "indicate"),
+            (.authenticatedSignedWrites, "authenticated-signed-writes"),
+            (.extendedProperties, "extended-properties"),
+            (.notifyEncryptionRequired, "notify-encryption-required"),
+            (.indicateEncryptionRequired, "indicate-encryption-required"),
+        ]
+        return all.filter { contains($0.0) }.map(\.1)
+    }
+}
+
+extension Peripheral {
+    /// The peripheral's name; `nil` for the library's text for a peripheral without one.
+    var knownName: String? { name == "Unknown" ? nil : name }
 }

@@ -1,16 +1,15 @@
 import Foundation
 
-/// The peripherals of a scan in the order in which people want to see them: the strongest first, the gone ones last.
+/// The peripherals of a scan, in the order of the table: the strongest first, those that have expired last.
 ///
-/// Signals jitter by several dB from packet to packet. The order follows a smoothed strength, in steps, and a row
-/// changes its place only when it has clearly left its step: rows that dance cannot be read.
+/// Signals jitter by several dB from packet to packet. The order follows a smoothed strength, in steps, and a row moves only
+/// when it has clearly left its step: rows that move all the time cannot be read.
 struct ScanBoard: Sendable {
     struct Row: Sendable {
         var sighting: Sighting
         var firstSeen: Double
         var lastSeen: Double
-        /// False once it has expired.
-        var isAbout = true
+        var hasExpired = false
         fileprivate var strength: Double?
         fileprivate var step = ScanBoard.unknownStep
         fileprivate var number: Int
@@ -18,7 +17,7 @@ struct ScanBoard: Sendable {
 
     /// Below every strength that a radio can report.
     private static let unknownStep = -100
-    /// dB.
+    /// In dB.
     private static let stepHeight = 6.0
     /// How far, in steps, a strength must be from the middle of its step to leave it; 0.5 would be its edge.
     private static let stickiness = 0.8
@@ -26,39 +25,29 @@ struct ScanBoard: Sendable {
     private static let freshShare = 0.3
 
     private var rowsByIdentifier: [UUID: Row] = [:]
+    private var newest: UUID?
 
     var count: Int { rowsByIdentifier.count }
 
-    /// Who came last.
-    private(set) var newest: UUID?
-
+    /// The row of the peripheral that was discovered last.
     var newestRow: Row? { newest.flatMap { rowsByIdentifier[$0] } }
 
     /// All rows in their order.
     var rows: [Row] {
         rowsByIdentifier.values.sorted { left, right in
-            if left.isAbout != right.isAbout { return left.isAbout }
+            if left.hasExpired != right.hasExpired { return right.hasExpired }
             if left.step != right.step { return left.step > right.step }
             return left.number < right.number
         }
     }
 
-    mutating func apply(_ event: ScanEvent, at now: Double) {
-        switch event {
-        case .discovered(let sighting), .updated(let sighting, _): see(sighting, at: now)
-        case .expired(let sighting): rowsByIdentifier[sighting.identifier]?.isAbout = false
-        case .finished: break
-        }
-    }
-
-    private mutating func see(_ sighting: Sighting, at now: Double) {
-        if rowsByIdentifier[sighting.identifier] == nil { newest = sighting.identifier }
-        var row =
-            rowsByIdentifier[sighting.identifier]
-            ?? Row(sighting: sighting, firstSeen: now, lastSeen: now, number: rowsByIdentifier.count)
+    /// Records a sighting; times are seconds since the scan began.
+    mutating func see(_ sighting: Sighting, at now: Double) -> ScanEvent {
+        let earlier = rowsByIdentifier[sighting.identifier]
+        var row = earlier ?? Row(sighting: sighting, firstSeen: now, lastSeen: now, number: count)
         row.sighting = sighting
         row.lastSeen = now
-        row.isAbout = true
+        row.hasExpired = false
         if let rssi = sighting.rssi.map(Double.init) {
             let strength = row.strength.map { $0 + (rssi - $0) * Self.freshShare } ?? rssi
             row.strength = strength
@@ -66,5 +55,17 @@ struct ScanBoard: Sendable {
             if abs(exact - Double(row.step)) > Self.stickiness { row.step = Int(exact.rounded()) }
         }
         rowsByIdentifier[sighting.identifier] = row
+        guard let earlier else {
+            newest = sighting.identifier
+            return .discovered(sighting)
+        }
+        return .updated(sighting, isNews: earlier.hasExpired || sighting.isNews(after: earlier.sighting))
+    }
+
+    /// Records that a peripheral has been silent for long; `nil` if it is unknown, or has expired already.
+    mutating func expire(_ identifier: UUID) -> ScanEvent? {
+        guard let row = rowsByIdentifier[identifier], !row.hasExpired else { return nil }
+        rowsByIdentifier[identifier]?.hasExpired = true
+        return .expired(row.sighting)
     }
 }

@@ -1,15 +1,15 @@
 import BlueCapKit
 import Foundation
 
-/// What is known of a peripheral at the moment it was heard, as a value: all that the outputs print.
+/// What a peripheral has advertised until one moment, as a value: all that a scan prints.
 struct Sighting: Equatable, Sendable {
-    /// A service by its UUID and, where the assigned numbers have one, its name.
+    /// A service by its UUID, with its assigned name if it has one.
     struct Service: Equatable, Sendable {
         var uuid: String
         var name: String?
     }
 
-    /// A maker by its company identifier, with what it sent.
+    /// A maker by its company identifier, with the data that it sends.
     struct Maker: Equatable, Sendable {
         var company: UInt16
         var name: String?
@@ -20,22 +20,20 @@ struct Sighting: Equatable, Sendable {
     var address: String
     /// `public` or `random`.
     var addressType: String
-    /// `nil` where nobody has told a name.
     var name: String?
-    /// dBm; `nil` where it is not known.
+    /// In dBm; `nil` if it is not known.
     var rssi: Int?
-    /// dBm; `nil` where it was not advertised.
+    /// In dBm; `nil` if it was not advertised.
     var txPower: Int?
-    /// In the order in which they are to be printed.
+    /// In the order in which they are printed.
     var services: [Service] = []
-    /// By ascending company identifier.
+    /// In ascending order of their company identifiers.
     var makers: [Maker] = []
     /// By service UUID.
     var serviceData: [String: Data] = [:]
-    /// `nil` where it is not known.
     var isConnectable: Bool?
 
-    /// What sort of beacon it is, by what it sends.
+    /// The beacons that the advertised data contains.
     var beacons: [Beacon] {
         let manufacturerData = Dictionary(makers.map { ($0.company, $0.data) }) { first, _ in first }
         let services = serviceData.compactMap { text, data in CBUUID(validating: text).map { ($0, data) } }
@@ -43,31 +41,53 @@ struct Sighting: Equatable, Sendable {
             manufacturerData: manufacturerData, serviceData: Dictionary(services) { first, _ in first })
     }
 
-    /// Whether this tells who the peripheral is better, or other, than `earlier` did: its name, services, makers.
+    /// Whether this identifies the peripheral otherwise than `earlier` did: its name, services, makers.
     ///
-    /// Signal and data change with every advertisement; they are readings, not news.
-    func tellsMore(than earlier: Sighting) -> Bool {
+    /// Signal and data change with every advertisement, and are no news.
+    func isNews(after earlier: Sighting) -> Bool {
         name != earlier.name || services != earlier.services || isConnectable != earlier.isConnectable
             || makers.map(\.company) != earlier.makers.map(\.company)
             || Set(serviceData.keys) != Set(earlier.serviceData.keys)
     }
 }
 
-/// What a scan tells its output.
+extension Sighting {
+    /// The present values of a peripheral, with the assigned names.
+    init(_ peripheral: Peripheral) {
+        let advertisements = peripheral.advertisements
+        self.init(
+            identifier: peripheral.identifier, address: peripheral.address,
+            addressType: peripheral.addressType.rawValue,
+            name: peripheral.knownName ?? advertisements.localName,
+            rssi: peripheral.rssi, txPower: advertisements.txPower?.intValue,
+            // Short UUIDs, which have names, before long ones, so that lines can be compared.
+            services: (advertisements.serviceUUIDs ?? [])
+                .map { Service(uuid: $0.uuidString, name: AssignedNumbers.serviceName($0)) }
+                .sorted { ($0.uuid.utf8.count, $0.uuid) < ($1.uuid.utf8.count, $1.uuid) },
+            makers: advertisements.manufacturerDataByCompany
+                .map { Maker(company: $0.key, name: AssignedNumbers.companyName($0.key), data: $0.value) }
+                .sorted { $0.company < $1.company },
+            serviceData: Dictionary(
+                uniqueKeysWithValues: (advertisements.serviceData ?? [:]).map { ($0.key.uuidString, $0.value) }),
+            isConnectable: advertisements.isConnectable?.boolValue)
+    }
+}
+
+/// What happens in a scan.
 enum ScanEvent: Equatable, Sendable {
-    /// Heard for the first time in this scan.
+    /// A peripheral is seen for the first time in this scan.
     case discovered(Sighting)
-    /// Heard again; `isNews` where it tells more of itself than before, or had expired.
+    /// It is seen again; `isNews` if it has a new name, service or maker, or had expired.
     case updated(Sighting, isNews: Bool)
-    /// Silent for so long that it is taken to be gone; with what was known last.
+    /// It has been silent for so long that it counts as gone; with its last sighting.
     case expired(Sighting)
-    /// The scan is over.
+    /// The scan has ended.
     case finished(ScanSummary)
 }
 
 /// What a scan found.
 struct ScanSummary: Equatable, Sendable {
-    /// How many different peripherals were heard.
+    /// The number of different peripherals.
     var peripherals: Int
     /// How long the scan took.
     var seconds: Double

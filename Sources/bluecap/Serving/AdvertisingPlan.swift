@@ -3,12 +3,12 @@ import Foundation
 
 /// An advertisement, and how it changes.
 struct AdvertisingPlan: Sendable {
-    /// What it is at the beginning.
+    /// Its content at the beginning.
     var data: AdvertisingData
-    /// `nil` for one that stays as it is.
+    /// `nil` for an advertisement that does not change.
     var change: Change?
 
-    /// Every so many seconds it becomes what `to` gives for the seconds since the beginning.
+    /// Every so many seconds its content becomes that of `to` for the seconds since the beginning.
     struct Change: Sendable {
         var every: Double
         var to: @Sendable (Double) -> AdvertisingData
@@ -16,8 +16,8 @@ struct AdvertisingPlan: Sendable {
 
     init(_ data: AdvertisingData) { self.data = data }
 
-    /// The name, the look, and as many of the services as there is room for: short UUIDs before long ones, otherwise in
-    /// their order.
+    /// Returns an advertisement with the name, the appearance, and as many of the services as fit: short UUIDs before long
+    /// ones, otherwise in their order; and the services that do not fit.
     static func announcing(
         _ services: [CBUUID], name: String?, appearance: UInt16?
     ) -> (plan: AdvertisingPlan, left: [CBUUID]) {
@@ -25,21 +25,21 @@ struct AdvertisingPlan: Sendable {
         var left: [CBUUID] = []
         for service in services.filter({ $0.data.count == 2 }) + services.filter({ $0.data.count > 2 }) {
             data.serviceUUIDs.append(service)
-            guard data.byteCount > room else { continue }
+            guard data.byteCount > capacity else { continue }
             data.serviceUUIDs.removeLast()
             left.append(service)
         }
         data.appearance = appearance
-        if data.byteCount > room { data.appearance = nil }
+        if data.byteCount > capacity { data.appearance = nil }
         return (AdvertisingPlan(data), left)
     }
 
-    /// Bytes of an advertisement (Core Specification, Vol 6, Part B, 2.3.1).
-    private static let room = 31
+    /// The bytes of an advertisement (Core Specification, Vol 6, Part B, 2.3.1).
+    private static let capacity = 31
 
     /// A beacon's telemetry, which grows while it runs.
     ///
-    /// BlueZ tells nobody how many advertisements it has sent: their number is reckoned from its usual interval.
+    /// BlueZ does not report how many advertisements it has sent: their number is computed from its usual interval.
     static func telemetry(batteryMillivolts: UInt16?, temperature: Double?) -> AdvertisingPlan {
         let frame: @Sendable (Double) -> AdvertisingData = { seconds in
             AdvertisingData(
@@ -52,6 +52,6 @@ struct AdvertisingPlan: Sendable {
         return plan
     }
 
-    /// In seconds; BlueZ 5.66's, where it was not told any.
+    /// BlueZ 5.66's own interval, in seconds.
     private static let usualInterval = 1.28
 }

@@ -2,14 +2,14 @@ import BlueCapKit
 import Foundation
 import Profiles
 
-/// The peripherals that the tool can be without a file.
+/// The peripherals that the tool can serve without a file.
 extension PeripheralModel {
     /// By the names that the command line takes.
     static let builtin: [(name: String, summary: String, model: PeripheralModel)] = [
-        ("heart-rate", "a strap whose heart beats, and its control point", heartRate),
+        ("heart-rate", "a heart rate belt with changing values, and its control point", heartRate),
         ("battery", "a battery that slowly runs down", battery),
         ("sensortag", "TI's SensorTag: six sensors with their switches, and its keys", sensorTag),
-        ("uart", "Nordic's serial line, which sends back what it is sent", uart),
+        ("uart", "Nordic's serial line, which sends back what it receives", uart),
     ]
 
     private static let profiles = ProfileManager.ready
@@ -18,7 +18,7 @@ extension PeripheralModel {
         _ uuid: String, _ behaviours: [String: Behaviour] = [:], values: [String: Data] = [:]
     ) -> Service {
         guard let profile = profiles.service(CBUUID(string: uuid)) else {
-            preconditionFailure("The library's profiles lack \(uuid): name a service that is among them.")
+            preconditionFailure("The library has no profile for \(uuid): use a service that has one.")
         }
         let pairs = behaviours.map { (CBUUID(string: $0.key), $0.value) }
         let bytes = values.map { (CBUUID(string: $0.key), $0.value) }
@@ -33,7 +33,7 @@ extension PeripheralModel {
         let service = service(
             Heart.uuid,
             [
-                Heart.Measurement.uuid: .changes(HeartRateSource(), every: 1),
+                Heart.Measurement.uuid: .changes(.heartRate, every: 1),
                 Heart.ControlPoint.uuid: .resets(CBUUID(string: Heart.Measurement.uuid)),
             ],
             values: [Heart.BodySensorLocation.uuid: Heart.BodySensorLocation.chest.serialize()])
@@ -43,7 +43,7 @@ extension PeripheralModel {
 
     private static var battery: PeripheralModel {
         typealias Battery = BluetoothSIG.BatteryService
-        let source = BatterySource(pace: 10)
+        let source = ValueSource.battery(pace: 10)
         let service = service(
             Battery.uuid, [Battery.Level.uuid: .changes(source, every: 10)],
             values: [Battery.Level.uuid: source.value(at: 0)])
@@ -62,11 +62,11 @@ extension PeripheralModel {
         _ enabled: String, period: String? = nil, _ formula: @escaping @Sendable (Double) -> Data
     ) -> Behaviour {
         .measures(
-            FormulaSource(formula), enabled: CBUUID(string: enabled), period: period.map { CBUUID(string: $0) },
+            ValueSource(formula), enabled: CBUUID(string: enabled), period: period.map { CBUUID(string: $0) },
             every: 1)
     }
 
-    /// It lies on a desk on a slowly turning plate; somebody presses a key now and then.
+    /// It turns slowly on a desk, and a key is pressed every few seconds.
     private static var sensorTag: PeripheralModel {
         typealias Tag = TISensorTag
         let acceleration = measures(
@@ -99,8 +99,8 @@ extension PeripheralModel {
                 humidityRaw: UInt16((humidity + 6) / 125 * 65536) & ~3
             ).serialize()
         }
-        let keys = CycleSource(
-            values: [Tag.KeyPressedService.State.none, .buttonOne, .none, .buttonTwo].map { $0.serialize() }, pace: 2)
+        let keys = ValueSource.cycle(
+            [Tag.KeyPressedService.State.none, .buttonOne, .none, .buttonTwo].map { $0.serialize() }, pace: 2)
         return PeripheralModel(
             name: "SensorTag",
             services: [

@@ -3,8 +3,8 @@ import BlueZSimulator
 import Foundation
 import Profiles
 
-/// A peripheral out of a JSON file. Its services are written as in a simulated room's file, so that what was tried out as
-/// a peripheral of a room can be served, and the other way round:
+/// A peripheral from a JSON file. Its services are written as in a simulator's file, so that a virtual peripheral can be
+/// served, and the other way round:
 ///
 /// ```json
 /// { "name": "Greeter", "appearance": 833, "services": [ { "uuid": "180f", "characteristics": [
@@ -12,12 +12,12 @@ import Profiles
 ///       "notifications": { "cycle": ["64", "63"], "every": 5 } } ] } ] }
 /// ```
 extension PeripheralModel {
-    /// - Throws: ``ToolFailure``, whose text says what is wrong and where.
+    /// - Throws: ``ToolFailure`` with what is wrong and where.
     static func contents(ofFile path: String) throws -> PeripheralModel {
         guard let data = FileManager.default.contents(atPath: path) else {
             let names = builtin.map(\.name).joined(separator: ", ")
             throw ToolFailure(
-                "There is no profile \"\(path)\": it is neither a file that can be read nor one of \(names).")
+                "There is no profile \"\(path)\": use one of \(names), or a JSON file that can be read.")
         }
         return try decoded(from: data, source: path)
     }
@@ -64,9 +64,9 @@ extension PeripheralModel {
         switch characteristic.notifications {
         case nil: break
         case .cycle(let values, let pace):
-            model.behaviour = .changes(CycleSource(values: values.map { Data($0) }, pace: pace), every: pace)
+            model.behaviour = .changes(.cycle(values.map { Data($0) }, pace: pace), every: pace)
         case .counter(let size, let pace):
-            model.behaviour = .changes(CounterSource(size: size, pace: pace), every: pace)
+            model.behaviour = .changes(.counter(size: size, pace: pace), every: pace)
         }
         return model
     }

@@ -1,12 +1,12 @@
 import BlueCapKit
 import Foundation
+import Profiles
 
-/// What a peripheral of ours is: its services, and what each characteristic does by itself. A value, out of a built-in
-/// profile or of a file.
+/// A peripheral to serve: its services, and how each characteristic behaves. A value, from a built-in profile or a file.
 struct PeripheralModel: Sendable {
-    /// The name that it advertises, where the command line gives none.
+    /// The name that it advertises unless the command line has another.
     var name: String
-    /// What it looks like (Assigned Numbers, 2.6).
+    /// Its appearance (Assigned Numbers, 2.6).
     var appearance: UInt16?
     var services: [Service]
 
@@ -19,17 +19,16 @@ struct PeripheralModel: Sendable {
 
     struct Characteristic: Sendable {
         var uuid: CBUUID
-        /// What is known of its values.
         var profile: CharacteristicProfile?
         var properties: CBCharacteristicProperties
         var value = Data()
         var descriptors: [Descriptor] = []
         var behaviour = Behaviour.keeps
 
-        /// What people call it.
+        /// The name, or else the UUID.
         var label: String { name ?? uuid.uuidString }
 
-        /// By its profile, or else as its own description has it.
+        /// The name in its profile, its assigned name, or the one in its description.
         var name: String? {
             if let name = profile?.name { return name }
             if let name = AssignedNumbers.characteristicName(uuid) { return name }
@@ -39,9 +38,8 @@ struct PeripheralModel: Sendable {
 
         var isWritable: Bool { !properties.isDisjoint(with: [.write, .writeWithoutResponse]) }
         var isReadable: Bool { properties.contains(.read) }
-        var sends: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
 
-        /// Who may do what follows from what can be done.
+        /// The permissions that its properties need.
         var permissions: CBAttributePermissions {
             var permissions: CBAttributePermissions = []
             if isReadable { permissions.insert(.readable) }
@@ -55,22 +53,22 @@ struct PeripheralModel: Sendable {
         var value: Data
     }
 
-    /// What a characteristic does. Others that it has to do with are of its own service.
+    /// How a characteristic behaves. Other characteristics that are named belong to its own service.
     enum Behaviour: Sendable {
-        /// Its value is what was written last.
+        /// Its value is the one that was written last.
         case keeps
-        /// Its value changes by itself, every so many seconds.
-        case changes(any ValueSource, every: Double)
-        /// The same while the switch is on: as a SensorTag's sensors do. `period` holds hundredths of a second, `every` is
-        /// for those that have no such characteristic.
-        case measures(any ValueSource, enabled: CBUUID, period: CBUUID?, every: Double)
-        /// Whatever is written is sent by another.
+        /// Its value changes every so many seconds.
+        case changes(ValueSource, every: Double)
+        /// Its value changes while the switch is on, as a SensorTag's sensors do. `period` contains hundredths of a second;
+        /// `every` is for sensors that have no such characteristic.
+        case measures(ValueSource, enabled: CBUUID, period: CBUUID?, every: Double)
+        /// A value that is written is sent by another characteristic.
         case echoes(to: CBUUID)
-        /// The one command of a heart rate's control point: count the energy from nothing again.
+        /// The one command of a heart rate's control point: count the energy from zero again.
         case resets(CBUUID)
     }
 
-    /// Several in one: the services of all, each once; the name of one alone, or `nil`.
+    /// Joins several models: the services of all, each once; the name if there is one model only.
     static func joined(_ models: [PeripheralModel]) -> (services: [Service], name: String?, appearance: UInt16?) {
         var services: [Service] = []
         for service in models.flatMap(\.services) where !services.contains(where: { $0.uuid == service.uuid }) {
@@ -81,7 +79,7 @@ struct PeripheralModel: Sendable {
 }
 
 extension PeripheralModel.Service {
-    /// A service of a profile, with its characteristics as the profile has them.
+    /// A service with the characteristics of its profile.
     init(
         _ profile: ServiceProfile, _ behaviours: [CBUUID: PeripheralModel.Behaviour] = [:], values: [CBUUID: Data] = [:]
     ) {
@@ -95,6 +93,57 @@ extension PeripheralModel.Service {
             })
     }
 
-    /// What people call it.
+    /// The name, or else the UUID.
     var label: String { name ?? uuid.uuidString }
+}
+
+/// The values of a characteristic over time. They depend on the time alone, so that every run is the same.
+struct ValueSource: Sendable {
+    /// The value at so many seconds since the service began, and since the last reset.
+    private let formula: @Sendable (_ seconds: Double, _ sinceReset: Double) -> Data
+    private var resetTime = 0.0
+
+    private init(formula: @escaping @Sendable (Double, Double) -> Data) { self.formula = formula }
+
+    init(_ formula: @escaping @Sendable (_ seconds: Double) -> Data) { self.init { seconds, _ in formula(seconds) } }
+
+    /// Returns the value at so many seconds since the service began.
+    func value(at seconds: Double) -> Data { formula(seconds, max(0, seconds - resetTime)) }
+
+    /// Makes the counts of the values begin at zero.
+    mutating func reset(at seconds: Double) { resetTime = seconds }
+
+    /// A heart at rest: between 60 and 90 beats a minute, with the small variation of breathing. A body at rest uses 0.1 kJ a
+    /// second.
+    static let heartRate = ValueSource { seconds, sinceReset in
+        let rate = 75 + 10 * sin(seconds / 20) + 4 * sin(seconds * 1.3)
+        return BluetoothSIG.HeartRateService.Measurement(
+            beatsPerMinute: UInt16(rate.rounded()), isInContact: true,
+            energyExpended: UInt16(min(sinceReset * 0.1, 65_535)),
+            intervals: [UInt16((60 * 1024 / rate).rounded())]
+        ).serialize()
+    }
+
+    /// A battery that begins full, loses one percent every `pace` seconds, and is replaced at 5 %.
+    static func battery(pace: Double) -> ValueSource {
+        ValueSource { seconds in Data([UInt8(100 - Int(seconds / pace) % 96)]) }
+    }
+
+    /// One value after the other every `pace` seconds, and again from the first.
+    static func cycle(_ values: [Data], pace: Double) -> ValueSource {
+        ValueSource { seconds in values.isEmpty ? Data() : values[index(at: seconds, pace: pace) % values.count] }
+    }
+
+    /// A number that counts every `pace` seconds, little-endian in `size` bytes.
+    static func counter(size: Int, pace: Double) -> ValueSource {
+        ValueSource { seconds in
+            let number = UInt64(index(at: seconds, pace: pace))
+            return Data((0..<size).map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) : 0 })
+        }
+    }
+
+    /// The number of values before this time. A timer may fire slightly early.
+    private static func index(at seconds: Double, pace: Double) -> Int {
+        max(0, Int((seconds / pace + 1e-6).rounded(.down)))
+    }
 }

@@ -1,7 +1,7 @@
 import BlueCapKit
 import Foundation
 
-/// Decides what a served peripheral does by itself, and what writing does to it: a value without clock and radio.
+/// Decides how the values of a served peripheral change, and what a write does to it: a value without clock and radio.
 struct ServingMachine: Sendable {
     /// A characteristic by its place in the model.
     struct Key: Hashable, Sendable {
@@ -10,23 +10,23 @@ struct ServingMachine: Sendable {
     }
 
     enum Effect: Equatable, Sendable {
-        /// It has this value from now on, and sends it to whoever has subscribed.
+        /// The characteristic has this value from now on, and sends it to its subscribers.
         case value(Key, Data)
-        /// Tell the machine (``due(_:round:at:)``) when so many seconds have passed.
+        /// Call ``due(_:round:at:)`` when so many seconds have passed.
         case wake(Key, round: Int, after: Double)
     }
 
-    /// What a heart rate's control point answers to a command that it does not know (Heart Rate Service 1.0, 3.3).
+    /// The response of a heart rate's control point to an unknown command (Heart Rate Service 1.0, 3.3).
     private static let controlPointNotSupported = CBATTError.Code(rawValue: 0x80) ?? .unlikelyError
-    /// What a SensorTag's period counts in, in seconds.
+    /// The unit of a SensorTag's period, in seconds.
     private static let periodUnit = 0.01
-    /// Seconds between two values, at least: a period of 0 hundredths is a wish for "fast".
+    /// The least number of seconds between two values: a period of 0 hundredths means as fast as possible.
     private static let shortestPeriod = 0.1
 
     private struct Entry: Sendable {
         var characteristic: PeripheralModel.Characteristic
         var value: Data
-        /// Counts the wake-ups that were ordered; one that is not the newest means nothing any more.
+        /// The number of wake-ups that were ordered; only the newest counts.
         var round = 0
     }
 
@@ -44,7 +44,7 @@ struct ServingMachine: Sendable {
         for key in keys { settle(key) }
     }
 
-    /// All characteristics, in their order.
+    /// The keys of all characteristics, in their order.
     var keys: [Key] {
         services.enumerated().flatMap { service, model in
             model.characteristics.indices.map { Key(service: service, characteristic: $0) }
@@ -55,15 +55,15 @@ struct ServingMachine: Sendable {
         services[key.service].characteristics[key.characteristic]
     }
 
-    /// The value now.
+    /// Returns the present value.
     func value(_ key: Key) -> Data { entries[key]?.value ?? Data() }
 
     // MARK: Events
 
-    /// Time begins.
+    /// Starts the values that change.
     mutating func begin() -> [Effect] { keys.compactMap { wake($0) } }
 
-    /// The time that was asked for has passed; `seconds` since the beginning.
+    /// Handles a wake-up, `seconds` after the beginning.
     mutating func due(_ key: Key, round: Int, at seconds: Double) -> [Effect] {
         guard let entry = entries[key], entry.round == round else { return [] }
         let data: Data
@@ -75,7 +75,7 @@ struct ServingMachine: Sendable {
         return [.value(key, data)] + [wake(key)].compactMap { $0 }
     }
 
-    /// A central has written: what it is answered, and what follows.
+    /// Handles a central's write; returns the response, and the effects.
     mutating func written(_ data: Data, to key: Key, at seconds: Double) -> (CBATTError.Code, [Effect]) {
         guard let entry = entries[key] else { return (.attributeNotFound, []) }
         let characteristic = entry.characteristic
@@ -108,7 +108,7 @@ struct ServingMachine: Sendable {
             .map { Key(service: key.service, characteristic: $0) }
     }
 
-    /// The sensors that this is a switch or a period of.
+    /// Returns the sensors of which this is the switch or the period.
     private func followers(of key: Key) -> [Key] {
         let uuid = characteristic(key).uuid
         return keys.filter { candidate in
@@ -124,7 +124,7 @@ struct ServingMachine: Sendable {
         return first != 0
     }
 
-    /// A sensor that is off has zeros.
+    /// Sets a sensor that is off to zeros.
     private mutating func settle(_ key: Key) {
         guard case .measures(let source, let enabled, _, _) = characteristic(key).behaviour,
             !isOn(key, by: enabled)
@@ -144,7 +144,7 @@ struct ServingMachine: Sendable {
         entries[key]?.characteristic.behaviour = .changes(source, every: pace)
     }
 
-    /// Orders the next wake-up, in the place of any other; `nil` for what does nothing by itself now.
+    /// Orders the next wake-up, which replaces any other; `nil` for a value that does not change now.
     private mutating func wake(_ key: Key) -> Effect? {
         entries[key]?.round += 1
         guard let entry = entries[key] else { return nil }

@@ -33,7 +33,7 @@ final class AttributeArgumentTests: XCTestCase {
         let text = refusal("Battery Level")
         XCTAssertEqual(
             text,
-            "\"Battery Level\" is 2 characteristics here; say which by its handle: "
+            "\"Battery Level\" names 2 characteristics; use the handle of one: "
                 + "@0041 (Battery/Battery Level), @0044 (Battery/Battery Level).")
     }
 
@@ -44,17 +44,18 @@ final class AttributeArgumentTests: XCTestCase {
     func testWhatItCannotDoIsToldWithWhatItCan() {
         XCTAssertEqual(
             refusal("2A37"),
-            "Heart Rate Measurement cannot be read: its properties are: notify. `bluecap notify` prints what it sends.")
+            "Heart Rate Measurement cannot be read: its properties are: notify. `bluecap notify` prints the values that it sends."
+        )
         XCTAssertEqual(
             refusal("2A38", [.notify, .indicate]),
-            "Body Sensor Location sends no values by itself: its properties are: read. "
-                + "`bluecap read` asks for its value.")
+            "Body Sensor Location sends no values: its properties are: read. "
+                + "`bluecap read` reads its value.")
         XCTAssertEqual(
             refusal("2A38", [.write, .writeWithoutResponse]),
             "Body Sensor Location cannot be written: its properties are: read.")
         XCTAssertEqual(
             refusal("2A39", .writeWithoutResponse),
-            "Heart Rate Control Point cannot be written without response: leave out --without-response.")
+            "Heart Rate Control Point cannot be written without response: omit --without-response.")
     }
 
     func testWhatCannotBeANameIsNoArgument() {
@@ -81,61 +82,57 @@ final class PeripheralSearchTests: XCTestCase {
     func testAnAddressIsFoundAtOnce() throws {
         for text in ["C0:5A:17:00:18:07", "c0:5a:17:00:18:07", "C0-5A-17-00-18-07"] {
             var search = try search(text)
-            XCTAssertEqual(search.handle(.heard(candidate(1, text))), [])
-            XCTAssertEqual(search.handle(.heard(candidate(7, nil))), [.found(candidate(7, nil))])
-            XCTAssertEqual(search.handle(.timeIsOver), [])
+            XCTAssertNil(search.handle(.discovered(candidate(1, text))))
+            XCTAssertEqual(search.handle(.discovered(candidate(7, nil))), .found(candidate(7, nil)))
+            XCTAssertNil(search.handle(.timeIsOver))
         }
     }
 
-    func testANameIsFoundWhenNobodyElseHasIt() throws {
+    func testANameIsFoundIfNoOtherPeripheralHasIt() throws {
         var search = try search("pulse strap")
-        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse Strap"))), [.wait(PeripheralSearch.waitForNamesakes)])
-        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse Strap"))), [])
-        XCTAssertEqual(search.handle(.heard(candidate(2, "Pulse Strap 2"))), [])
-        XCTAssertEqual(search.handle(.waited), [.found(candidate(1, "Pulse Strap"))])
+        XCTAssertEqual(
+            search.handle(.discovered(candidate(1, "Pulse Strap"))), .wait(PeripheralSearch.waitForNamesakes))
+        XCTAssertNil(search.handle(.discovered(candidate(1, "Pulse Strap"))))
+        XCTAssertNil(search.handle(.discovered(candidate(2, "Pulse Strap 2"))))
+        XCTAssertEqual(search.handle(.waited), .found(candidate(1, "Pulse Strap")))
     }
 
     func testABeginningGivesWayToTheWholeName() throws {
         var search = try search("Pulse")
-        XCTAssertEqual(search.handle(.heard(candidate(2, "Pulse 2"))), [.wait(PeripheralSearch.waitForBetter)])
-        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse"))), [.wait(PeripheralSearch.waitForNamesakes)])
-        XCTAssertEqual(search.handle(.waited), [.found(candidate(1, "Pulse"))])
+        XCTAssertEqual(search.handle(.discovered(candidate(2, "Pulse 2"))), .wait(PeripheralSearch.waitForBetter))
+        XCTAssertEqual(search.handle(.discovered(candidate(1, "Pulse"))), .wait(PeripheralSearch.waitForNamesakes))
+        XCTAssertEqual(search.handle(.waited), .found(candidate(1, "Pulse")))
     }
 
     func testNamesakesAreListedAndNoneIsTaken() throws {
         var search = try search("Pulse")
-        _ = search.handle(.heard(candidate(1, "Pulse")))
-        _ = search.handle(.heard(candidate(2, "Pulse")))
+        _ = search.handle(.discovered(candidate(1, "Pulse")))
+        _ = search.handle(.discovered(candidate(2, "Pulse")))
         XCTAssertEqual(
             search.handle(.waited),
-            [
-                .failed(
-                    "\"Pulse\" is 2 peripherals here; say which by its address: "
-                        + "C0:5A:17:00:18:01 (Pulse), C0:5A:17:00:18:02 (Pulse).")
-            ])
+            .failed(
+                "\"Pulse\" is the name of 2 peripherals; use the address of one: "
+                    + "C0:5A:17:00:18:01 (Pulse), C0:5A:17:00:18:02 (Pulse)."))
     }
 
     func testANameThatComesLaterCounts() throws {
         var search = try search("Pulse")
-        XCTAssertEqual(search.handle(.heard(candidate(1, nil))), [])
-        XCTAssertEqual(search.handle(.heard(candidate(1, "Pulse"))), [.wait(PeripheralSearch.waitForNamesakes)])
+        XCTAssertNil(search.handle(.discovered(candidate(1, nil))))
+        XCTAssertEqual(search.handle(.discovered(candidate(1, "Pulse"))), .wait(PeripheralSearch.waitForNamesakes))
     }
 
-    func testNobodyIsSaidToBeThereWhenTheTimeIsOver() throws {
+    func testASearchWithoutAMatchFailsWhenTheTimeIsOver() throws {
         var search = try search("Pulse")
-        _ = search.handle(.heard(candidate(1, "Kitchen")))
+        _ = search.handle(.discovered(candidate(1, "Kitchen")))
         XCTAssertEqual(
             search.handle(.timeIsOver),
-            [
-                .failed(
-                    "In 10 s nobody of the name \"Pulse\" was heard, 1 other was: `bluecap scan` shows who is there.")
-            ])
+            .failed(
+                "No peripheral named \"Pulse\" was found in 10 s, but 1 other: `bluecap scan` lists what is in range."))
         var address = try self.search("C0:5A:17:00:18:07")
         XCTAssertEqual(
             address.handle(.timeIsOver),
-            [
-                .failed(
-                    "In 10 s C0:5A:17:00:18:07 was not heard, nor anybody else: `bluecap scan` shows who is there.")
-            ])
+            .failed(
+                "No peripheral with the address C0:5A:17:00:18:07 was found in 10 s, nor any other: "
+                    + "`bluecap scan` lists what is in range."))
     }
 }

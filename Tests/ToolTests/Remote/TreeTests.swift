@@ -49,11 +49,11 @@ final class TreeTextTests: XCTestCase {
 
 final class TreeJSONTests: XCTestCase {
     private func object(_ tree: AttributeTree) throws -> [String: Any] {
-        try XCTUnwrap(JSONSerialization.jsonObject(with: Data(TreeJSON.line(tree).utf8)) as? [String: Any])
+        try XCTUnwrap(JSONSerialization.jsonObject(with: Data(tree.json.text.utf8)) as? [String: Any])
     }
 
     func testATreeIsOneObjectOnOneLine() throws {
-        XCTAssertFalse(TreeJSON.line(TreeSamples.strap).contains("\n"))
+        XCTAssertFalse(TreeSamples.strap.json.text.contains("\n"))
         let tree = try object(TreeSamples.strap)
         XCTAssertEqual(tree["address"] as? String, "C0:5A:17:00:18:0D")
         XCTAssertEqual(tree["mtu"] as? Int, 247)

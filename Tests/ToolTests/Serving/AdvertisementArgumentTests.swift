@@ -88,8 +88,8 @@ final class AdvertisementArgumentTests: XCTestCase {
             ([], "Say which beacon"), (["--major", "1"], "add --uuid"), (["--uuid", "x"], "looks like B9407F30"),
             (["--uuid", owner, "--url", "https://a.b/"], "give one"),
             (["--uuid", owner, "--number", "1", "--minor", "2"], "one kind"),
-            (["--url", "ftp://a.b/"], "no link"),
-            (["--url", "https://a-very-long-name-of-a-host.example/x"], "no link"),
+            (["--url", "ftp://a.b/"], "not a link"),
+            (["--url", "https://a-very-long-name-of-a-host.example/x"], "not a link"),
             (["--namespace", "00"], "takes both"), (["--battery", "3000", "--uuid", owner], "add --telemetry"),
             (["--uuid", owner, "--major", "65536"], "--major"),
         ] {

@@ -55,17 +55,17 @@ final class ServingMachineTests: XCTestCase {
     }
 
     func testABatteryIsChangedBeforeItIsEmpty() {
-        let source = BatterySource(pace: 1)
+        let source = ValueSource.battery(pace: 1)
         let levels = (0..<300).map { source.value(at: Double($0))[0] }
         XCTAssertEqual(levels.max(), 100)
         XCTAssertEqual(levels.min(), 5)
     }
 
     func testACounterAndACycleGoOnByTime() {
-        let counter = CounterSource(size: 2, pace: 0.1)
+        let counter = ValueSource.counter(size: 2, pace: 0.1)
         XCTAssertEqual([UInt8](counter.value(at: 0.1)), [1, 0])
         XCTAssertEqual([UInt8](counter.value(at: 25.7)), [1, 1])
-        let cycle = CycleSource(values: [Data([1]), Data([2])], pace: 2)
+        let cycle = ValueSource.cycle([Data([1]), Data([2])], pace: 2)
         XCTAssertEqual([0, 2, 4, 6].map { cycle.value(at: $0)[0] }, [1, 2, 1, 2])
     }
 

@@ -1,0 +1,141 @@
+import ArgumentParser
+import BlueCapKit
+import BlueZSimulator
+import Foundation
+import Logging
+
+/// The options of every command.
+struct CommonOptions: ParsableArguments {
+    @Flag(name: [.short, .long], help: "Log to standard error; given twice, every sighting too.")
+    var verbose: Int
+
+    func makeLogger() -> Logger {
+        var logger = Logger(label: "bluecap") { SafeLog(base: StreamLogHandler.standardError(label: $0)) }
+        logger.logLevel = verbose == 0 ? .warning : verbose == 1 ? .debug : .trace
+        return logger
+    }
+
+    /// Log lines would disturb the line of the present step.
+    func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && verbose == 0) }
+}
+
+/// Which adapter a command uses: the machine's, or a simulated one.
+struct RadioOptions: ParsableArguments {
+    @Flag(help: "Use a simulated BlueZ with virtual peripherals: needs no radio and no rights.")
+    var simulated = false
+
+    @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
+    var peripherals: Room?
+
+    @Option(help: SimulatedRoom.versionHelp, transform: SimulatedRoom.version)
+    var bluez: BlueZVersion?
+
+    @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
+    var adapter: String?
+
+    func validate() throws {
+        if peripherals != nil, !simulated {
+            throw ValidationError("--peripherals chooses what is simulated: add --simulated.")
+        }
+        if bluez != nil, !simulated {
+            throw ValidationError("--bluez chooses what is simulated: add --simulated.")
+        }
+        if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
+    }
+
+    /// Runs a command's work as ``CommandRun`` does, with the adapter, on the system bus or a simulated one.
+    ///
+    /// - Parameters:
+    ///   - isVisited: Whether a virtual central connects to what is served in simulation.
+    ///   - restore: Called before a second signal ends the process.
+    func run(
+        _ common: CommonOptions, isVisited: Bool = false, restoring restore: @escaping @Sendable () -> Void = {},
+        _ work: @escaping @Sendable (Radio) async throws -> Void
+    ) async throws {
+        try await CommandRun.run(restoring: restore) { [self] in
+            let room = simulated ? try SimulatedRoom(peripherals, bluez: bluez) : nil
+            defer { room?.end() }
+            if isVisited { room?.sendVisitor() }
+            try await work(Radio(busAddress: room?.address, adapter: adapter, logger: common.makeLogger()))
+        }
+    }
+}
+
+/// The options of every command that uses one peripheral.
+struct RemoteOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("Its address, its name, or the beginning of its name.", valueName: "peripheral"))
+    var peripheral: PeripheralArgument
+
+    @OptionGroup var radio: RadioOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Give up after so many seconds: of searching and connecting together, and of waiting for each response.",
+            valueName: "seconds"), transform: NumberArgument.number(0.001...1e6, "seconds"))
+    var timeout = 30.0
+
+    @OptionGroup var common: CommonOptions
+
+    /// The end of the help of each of them.
+    static let statuses = """
+        Status: 0 on success; 1 on failure, with one line that says why; 3 without a usable Bluetooth adapter; 64 for wrong \
+        arguments; 128 and the signal's number if a signal ended it. It ends the link that it opened, unless SIGKILL ends it.
+        """
+
+    /// Connects to the peripheral, does the work, and disconnects.
+    ///
+    /// - Parameter isPersistent: Whether a lost link is restored.
+    func run(isPersistent: Bool = false, _ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
+        try await radio.run(common) { [self] radio in
+            let session = RemoteSession(
+                radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent,
+                console: common.makeConsole())
+            try await session.run(work)
+        }
+    }
+}
+
+/// The options of every command that is a peripheral.
+struct ServingOptions: ParsableArguments {
+    @OptionGroup var radio: RadioOptions
+
+    @Option(
+        help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
+        transform: NumberArgument.seconds)
+    var duration: Double?
+
+    @Flag(help: "Print JSON, one object a line.")
+    var json = false
+
+    @OptionGroup var common: CommonOptions
+
+    /// The end of the help of each of them.
+    static let statuses = """
+        Status: 0 when it ended as requested, also by Ctrl-C; 1 if bluetoothd refused, or did not answer within 10 s or \
+        --duration, with one line that says why; 3 without a usable Bluetooth adapter; 64 for wrong arguments, including an \
+        advertisement that does not fit; 128 and the signal's number if a signal ended it before it was registered. It \
+        removes everything that it registered.
+        """
+
+    /// Serves and advertises until the time is over or the first signal arrives.
+    func run(
+        services: [PeripheralModel.Service] = [], advertising advertisements: [AdvertisingPlan],
+        showsUpdates: Bool = false
+    ) async throws {
+        try await radio.run(common, isVisited: true) { [self] radio in
+            let serving = Serving(
+                radio: radio, services: services, advertisements: advertisements, duration: duration,
+                showsUpdates: showsUpdates, format: json ? .json : .lines, console: common.makeConsole())
+            try await serving.run()
+        }
+    }
+
+    /// Refuses an advertisement that BlueZ would refuse.
+    static func check(_ advertisement: AdvertisingData) throws {
+        do {
+            try advertisement.check()
+        } catch let error as PeripheralManagerError {
+            throw ValidationError(ServingFailure.text(for: error))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Logging
+
+/// Where a command prints: lines on standard output, remarks on standard error, and, if that is a terminal, a line that says
+/// what the command waits for.
+actor Console {
+    /// Seconds that a step may take before the console shows it.
+    private static let patience = 0.6
+
+    private let showsStages: Bool
+    /// The number of the present step, so that the text of a step that is over never appears.
+    private var number = 0
+    private var isShown = false
+
+    /// - Parameter showsStages: Whether the terminal shows what the command waits for.
+    init(showsStages: Bool) { self.showsStages = showsStages }
+
+    /// Shows what the command waits for from now on.
+    func stage(_ text: String) {
+        guard showsStages else { return }
+        number += 1
+        guard !isShown else { return draw(text) }
+        let number = number
+        Task {
+            try? await Task.sleep(for: .seconds(Self.patience))
+            if number == self.number { draw(text) }
+        }
+    }
+
+    /// Removes the line that says what the command waits for.
+    func clear() {
+        number += 1
+        guard isShown else { return }
+        isShown = false
+        try? Output.error.write("\r\u{1B}[K")
+    }
+
+    /// Writes a line for people to standard error.
+    func remark(_ text: String) {
+        clear()
+        Output.remark(text)
+    }
+
+    /// Writes a line to standard output.
+    ///
+    /// - Throws: As ``Output/write(_:)``.
+    func write(_ line: String) throws {
+        clear()
+        try Output.standard.write(line + "\n")
+    }
+
+    private func draw(_ text: String) {
+        isShown = true
+        let width = Terminal.size(of: STDERR_FILENO).width - 1
+        try? Output.error.write("\r\u{1B}[K\(DisplayText.cut(DisplayText.safe(text), to: width))")
+    }
+}
+
+/// A logger whose lines are safe to print, since they quote names and messages from outside.
+struct SafeLog: LogHandler {
+    var base: StreamLogHandler
+
+    var metadata: Logger.Metadata {
+        get { base.metadata }
+        set { base.metadata = newValue }
+    }
+
+    var logLevel: Logger.Level {
+        get { base.logLevel }
+        set { base.logLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { base[metadataKey: key] }
+        set { base[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var event = event
+        event.message = "\(DisplayText.safe(event.message.description))"
+        event.metadata = event.metadata?.mapValues { .string(DisplayText.safe($0.description)) }
+        base.log(event: event)
+    }
+}

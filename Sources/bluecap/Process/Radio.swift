@@ -1,0 +1,122 @@
+import BlueCapKit
+import Foundation
+import Logging
+
+/// The Bluetooth adapter that a command uses, and the waiting until it is usable.
+struct Radio: Sendable {
+    /// The address of a simulated bus; `nil` for the system bus.
+    var busAddress: String?
+    /// `hci0`, or an address; `nil` for the library's choice.
+    var adapter: String?
+    var logger = Logger(label: "bluecap") { _ in SwiftLogNoOpLogHandler() }
+
+    /// How long BlueZ may take to report its adapters, in seconds: a daemon that starts, on a slow machine.
+    static let patience = 10.0
+
+    var centralOptions: [String: Any] {
+        var options: [String: Any] = [:]
+        options[CentralManagerOptionBusAddressKey] = busAddress
+        options[CentralManagerOptionAdapterKey] = adapter
+        return options
+    }
+
+    var peripheralOptions: [String: Any] {
+        var options: [String: Any] = [:]
+        options[PeripheralManagerOptionBusAddressKey] = busAddress
+        options[PeripheralManagerOptionAdapterKey] = adapter
+        return options
+    }
+
+    /// A manager's state, and the reason for it.
+    typealias Standing = @Sendable () -> (state: ManagerState, explanation: String)
+
+    /// Returns when the manager is powered on.
+    ///
+    /// - Parameters:
+    ///   - patience: For how many seconds it waits.
+    ///   - standing: The manager's state at that moment, and the reason for it.
+    /// - Throws: ``ToolFailure`` with the status ``ToolFailure/noAdapter``, or `CancellationError`.
+    func waitUntilUsable(
+        _ states: FutureStream<ManagerState>, for patience: Double = patience, standing: @escaping Standing
+    ) async throws {
+        let problem: String? = await withTaskGroup(of: String?.self) { group in
+            group.addTask {
+                for await outcome in states.outcomes {
+                    guard case .success = outcome else { continue }
+                    // The state may have changed since, and the explanation belongs to the present one.
+                    let (state, explanation) = standing()
+                    logger.info("state", metadata: ["state": "\(state)", "why": "\(explanation)"])
+                    switch state {
+                    case .poweredOn: return nil
+                    case .unsupported, .unauthorized, .poweredOff: return explanation
+                    case .unknown, .resetting: continue
+                    }
+                }
+                return nil
+            }
+            group.addTask {
+                try? await Task.sleep(for: .seconds(patience))
+                let (state, explanation) = standing()
+                return Task.isCancelled || state == .poweredOn ? nil : explanation
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+        try Task.checkCancellation()
+        if let problem { throw failure(problem, status: ToolFailure.noAdapter) }
+    }
+
+    /// A failure of the radio, with what the user can do without one.
+    func failure(_ problem: String, status: Int32) -> ToolFailure {
+        var failure = ToolFailure(problem, busAddress == nil ? "Without a radio, try `bluecap scan --simulated`." : "")
+        failure.status = status
+        return failure
+    }
+}
+
+/// Decides what a running command says about the state of Bluetooth: when it is lost, why, and when it is back.
+struct RadioWatch: Sendable {
+    private var problem: String?
+
+    /// The remark about a new state; `nil` if there is nothing new to say.
+    mutating func remark(_ state: ManagerState, _ explanation: String) -> String? {
+        guard state != .unknown else { return nil }
+        let before = problem
+        problem = state == .poweredOn ? nil : explanation
+        guard before != problem else { return nil }
+        return problem.map { "\($0) The command continues when Bluetooth is back." } ?? "Bluetooth is back."
+    }
+}
+
+/// The time since something began.
+struct Stopwatch: Sendable {
+    private let start = SuspendingClock.now
+
+    var seconds: Double { (SuspendingClock.now - start) / .seconds(1) }
+}
+
+extension ThrowingDiscardingTaskGroup where Failure == any Error {
+    /// Adds an element to a stream after so many seconds, unless the group is cancelled before.
+    mutating func yield<Element: Sendable>(
+        _ element: Element, to feed: AsyncStream<Element>.Continuation, after seconds: Double
+    ) {
+        addTask {
+            guard (try? await Task.sleep(for: .seconds(seconds))) != nil else { return }
+            feed.yield(element)
+        }
+    }
+}
+
+/// Does what a command must do before it ends, also if its task was cancelled, and waits at most so many seconds for it.
+func cleanUp(within seconds: Double, _ work: @escaping @Sendable () async -> Void) async {
+    // A task that is not a child is not cancelled with the present one.
+    let task = Task {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask(operation: work)
+            group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+    await task.value
+}

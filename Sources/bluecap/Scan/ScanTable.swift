@@ -1,0 +1,229 @@
+/// Draws the live table: a header, a row for each peripheral, a status line.
+struct ScanTable: Sendable {
+    /// What the table is drawn on.
+    struct Paper: Equatable, Sendable {
+        var width: Int
+        /// The greatest number of lines; `nil` for no limit.
+        var height: Int?
+        var isColoured: Bool
+        var glyphs: Glyphs
+    }
+
+    /// What the last line says.
+    enum Status: Equatable, Sendable {
+        /// The scan has been running for so many seconds.
+        case running(seconds: Double)
+        case finished(ScanSummary)
+    }
+
+    private struct Column {
+        var title: String
+        /// 0 is shown first if there is little space.
+        var importance: Int
+        /// Cells.
+        var least: Int
+        var most: Int
+        var alignment = DisplayText.Alignment.leading
+        /// The parts of a row's cell. Several parts together are as wide as the column.
+        var parts: (_ row: ScanBoard.Row, _ isNew: Bool) -> [(text: String, tints: [Tint])]
+    }
+
+    /// Seconds for which a peripheral is marked as new.
+    static let newness = 4.0
+    /// Seconds after which a silent peripheral's row fades.
+    static let fading = 12.0
+    /// Cells of the mark before each row.
+    private static let margin = 2
+    private static let barCells = 8
+
+    let paper: Paper
+
+    /// Returns the lines of the table, none wider than the paper.
+    func lines(_ board: ScanBoard, status: Status, notice: String?, at now: Double) -> [StyledLine] {
+        let rows = board.rows
+        // In addition to the rows: the header, the status, and the notice if there is one.
+        let room = paper.height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
+        let shown = rows.prefix(rows.count > room ? max(0, room - 1) : room)
+        let columns = columns(at: now)
+        let widths = widths(of: columns, for: shown)
+        var lines = [header(columns, widths)]
+        if rows.isEmpty, case .running = status { lines.append(line("  Listening " + paper.glyphs.ellipsis, .dim)) }
+        for row in shown { lines.append(line(row, columns, widths, at: now)) }
+        if shown.count < rows.count {
+            lines.append(line("  \(paper.glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
+        }
+        if let notice { lines.append(line(notice, .yellow)) }
+        switch status {
+        case .finished(let summary): lines.append(line(summary.line, .bold))
+        case .running(let seconds): lines.append(line(statusText(board, seconds), .dim))
+        }
+        return lines
+    }
+
+    // MARK: Lines
+
+    private func line(_ text: String, _ tint: Tint) -> StyledLine {
+        StyledLine(cut(text, to: paper.width), tint, coloured: paper.isColoured)
+    }
+
+    private func header(_ columns: [Column], _ widths: [Int: Int]) -> StyledLine {
+        let titles = columns.enumerated().compactMap { index, column in
+            widths[index].map { DisplayText.padded(column.title, to: $0, alignment: column.alignment) }
+        }
+        var text = String(repeating: " ", count: Self.margin) + titles.joined(separator: Self.gap)
+        while text.last == " " { text.removeLast() }
+        return StyledLine(DisplayText.cut(text, to: paper.width, ellipsis: ""), .bold, coloured: paper.isColoured)
+    }
+
+    private func line(
+        _ row: ScanBoard.Row, _ columns: [Column], _ widths: [Int: Int], at now: Double
+    ) -> StyledLine {
+        let isNew = !row.hasExpired && now - row.firstSeen < Self.newness
+        let isFaded = row.hasExpired || now - row.lastSeen > Self.fading
+        var line = StyledLine()
+        let mark = DisplayText.padded(isNew ? paper.glyphs.new : " ", to: min(Self.margin, paper.width))
+        line.append(mark, [.green], coloured: paper.isColoured && isNew)
+        for (index, column) in columns.enumerated() {
+            guard let width = widths[index] else { continue }
+            if line.width > Self.margin { line.append(Self.gap) }
+            let parts = column.parts(row, isNew)
+            for (text, tints) in parts {
+                let cell =
+                    parts.count > 1
+                    ? text : DisplayText.padded(cut(text, to: width), to: width, alignment: column.alignment)
+                line.append(cell, isFaded ? [.dim] : tints, coloured: paper.isColoured)
+            }
+        }
+        return line
+    }
+
+    private func statusText(_ board: ScanBoard, _ seconds: Double) -> String {
+        var parts = [Wording.count(board.count, "peripheral")]
+        if let newest = board.newestRow?.sighting, paper.width >= 56 {
+            let name = newest.name.map(DisplayText.name) ?? newest.address
+            parts.append(
+                "newest: " + DisplayText.cut(name, to: min(24, paper.width - 44), ellipsis: paper.glyphs.ellipsis))
+        }
+        return (parts + ["\(Int(seconds)) s", "Ctrl-C ends"]).joined(separator: paper.glyphs.separator)
+    }
+
+    private func cut(_ text: String, to width: Int) -> String {
+        DisplayText.cut(text, to: width, ellipsis: paper.glyphs.ellipsis)
+    }
+
+    // MARK: Columns
+
+    private static let gap = String(repeating: " ", count: ColumnLayout.gap)
+
+    private func columns(at now: Double) -> [Column] {
+        let signal = Self.barCells + 5
+        return [
+            Column(title: "NAME", importance: 0, least: 10, most: 32) { row, isNew in
+                [(row.sighting.nameText, row.sighting.name == nil ? [.dim] : isNew ? [.bold, .green] : [.bold])]
+            },
+            Column(title: "ADDRESS", importance: 3, least: 17, most: 17) { row, _ in [(row.sighting.address, [])] },
+            Column(title: "SIGNAL", importance: 1, least: signal, most: signal) { row, _ in
+                guard let rssi = row.sighting.rssi else { return [("not known", [.dim])] }
+                let bar = SignalBar(cells: Self.barCells, glyphs: paper.glyphs).text(rssi)
+                let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
+                return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
+            },
+            Column(title: "SERVICES", importance: 4, least: 16, most: 44) { row, _ in
+                [(row.sighting.servicesText, [.cyan])]
+            },
+            Column(title: "MAKER", importance: 5, least: 12, most: 36) { row, _ in [(row.sighting.makersText, [])] },
+            Column(title: "HEARD", importance: 2, least: 6, most: 6, alignment: .trailing) { row, _ in
+                [(row.hasExpired ? "gone" : Wording.age(now - row.lastSeen), [.dim])]
+            },
+        ]
+    }
+
+    private func widths(of columns: [Column], for rows: ArraySlice<ScanBoard.Row>) -> [Int: Int] {
+        let layout = columns.enumerated().map { index, column in
+            var wanted = column.least
+            if column.most > column.least {
+                for row in rows {
+                    let width = column.parts(row, false).reduce(0) { $0 + DisplayText.width($1.text) }
+                    wanted = max(wanted, min(width, column.most))
+                }
+            }
+            return ColumnLayout.Column(id: index, importance: column.importance, least: column.least, wanted: wanted)
+        }
+        return ColumnLayout(layout, width: paper.width - Self.margin).widths
+    }
+}
+
+/// Decides which columns a table of a given width has, and how wide each is.
+///
+/// Columns are added by their importance as long as their least widths fit; what is left is distributed, cell by cell, among
+/// the columns with wider content.
+struct ColumnLayout: Equatable, Sendable {
+    struct Column: Equatable, Sendable {
+        var id: Int
+        /// 0 is added first.
+        var importance: Int
+        var least: Int
+        /// As wide as its content; never below `least`.
+        var wanted: Int
+    }
+
+    /// Cells between two columns.
+    static let gap = 2
+
+    /// The widths of the columns that are shown.
+    private(set) var widths: [Int: Int] = [:]
+
+    init(_ columns: [Column], width: Int) {
+        var room = width + Self.gap
+        var shown: [Column] = []
+        for column in columns.sorted(by: { $0.importance < $1.importance }) {
+            guard room >= column.least + Self.gap else { break }
+            room -= column.least + Self.gap
+            widths[column.id] = column.least
+            shown.append(column)
+        }
+        if shown.isEmpty, let first = columns.min(by: { $0.importance < $1.importance }) {
+            widths[first.id] = max(0, min(width, first.least))
+            return
+        }
+        var isGrowing = true
+        while room > 0, isGrowing {
+            isGrowing = false
+            for column in shown where room > 0 && widths[column.id, default: 0] < column.wanted {
+                widths[column.id, default: 0] += 1
+                room -= 1
+                isGrowing = true
+            }
+        }
+    }
+}
+
+/// A bar that shows how strong a signal is.
+struct SignalBar: Sendable {
+    /// The strength of an empty bar, in dBm: about the limit of a receiver.
+    static let weakest = -100.0
+    /// The strength of a full bar, in dBm: a peripheral that touches the adapter.
+    static let strongest = -35.0
+
+    let cells: Int
+    let glyphs: Glyphs
+
+    /// Returns the bar's text, always `cells` wide.
+    func text(_ rssi: Int) -> String {
+        let steps = glyphs.bar.count - 1
+        let share = (Double(rssi) - Self.weakest) / (Self.strongest - Self.weakest)
+        let filled = Int((min(max(share, 0), 1) * Double(cells * steps)).rounded())
+        return (0..<cells).map { cell in
+            glyphs.bar[min(max(filled - cell * steps, 0), steps)]
+        }.joined()
+    }
+
+    /// Green is near, yellow is farther away, red is at the limit.
+    static func tint(_ rssi: Int) -> Tint {
+        switch rssi {
+        case (-67)...: .green
+        case (-82)...: .yellow
+        default: .red
+        }
+    }
+}

@@ -1,0 +1,378 @@
+import BlueCapKit
+import Foundation
+import Logging
+
+/// Serves and advertises: waits for the adapter, registers everything, follows what centrals do, and unregisters everything,
+/// also if something fails or the task is cancelled.
+struct Serving: Sendable {
+    /// How long BlueZ may take to confirm the end of all advertisements, in seconds.
+    private static let farewell = 3.0
+    /// After how many seconds without a registration standard error says so.
+    private static let quiet = 2.0
+
+    let radio: Radio
+    /// Empty for a command that only advertises.
+    var services: [PeripheralModel.Service] = []
+    /// Registered one after the other, each in an instance of its own.
+    var advertisements: [AdvertisingPlan] = []
+    /// In seconds; `nil` for no limit.
+    var duration: Double?
+    /// Whether the values that are sent are printed.
+    var showsUpdates = false
+    let format: Format
+    let console: Console
+
+    /// How long BlueZ may take from the start until everything is registered, in seconds. A short duration leaves it two.
+    private var limit: Double { min(Radio.patience, max(duration ?? .infinity, 2)) }
+
+    /// Returns when the time is over, and if the task is cancelled after everything was registered.
+    ///
+    /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before.
+    func run() async throws {
+        let clock = Stopwatch()
+        let manager = PeripheralManager(options: radio.peripheralOptions)
+        do {
+            await console.stage("Waiting for Bluetooth …")
+            try await radio.waitUntilUsable(manager.whenStateChanges(), for: limit) { manager.standing }
+            do {
+                try await serve(with: manager, clock)
+            } catch  where ServingFailure.isTimeout(error) {
+                // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
+                manager.removeAllServices()
+                manager.stopAdvertising()
+                throw error
+            } catch {
+                await end(manager)
+                throw error
+            }
+            await end(manager)
+        } catch {
+            await console.clear()
+            // Whatever error a cancelled task throws, the cancellation is its cause.
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            throw ServingFailure.failure(error, limit: limit)
+        }
+    }
+
+    private func serve(with manager: PeripheralManager, _ clock: Stopwatch) async throws {
+        let (inputs, feed) = AsyncStream.makeStream(of: ServingLoop.Input.self)
+        let notice = Task {
+            try await Task.sleep(for: .seconds(Self.quiet))
+            await console.remark("bluetoothd has not registered everything yet …")
+        }
+        defer { notice.cancel() }
+        let machine = ServingMachine(services)
+        let table = try await register(with: manager, machine, feed, clock)
+        notice.cancel()
+        manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in feed.yield(.stateChanged) }
+        await console.clear()
+        var loop = ServingLoop(serving: self, manager: manager, machine: machine, table: table)
+        try await loop.run(inputs, feed)
+    }
+
+    /// Waits until BlueZ has confirmed that nothing is advertised.
+    private func end(_ manager: PeripheralManager) async {
+        await cleanUp(within: Self.farewell) {
+            manager.removeAllServices()
+            _ = try? await manager.stopAdvertising(timeout: Self.farewell).value
+        }
+    }
+
+    // MARK: Registering
+
+    private typealias Feed = AsyncStream<ServingLoop.Input>.Continuation
+
+    private func register(
+        with manager: PeripheralManager, _ machine: ServingMachine, _ feed: Feed, _ clock: Stopwatch
+    ) async throws -> [ServingMachine.Key: MutableCharacteristic] {
+        let services = makeServices(machine)
+        await console.stage("Registering the services …")
+        // Started together, so that none waits for another; in the order in which centrals find them.
+        let additions = services.map { manager.add($0, timeout: limit - clock.seconds) }
+        for addition in additions { try await addition.value }
+        var table: [ServingMachine.Key: MutableCharacteristic] = [:]
+        for (number, service) in services.enumerated() {
+            for (index, characteristic) in service.characteristics.enumerated() {
+                let key = ServingMachine.Key(service: number, characteristic: index)
+                table[key] = characteristic
+                observe(characteristic, key, feed)
+            }
+        }
+        await console.stage("Starting to advertise …")
+        for plan in advertisements {
+            let advertisement = try await manager.startAdvertising(plan.data, timeout: limit - clock.seconds).value
+            for note in advertisement.notes { await console.remark("\(note)") }
+            advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
+            if let change = plan.change { feed.yield(.advertising(advertisement, change)) }
+        }
+        return table
+    }
+
+    private func makeServices(_ machine: ServingMachine) -> [MutableService] {
+        services.enumerated().map { number, model in
+            let service = MutableService(uuid: model.uuid, isPrimary: model.isPrimary)
+            service.characteristics = model.characteristics.enumerated().map { index, model in
+                let characteristic = MutableCharacteristic(
+                    uuid: model.uuid, properties: model.properties, permissions: model.permissions,
+                    value: machine.value(.init(service: number, characteristic: index)))
+                // Values that a slow link has not sent are old when the next central subscribes.
+                characteristic.unsubscribedUpdatePolicy = .discard
+                characteristic.descriptors = model.descriptors.map { MutableDescriptor(uuid: $0.uuid, value: $0.value) }
+                return characteristic
+            }
+            return service
+        }
+    }
+
+    /// Events are recorded on the library's thread, so that each has the time at which it arrived.
+    private func observe(_ characteristic: MutableCharacteristic, _ key: ServingMachine.Key, _ feed: Feed) {
+        if characteristic.propertyEnabled(.read) {
+            characteristic.startRespondingToReadRequests().onSuccess(context: ImmediateContext()) {
+                feed.yield(.request(key, $0.request, $0.central, Date()))
+            }
+        }
+        if characteristic.propertyEnabled([.write, .writeWithoutResponse]) {
+            characteristic.startRespondingToWriteRequests().onSuccess(context: ImmediateContext()) {
+                feed.yield(.request(key, $0.request, $0.central, Date()))
+            }
+        }
+        if characteristic.propertyEnabled([.notify, .indicate]) {
+            characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) {
+                feed.yield(.subscribers(key, $0, Date()))
+            }
+        }
+    }
+}
+
+/// Follows a peripheral that is registered: requests, timers and the adapter's state pass, one by one, through a
+/// ``ServingMachine``, and its effects are performed and printed here.
+struct ServingLoop {
+    enum Input: Sendable {
+        case request(ServingMachine.Key, any CBATTRequestInjectable, any CBCentralInjectable, Date)
+        case centrals([Central], Date)
+        case subscribers(ServingMachine.Key, [any CBCentralInjectable], Date)
+        case due(ServingMachine.Key, round: Int)
+        case stateChanged
+        /// An advertisement that changes is running.
+        case advertising(RunningAdvertisement, AdvertisingPlan.Change)
+        case changeIsDue(RunningAdvertisement, AdvertisingPlan.Change)
+        case advertisingEnded(AdvertisingEnd)
+        case timeIsOver
+    }
+
+    private let serving: Serving
+    private let manager: PeripheralManager
+    private var machine: ServingMachine
+    private let table: [ServingMachine.Key: MutableCharacteristic]
+    private let clock = Stopwatch()
+    private var summary = ServingEvent.Summary()
+    private var present: [ServingEvent.Who] = []
+    private var subscribers: [ServingMachine.Key: [ServingEvent.Who]] = [:]
+    private var state = RadioWatch()
+    /// Timers to start.
+    private var timers: [(input: Input, after: Double)] = []
+
+    init(
+        serving: Serving, manager: PeripheralManager, machine: ServingMachine,
+        table: [ServingMachine.Key: MutableCharacteristic]
+    ) {
+        (self.serving, self.manager, self.machine, self.table) = (serving, manager, machine, table)
+    }
+
+    /// Returns when the time is over, and if the task is cancelled.
+    mutating func run(_ inputs: AsyncStream<Input>, _ feed: AsyncStream<Input>.Continuation) async throws {
+        try await report(
+            .serving(
+                services: serving.services.map { .init(uuid: $0.uuid, name: $0.name) },
+                advertisements: serving.advertisements.map(\.data)))
+        if let duration = serving.duration { timers.append((.timeIsOver, duration)) }
+        try await perform(machine.begin())
+        try await withThrowingDiscardingTaskGroup { group in
+            defer { group.cancelAll() }
+            startTimers(in: &group, feed)
+            await serving.console.stage(status)
+            for await input in inputs {
+                if case .timeIsOver = input { return }
+                try await handle(input)
+                startTimers(in: &group, feed)
+                await serving.console.stage(status)
+            }
+        }
+        summary.seconds = clock.seconds
+        try await report(.finished(summary))
+    }
+
+    private mutating func startTimers(
+        in group: inout ThrowingDiscardingTaskGroup<any Error>, _ feed: AsyncStream<Input>.Continuation
+    ) {
+        for timer in timers { group.yield(timer.input, to: feed, after: timer.after) }
+        timers = []
+    }
+
+    // MARK: Inputs
+
+    private mutating func handle(_ input: Input) async throws {
+        switch input {
+        case .due(let key, let round):
+            try await perform(machine.due(key, round: round, at: clock.seconds))
+        case .request(let key, let request, let central, let date):
+            try await handle(request, of: key, ServingEvent.Who(central), date)
+        case .centrals(let centrals, let date):
+            let before = present
+            present = centrals.map { ServingEvent.Who($0) }
+            for who in present where !before.contains(who) { try await report(.connected(who), date) }
+            for who in before where !present.contains(who) { try await report(.disconnected(who), date) }
+        case .subscribers(let key, let centrals, let date):
+            let now = centrals.map { ServingEvent.Who($0) }
+            let before = subscribers.updateValue(now, forKey: key) ?? []
+            for who in now where !before.contains(who) { try await report(.subscribed(attribute(key), who), date) }
+            for who in before where !now.contains(who) { try await report(.unsubscribed(attribute(key), who), date) }
+        case .stateChanged:
+            let (present, explanation) = manager.standing
+            serving.radio.logger.info("state", metadata: ["state": "\(present)"])
+            if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
+        case .advertising(let advertisement, let change):
+            timers.append((.changeIsDue(advertisement, change), change.every))
+        case .changeIsDue(let advertisement, let change):
+            try advertisement.change(to: change.to(clock.seconds))
+            timers.append((.changeIsDue(advertisement, change), change.every))
+        case .advertisingEnded(let end):
+            guard let why = ServingFailure.text(for: end) else { return }
+            if serving.services.isEmpty { throw ToolFailure(why) }
+            await serving.console.remark(why)
+        case .timeIsOver: break
+        }
+    }
+
+    private mutating func handle(
+        _ request: any CBATTRequestInjectable, of key: ServingMachine.Key, _ who: ServingEvent.Who, _ date: Date
+    ) async throws {
+        guard let characteristic = table[key] else { return }
+        guard let data = request.value else {
+            characteristic.respondToRequest(request, withResult: .success)
+            return try await report(.read(attribute(key), value(characteristic.value ?? Data(), of: key), who), date)
+        }
+        let (result, effects) = machine.written(data, to: key, at: clock.seconds)
+        characteristic.respondToRequest(request, withResult: result)
+        try await report(.written(attribute(key), value(data, of: key), who, result), date)
+        try await perform(effects)
+    }
+
+    // MARK: Effects
+
+    private mutating func perform(_ effects: [ServingMachine.Effect]) async throws {
+        for effect in effects {
+            switch effect {
+            case .wake(let key, let round, let pause): timers.append((.due(key, round: round), pause))
+            case .value(let key, let data): try await change(key, to: data)
+            }
+        }
+    }
+
+    /// Without subscribers the value is only stored: nothing is sent later.
+    private mutating func change(_ key: ServingMachine.Key, to data: Data) async throws {
+        guard let characteristic = table[key] else { return }
+        guard characteristic.hasSubscribers, send(data, over: characteristic) else {
+            return characteristic.value = data
+        }
+        guard serving.showsUpdates else { return summary.updates += 1 }
+        try await report(.sent(attribute(key), value(data, of: key)))
+    }
+
+    private func send(_ data: Data, over characteristic: MutableCharacteristic) -> Bool {
+        do {
+            try characteristic.update(withData: data)
+            return true
+        } catch {
+            // The link is slower than the values; the next value replaces this one.
+            serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
+            return false
+        }
+    }
+
+    private mutating func report(_ event: ServingEvent, _ date: Date = Date()) async throws {
+        summary.count(event)
+        if let remark = event.remark(serving.format) { await serving.console.remark(remark) }
+        if let line = event.line(serving.format, at: date) { try await serving.console.write(line) }
+    }
+
+    /// What a terminal shows while nothing happens.
+    private var status: String {
+        guard !present.isEmpty else { return "No central is connected …" }
+        let names = present.map(\.text).joined(separator: ", ")
+        let sent = summary.updates > 0 ? ", \(Wording.count(summary.updates, "update")) sent" : ""
+        return "\(names) \(present.count == 1 ? "is" : "are") connected\(sent) …"
+    }
+
+    private func value(_ data: Data, of key: ServingMachine.Key) -> AttributeValue {
+        AttributeValue(data, profile: machine.characteristic(key).profile)
+    }
+
+    private func attribute(_ key: ServingMachine.Key) -> ServingEvent.Attribute {
+        let characteristic = machine.characteristic(key)
+        return .init(
+            service: serving.services[key.service].uuid, uuid: characteristic.uuid, name: characteristic.name)
+    }
+}
+
+/// What went wrong with a served peripheral, for people at a command line, without the names of the library's functions.
+enum ServingFailure {
+    /// - Parameter limit: How long BlueZ had to register everything, in seconds.
+    static func failure(_ error: any Error, limit: Double) -> ToolFailure {
+        switch error {
+        case _ where isTimeout(error):
+            return ToolFailure(
+                "bluetoothd did not answer within \(Wording.number(limit)) s: it may hang.",
+                "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log.")
+        case let failure as ToolFailure: return failure
+        case let error as PeripheralManagerError:
+            var failure = ToolFailure(text(for: error))
+            switch error {
+            case .notPoweredOn, .advertisingNotSupported, .servicesNotSupported: failure.status = ToolFailure.noAdapter
+            default: break
+            }
+            return failure
+        default: return ToolFailure(ToolFailure.text(of: error))
+        }
+    }
+
+    /// Whether BlueZ has not confirmed a registration in time.
+    static func isTimeout(_ error: any Error) -> Bool {
+        switch error {
+        case PeripheralManagerError.serviceTimeout, PeripheralManagerError.startAdvertisingTimeout: true
+        default: false
+        }
+    }
+
+    static func text(for error: PeripheralManagerError) -> String {
+        switch error {
+        case .advertisementTooLong(let field, let excess): tooLong(field, by: excess)
+        case .notPoweredOn:
+            "Bluetooth was switched off, or the adapter was removed, before everything was registered: try again."
+        case .tooManyAdvertisements(let count):
+            "The adapter sends \(count) advertisements already, which is its limit: "
+                + "end one of them, of this program or another."
+        default: error.description
+        }
+    }
+
+    private static func tooLong(_ field: AdvertisingField, by excess: Int) -> String {
+        let bytes = Wording.count(excess, "byte")
+        return switch field {
+        case .localName: "The name is \(bytes) too long for an advertisement: use at most 29 bytes of UTF-8."
+        case .serviceUUIDs:
+            "The advertisement is \(bytes) too long for its 31: advertise fewer services, above all of long UUIDs."
+        default: "The advertisement is \(bytes) too long for its 31: shorten its \(field), or omit something."
+        }
+    }
+
+    /// Why an advertisement has ended; `nil` if the command has ended it.
+    fileprivate static func text(for end: AdvertisingEnd) -> String? {
+        switch end {
+        case .stopped, .notStarted, .managerEnded: nil
+        case .timedOut: "The advertisement's time is over."
+        case .refused(let failure): "bluetoothd no longer advertises (\(failure))."
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import BlueZSimulator
+import Foundation
+
+/// A virtual central that connects again and again, so that a served peripheral can be observed without a radio.
+///
+/// It connects as soon as a connectable peripheral is advertised, reads and subscribes to everything, writes the values that it
+/// has, stays connected for a while, and disconnects.
+struct Visitor: Sendable {
+    /// Seconds between two requests, so that the output can be followed.
+    private static let pause = 0.2
+    /// Seconds that it stays connected, and seconds until it connects again.
+    private static let stay = 8.0
+    private static let absence = 5.0
+    /// Seconds that a response may take.
+    private static let patience = 5.0
+
+    /// BlueZ's own services, which it does not use.
+    private static let skipped: Set<String> = ["1800", "1801", "180A"]
+
+    let simulator: Simulator
+    /// The number of the adapter that it connects to.
+    let adapter: Int
+
+    /// Starts a visitor on a thread of its own, which lasts as long as the process.
+    static func send(to adapter: Int, of simulator: Simulator) {
+        let visitor = Visitor(simulator: simulator, adapter: adapter)
+        Thread.detachNewThread {
+            while true {
+                visitor.visit()
+                Thread.sleep(forTimeInterval: absence)
+            }
+        }
+    }
+
+    private func visit() {
+        let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 247)
+        let link = simulator.connect(phone, to: adapter)
+        // The link waits until a peripheral advertises.
+        guard simulator.wait(until: { link.state != .connecting }, limit: 3600), link.state == .connected else {
+            return
+        }
+        let characteristics = link.services.filter { !Self.skipped.contains($0.uuid.uppercased()) }
+            .flatMap(\.characteristics)
+        for characteristic in characteristics where characteristic.flags.contains(.read) {
+            finish(link.read(AttributeSelector(characteristic)))
+        }
+        for characteristic in characteristics {
+            guard !characteristic.flags.isDisjoint(with: [.notify, .indicate]) else { continue }
+            finish(
+                link.subscribe(
+                    to: AttributeSelector(characteristic), indications: !characteristic.flags.contains(.notify)))
+        }
+        for characteristic in characteristics {
+            guard !characteristic.flags.isDisjoint(with: [.write, .writeWithoutResponse]) else { continue }
+            finish(
+                link.write(
+                    Self.bytes(for: characteristic.uuid), to: AttributeSelector(characteristic),
+                    type: characteristic.flags.contains(.write) ? .request : .command))
+        }
+        _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.stay)
+        link.disconnect()
+        _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.patience)
+    }
+
+    private func finish(_ request: CentralRequest) {
+        _ = simulator.wait(until: { request.result != nil }, limit: Self.patience)
+        Thread.sleep(forTimeInterval: Self.pause)
+    }
+
+    /// The value that it writes: a greeting to a serial line; "on", or the first command, to everything else.
+    private static func bytes(for uuid: String) -> [UInt8] {
+        switch uuid.uppercased() {
+        case "6E400002-B5A3-F393-E0A9-E50E24DCCA9E": Array("hello".utf8)
+        // The period of a SensorTag's sensor: a second, in hundredths.
+        case "F000AA13-0451-4000-B000-000000000000", "F000AA33-0451-4000-B000-000000000000": [100]
+        // The gyroscope's three axes.
+        case "F000AA52-0451-4000-B000-000000000000": [7]
+        default: [1]
+        }
+    }
+}
+
+extension AttributeSelector {
+    /// By handle: several characteristics may have one UUID.
+    fileprivate init(_ characteristic: ServedCharacteristic) { self = .handle(characteristic.valueHandle) }
+}
