@@ -47,15 +47,6 @@ extension Future where T: Sendable {
     }
 }
 
-extension Future {
-    /// Calls `action` when `cancelToken` is handed to ``cancel(_:)`` before the future is complete.
-    package func whenCancelled(_ cancelToken: CancelToken, _ action: @escaping @Sendable () -> Void) {
-        guard cancelToken != .uncancellable else { return }
-        addCancellable(
-            CancellableHandler(.completion { _ in }, token: cancelToken, context: nil, cancelled: action))
-    }
-}
-
 /// One task that waits: woken once, by whichever comes first.
 private final class Waiting<T: Sendable>: Sendable {
     private enum State {

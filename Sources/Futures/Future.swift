@@ -1,10 +1,10 @@
-/// What can be completed with a ``Try`` and tell about it; the seam by which sequences of futures are recognised.
+/// The part of a ``Future`` that the operators on sequences of futures use.
 public protocol Futurable {
     associatedtype T
 
-    /// The outcome, or `nil` as long as there is none.
+    /// The outcome, or `nil` if the future is not complete.
     var result: Try<T>? { get }
-    /// Whether there is an outcome.
+    /// Whether the future is complete.
     var completed: Bool { get }
 
     init()
@@ -19,9 +19,10 @@ public protocol Futurable {
         context: any ExecutionContext, cancelToken: CancelToken, completion: @escaping @Sendable (Try<T>) -> Void)
 }
 
-/// A value that arrives later, or the error that arrives in its place; it is completed once and then stays as it is.
+/// A value that arrives later, or the error that arrives in its place. A future is completed once and never changes after
+/// that.
 ///
-/// Usually a ``Promise`` makes a future and completes it, and the future is what is handed out.
+/// Usually a ``Promise`` creates a future and completes it, and other code receives the future.
 ///
 /// ```swift
 /// let promise = Promise<Int>()
@@ -29,47 +30,52 @@ public protocol Futurable {
 /// promise.success(21)
 /// ```
 ///
-/// Handlers run once each, on their context, in the order they were added, also when several threads add and complete.
-/// No lock is held while they run. After completion the future holds its outcome and no handler.
+/// Each handler runs once, on its context, in the order in which the handlers were added, also if several threads add
+/// handlers and complete the future. No lock is held while a handler runs. After completion the future holds its outcome
+/// and no handler.
 ///
-/// A future of a `Sendable` type is `Sendable`. `T` may be any type: then a future belongs to one isolation domain, and
-/// whoever registers a handler on another thread's context promises that the value may go there.
-// `@unchecked`: all but `state` is touched under the lock of `state` only; but for `value` and `error`, which never change
-// again once the flags of `state` say that they are there, and which those who saw that may read.
+/// A future of a `Sendable` type is `Sendable`. `T` may be any type. If it is not `Sendable`, a future belongs to one
+/// isolation domain, and code that adds a handler on another thread's context asserts that the value may go there.
+// `@unchecked`: every property but `state` is accessed under the lock of `state` only, with two exceptions. `error` and
+// `value` never change after the flags of `state` say that there is an outcome, so code that has read those flags may read
+// them. `operation` is set before another thread can reach the future; after that only the one handler that completes the
+// future takes it. For the same reason the runtime need not check the accesses.
 public final class Future<T>: Futurable {
-    /// Where a future is in its life; the flags of its `state`.
+    /// The states of a future; the flags of its `state`.
     ///
-    /// It moves forward, but for going back from `settled` when handlers had to be postponed.
+    /// A future only moves forward, except that it goes back from `settled` if handlers had to be postponed.
     @usableFromInline
     enum Phase {
-        /// No outcome yet, and no handler.
+        /// No outcome and no handler.
         @inlinable static var pending: UInt32 { 0 }
-        /// No outcome yet; there are handlers.
+        /// No outcome; there are handlers.
         @inlinable static var awaited: UInt32 { StateWord.firstFlag }
-        /// There is an outcome, and one thread is running the handlers that were kept.
+        /// There is an outcome, and one thread is running the handlers.
         @inlinable static var delivering: UInt32 { StateWord.firstFlag * 2 }
-        /// The same, and further handlers were added meanwhile: they are kept, so that they run after the others.
+        /// As `delivering`, and further handlers were added. They are kept, so that they run after the others.
         @inlinable static var deliveringMore: UInt32 { StateWord.firstFlag * 3 }
-        /// Every kept handler was run; further ones run at once.
+        /// All kept handlers have run; further ones run at once.
         @inlinable static var settled: UInt32 { StateWord.firstFlag * 4 }
     }
 
     @usableFromInline let state: StateWord
-    @usableFromInline var handlers = Handlers<T>.none
-    // The outcome: the error if there is one, else the value. (No run-time check of exclusive access to the latter: the
-    // lock and the phases see to it.)
-    @usableFromInline var error: (any Error)?
+    @exclusivity(unchecked) @usableFromInline var handlers = Handlers<T>.none
+    // The outcome: the error if there is one, else the value.
+    @exclusivity(unchecked) @usableFromInline var error: (any Error)?
     @exclusivity(unchecked) @usableFromInline var value = OutcomeSlot()
-    /// Those that may yet be cancelled: kept, or on their way to their context. `nil` as long as there never was one.
-    @usableFromInline var cancellables: [CancellableHandler<T>]?
+    /// The closure that was passed to the operator that returned this future, until the source future is complete.
+    @exclusivity(unchecked) @usableFromInline var operation: ErasedOperation?
+    /// The handlers that can still be cancelled: those that are kept, and those that wait for their context. `nil` if
+    /// there never was one.
+    @exclusivity(unchecked) @usableFromInline var cancellables: [CancellableHandler<T>]?
 
-    /// A future without an outcome. Without a ``Promise`` it is completed by ``complete(_:)`` and its like.
+    /// Creates a future without an outcome. ``complete(_:)`` completes it, if no ``Promise`` does.
     @inlinable
     public init() {
         state = StateWord(Phase.pending)
     }
 
-    /// A future that is a success already.
+    /// Creates a future that has already succeeded.
     // Disfavoured, so that a trailing closure is a task or a resolver and not a value.
     @inlinable @_disfavoredOverload
     public init(value: T) {
@@ -77,14 +83,14 @@ public final class Future<T>: Futurable {
         self.value.store(value)
     }
 
-    /// A future that is a failure already.
+    /// Creates a future that has already failed.
     @inlinable
     public init(error: any Error) {
         state = StateWord(Phase.settled)
         self.error = error
     }
 
-    /// A future that has that outcome already.
+    /// Creates a future that is complete with that outcome.
     @inlinable
     public init(result: Try<T>) {
         state = StateWord(Phase.settled)
@@ -93,17 +99,20 @@ public final class Future<T>: Futurable {
 
     deinit {
         let phase = state.flags
-        if phase == Phase.awaited { ThreadWork.current.discard(takeHandlers()) }
+        if phase == Phase.awaited {
+            handlers.abandon()
+            ThreadWork.current.discard(takeHandlers())
+        }
         if phase > Phase.awaited, error == nil { value.destroy(T.self) }
     }
 
-    /// The outcome, or `nil` as long as there is none.
+    /// The outcome, or `nil` if the future is not complete.
     @inlinable
     public var result: Try<T>? {
         state.flags > Phase.awaited ? outcome : nil
     }
 
-    /// Whether there is an outcome.
+    /// Whether the future is complete.
     @inlinable
     public var completed: Bool {
         state.flags > Phase.awaited
@@ -117,7 +126,7 @@ public final class Future<T>: Futurable {
         }
     }
 
-    /// What was kept. Only for those who saw that something was.
+    /// The stored outcome. Only for code that has seen a phase in which there is one.
     @inlinable @inline(__always)
     var outcome: Try<T> {
         if let error { return .failure(error) }
@@ -126,7 +135,7 @@ public final class Future<T>: Futurable {
 
     @inlinable @inline(__always)
     func takeHandlers() -> Handlers<T> {
-        // Swapped: optimised, `let taken = handlers; handlers = .none` makes this compiler find fault with its own code.
+        // Swapped: this compiler's optimiser rejects the code it makes of `let taken = handlers; handlers = .none`.
         var taken = Handlers<T>.none
         swap(&taken, &handlers)
         return taken
@@ -136,7 +145,7 @@ public final class Future<T>: Futurable {
 
     /// Completes the future, and runs or dispatches its handlers. Returns false, and does nothing, if it was complete.
     ///
-    /// Prefer to keep a ``Promise`` and to hand out its future: then only you can complete it.
+    /// Prefer to keep a ``Promise`` and to pass on only its future. Then no other code can complete it.
     @inlinable @discardableResult
     public func complete(_ result: Try<T>) -> Bool {
         let phase = state.lock()
@@ -155,7 +164,8 @@ public final class Future<T>: Futurable {
         return true
     }
 
-    /// Runs `first` and whatever is added meanwhile. Only the thread that set `delivering` calls this.
+    /// Runs `first` and the handlers that are added until those have run. Only the thread that set `delivering` calls
+    /// this.
     @inlinable
     func deliver(_ first: Handlers<T>, _ outcome: Try<T>) {
         let thread = ThreadWork.current
@@ -166,7 +176,7 @@ public final class Future<T>: Futurable {
         thread.leave()
     }
 
-    /// Runs what was added meanwhile, until there is nothing more.
+    /// Runs the handlers that were added during delivery, until none is left.
     @usableFromInline @inline(never)
     func deliverMore() {
         while true {
@@ -186,6 +196,24 @@ public final class Future<T>: Futurable {
 
     // MARK: Adding handlers
 
+    /// Adds `handler`, which runs on `context` and can be cancelled with `token`. Every handler and operator is added
+    /// here.
+    @inlinable @inline(__always)
+    func add(_ handler: Handler<T>, context: any ExecutionContext, token: CancelToken) {
+        if context.isImmediate, token == .uncancellable {
+            add(handler)
+        } else {
+            addSlowly(handler, context: context, token: token)
+        }
+    }
+
+    @usableFromInline @inline(never)
+    func addSlowly(_ handler: Handler<T>, context: any ExecutionContext, token: CancelToken) {
+        guard token != .uncancellable else { return add(handler.dispatched(on: context)) }
+        addCancellable(CancellableHandler(handler, token: token, context: context.isImmediate ? nil : context))
+    }
+
+    /// Adds `handler`, which runs on the thread that completes the future.
     @inlinable
     func add(_ handler: Handler<T>) {
         if state.flags == Phase.settled { return runSettled(handler) }
@@ -198,7 +226,7 @@ public final class Future<T>: Futurable {
         }
     }
 
-    /// Called under the lock, which it gives back: adds a handler that is not the first.
+    /// Adds a handler that is not the first. Called under the lock, which it releases.
     @usableFromInline @inline(never)
     func addFurther(_ handler: Handler<T>, _ phase: UInt32) {
         if phase == Phase.settled {
@@ -218,7 +246,7 @@ public final class Future<T>: Futurable {
         thread.leave()
     }
 
-    /// Goes back to delivering, so that handlers added before the stack has unwound keep their place behind this one.
+    /// Goes back to delivering, so that handlers added before the stack has unwound run after this one.
     @usableFromInline @inline(never)
     func postponeSettled(_ handler: Handler<T>, on thread: UnsafeMutablePointer<ThreadWork>) {
         let phase = state.lock()
@@ -227,20 +255,62 @@ public final class Future<T>: Futurable {
         if phase == Phase.settled { thread.postpone(self) }
     }
 
-    /// Adds `handler` to run on `context`, under `token` if that can be cancelled.
+    // MARK: Deriving futures
+
+    /// Returns a future that `operation` completes with the outcome of this one. Every operator is one call of this
+    /// function.
+    ///
+    /// The returned future keeps the closure of `operation`, and is all that the handler captures, so in code in which the
+    /// types are known an operator allocates one object.
     @inlinable @inline(__always)
-    func add(_ handler: Handler<T>, context: any ExecutionContext, token: CancelToken) {
-        if context.isImmediate, token == .uncancellable {
-            add(handler)
+    func derive<O: Operation>(
+        _ context: any ExecutionContext, _ token: CancelToken, _ operation: O
+    ) -> Future<O.Result> where O.Source == T {
+        let derived = Future<O.Result>()
+        derived.operation = unsafeBitCast(operation, to: ErasedOperation.self)
+        add(.derived { derived.run(O.self, $0) }, context: context, token: token)
+        return derived
+    }
+
+    /// As `derive` with an ``Operation``, for the operators that need none of their own.
+    @inlinable @inline(__always)
+    func derive<M>(
+        _ context: any ExecutionContext, _ token: CancelToken,
+        _ complete: @escaping (_ derived: Future<M>, _ outcome: Try<T>) -> Void
+    ) -> Future<M> {
+        derive(context, token, Completing(complete))
+    }
+
+    /// Runs the operation of this future, of type `type`, or releases it if its source will never have an outcome.
+    @inlinable @inline(__always)
+    func run<O: Operation>(_ type: O.Type, _ outcome: Try<O.Source>?) where O.Result == T {
+        guard let outcome else { return abandonOperation() }
+        var taken: ErasedOperation?
+        swap(&taken, &operation)
+        if let taken { unsafeBitCast(taken, to: O.self).complete(self, with: outcome) }
+    }
+
+    @usableFromInline
+    func abandonOperation() {
+        var taken: ErasedOperation?
+        swap(&taken, &operation)
+        if let taken { ThreadWork.current.discard(taken) }
+    }
+
+    /// Completes with the outcome of `source`, on the thread that completes that.
+    @inlinable
+    func follow(_ source: Future<T>) {
+        if let outcome = source.result {
+            complete(outcome)
         } else {
-            addSlowly(handler, context: context, token: token)
+            source.add(.follower(self))
         }
     }
 
-    @usableFromInline @inline(never)
-    func addSlowly(_ handler: Handler<T>, context: any ExecutionContext, token: CancelToken) {
-        guard token != .uncancellable else { return add(handler.dispatched(on: context)) }
-        addCancellable(CancellableHandler(handler, token: token, context: context.isImmediate ? nil : context))
+    /// Completes with the outcome of the future that `next` returns, or with the error that it throws.
+    @inlinable @inline(__always)
+    func follow(_ next: () throws -> Future<T>) {
+        do { follow(try next()) } catch { failure(error) }
     }
 }
 

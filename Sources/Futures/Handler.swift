@@ -1,14 +1,13 @@
-import Synchronization
-
-/// What a future does with its outcome: the closure as the user gave it, so that keeping it costs no box around it.
+/// What a future does with its outcome. The caller's closure is kept as it is, so keeping it allocates nothing.
 @usableFromInline
 enum Handler<T> {
     case completion((Try<T>) -> Void)
     case success((T) -> Void)
     case failure((any Error) -> Void)
-    /// Completes another future alike.
+    /// Completes a future that an operator returned. Called with `nil` if there will never be an outcome.
+    case derived((Try<T>?) -> Void)
+    /// Completes another future with the same outcome.
     case follower(Future<T>)
-    /// Can be taken back.
     case cancellable(CancellableHandler<T>)
 
     @inlinable
@@ -20,6 +19,8 @@ enum Handler<T> {
             if case .success(let value) = outcome { handle(value) }
         case .failure(let handle):
             if case .failure(let error) = outcome { handle(error) }
+        case .derived(let handle):
+            handle(outcome)
         case .follower(let future):
             future.complete(outcome)
         case .cancellable(let handler):
@@ -27,9 +28,19 @@ enum Handler<T> {
         }
     }
 
-    /// The same, run by `context`.
+    /// Called instead of the handler if it will never run: releases what the handler does not own itself.
+    func abandon() {
+        switch self {
+        case .derived(let handle): handle(nil)
+        case .cancellable(let handler): handler.abandon()
+        case .completion, .success, .failure, .follower: break
+        }
+    }
+
+    /// The same handler, run by `context`.
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
-        .completion { outcome in
+        .derived { outcome in
+            guard let outcome else { return self.abandon() }
             // Captures a handler, whose closures are the caller's `@Sendable` ones or this module's, and an outcome,
             // which the handler receives.
             context.execute(assumeSendable { self(outcome) })
@@ -37,7 +48,7 @@ enum Handler<T> {
     }
 }
 
-/// The handlers a future has: nearly always none or one, and then there is no array.
+/// The handlers of a future: nearly always none or one, and then there is no array.
 @usableFromInline
 enum Handlers<T> {
     case none
@@ -47,6 +58,14 @@ enum Handlers<T> {
     @inlinable
     var isEmpty: Bool {
         if case .none = self { true } else { false }
+    }
+
+    var all: [Handler<T>] {
+        switch self {
+        case .none: []
+        case .one(let handler): [handler]
+        case .many(let handlers): handlers
+        }
     }
 
     mutating func append(_ handler: Handler<T>) {
@@ -73,19 +92,23 @@ enum Handlers<T> {
         }
     }
 
-    /// These, then `others`.
+    func abandon() {
+        switch self {
+        case .none: break
+        case .one(let handler): handler.abandon()
+        case .many(let handlers): for handler in handlers { handler.abandon() }
+        }
+    }
+
+    /// These handlers, then `others`.
     @usableFromInline
     func followed(by others: Handlers<T>) -> Handlers<T> {
         var all = self
-        switch others {
-        case .none: break
-        case .one(let handler): all.append(handler)
-        case .many(let handlers): for handler in handlers { all.append(handler) }
-        }
+        for handler in others.all { all.append(handler) }
         return all
     }
 
-    /// These, but for those that were cancelled.
+    /// These handlers without those that were cancelled.
     func withoutSpent() -> Handlers<T> {
         guard case .many(let handlers) = self else { return self }
         var rest = Handlers<T>.none
@@ -97,59 +120,69 @@ enum Handlers<T> {
     }
 }
 
-/// A handler that runs once or is cancelled, whichever comes first; either way its closure is gone afterwards.
+/// What an operator does to complete the future that it returns: one closure, and how to call it.
+///
+/// A conforming type has one stored property, which is a closure, so that it has the layout of ``ErasedOperation``. There
+/// are several, because a closure that is passed on as it is needs no context of its own.
 @usableFromInline
-final class CancellableHandler<T> {
-    let token: CancelToken
-    private let context: (any ExecutionContext)?
-    private let claimed = Atomic<Bool>(false)
-    /// Touched by whoever set `claimed`, and by nobody else.
-    private var handler: Handler<T>?
-    private var cancelled: (() -> Void)?
+protocol Operation {
+    associatedtype Source
+    associatedtype Result
 
-    /// - Parameters:
-    ///   - context: Where the handler runs; `nil` is at once.
-    ///   - cancelled: Called if the handler is cancelled, in its stead.
-    init(
-        _ handler: Handler<T>, token: CancelToken, context: (any ExecutionContext)?, cancelled: (() -> Void)? = nil
-    ) {
-        self.handler = handler
-        self.token = token
-        self.context = context
-        self.cancelled = cancelled
+    func complete(_ derived: Future<Result>, with outcome: Try<Source>)
+}
+
+/// An ``Operation`` of a type that only its operator knows. It can be kept and released, but not called: every closure
+/// consists of a function and a reference to its context.
+@usableFromInline
+struct ErasedOperation {
+    let closure: () -> Void
+}
+
+@usableFromInline
+struct Completing<Source, Result>: Operation {
+    @usableFromInline let closure: (Future<Result>, Try<Source>) -> Void
+
+    @inlinable
+    init(_ closure: @escaping (Future<Result>, Try<Source>) -> Void) {
+        self.closure = closure
     }
 
-    /// Whether it ran or was cancelled.
-    var isSpent: Bool { claimed.load(ordering: .acquiring) }
+    @inlinable
+    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
+        closure(derived, outcome)
+    }
+}
 
-    /// Has it run on its context, where it looks again whether it was cancelled on the way.
-    @usableFromInline
-    func dispatch(_ outcome: Try<T>) {
-        guard let context else { return run(outcome) }
-        // Captures this object, whose handler is touched only by the thread that set `claimed`, and an outcome, which the
-        // handler receives.
-        context.execute(assumeSendable { self.run(outcome) })
+@usableFromInline
+struct Mapping<Source, Result>: Operation {
+    @usableFromInline let closure: (Source) throws -> Result
+
+    @inlinable
+    init(_ closure: @escaping (Source) throws -> Result) {
+        self.closure = closure
     }
 
-    private func run(_ outcome: Try<T>) {
-        guard claim() else { return }
-        let handler = self.handler
-        self.handler = nil
-        cancelled = nil
-        handler?(outcome)
+    @inlinable
+    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
+        derived.complete(outcome.map(closure))
+    }
+}
+
+@usableFromInline
+struct FlatMapping<Source, Result>: Operation {
+    @usableFromInline let closure: (Source) throws -> Future<Result>
+
+    @inlinable
+    init(_ closure: @escaping (Source) throws -> Future<Result>) {
+        self.closure = closure
     }
 
-    /// Lets go of the handler. Returns false if it has run, is running, or was cancelled before.
-    func cancel() -> Bool {
-        guard claim() else { return false }
-        handler = nil
-        let cancelled = self.cancelled
-        self.cancelled = nil
-        cancelled?()
-        return true
-    }
-
-    private func claim() -> Bool {
-        !claimed.exchange(true, ordering: .acquiringAndReleasing)
+    @inlinable
+    func complete(_ derived: Future<Result>, with outcome: Try<Source>) {
+        switch outcome {
+        case .success(let value): derived.follow { try closure(value) }
+        case .failure(let error): derived.failure(error)
+        }
     }
 }

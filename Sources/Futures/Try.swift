@@ -151,6 +151,13 @@ extension Try {
         if case .success(let value) = self { try apply(value) }
     }
 
+    /// Calls `completion` with the value, if there is one, and returns the same outcome.
+    @inlinable
+    func after(_ completion: (T) -> Void) -> Try<T> {
+        forEach(completion)
+        return self
+    }
+
     /// Itself if it is a success, else `failed`.
     @inlinable
     public func orElse(_ failed: @autoclosure () throws -> Try<T>) rethrows -> Try<T> {

@@ -47,6 +47,42 @@ final class MemoryTests: XCTestCase {
         XCTAssertNil(last)
     }
 
+    func testAnOperatorReleasesItsClosureIfItsSourceIsNeverCompletedOrTheOperatorIsCancelled() {
+        var results: [Future<Int>] = []
+        func holds(_ context: any ExecutionContext, _ giveUp: (inout Promise<Int>?, CancelToken) -> Void) -> Bool {
+            weak var captured: Held?
+            var promise: Promise<Int>? = Promise()
+            let token = CancelToken()
+            do {
+                let held = Held()
+                captured = held
+                results += [
+                    promise?.future.map(context: context, cancelToken: token) { value -> Int in
+                        _ = held
+                        return value
+                    },
+                    promise?.future.flatMap(context: context, cancelToken: token) { value -> Future<Int> in
+                        _ = held
+                        return Future(value: value)
+                    },
+                    promise?.future.recover(context: context, cancelToken: token) { _ -> Int in
+                        _ = held
+                        return 1
+                    },
+                ].compactMap { $0 }
+            }
+            XCTAssertNotNil(captured)
+            giveUp(&promise, token)
+            return captured != nil
+        }
+        for context in [immediate, HeldContext()] as [any ExecutionContext] {
+            XCTAssertFalse(holds(context) { promise, _ in promise = nil })
+            XCTAssertFalse(holds(context) { promise, token in XCTAssertEqual(promise?.future.cancel(token), true) })
+        }
+        XCTAssertEqual(results.count, 12)
+        XCTAssertFalse(results.contains { $0.completed })
+    }
+
     func testValuesOfEverySizeArriveAndAreLetGo() {
         struct Weak {
             weak var held: Held?

@@ -1,0 +1,139 @@
+import Synchronization
+
+/// Identifies a group of handlers and operators that can be cancelled together.
+///
+/// Pass one token to all handlers and operators of the group, then pass it to `cancel(_:)` of the future or stream on
+/// which they were called. A token is a value: copies identify the same group, two tokens created separately never do.
+///
+/// ```swift
+/// let token = CancelToken()
+/// stream.onSuccess(cancelToken: token) { value in print(value) }
+/// stream.cancel(token)
+/// ```
+public struct CancelToken: Hashable, Sendable {
+    @usableFromInline let number: UInt64
+
+    @inlinable
+    init(number: UInt64) {
+        self.number = number
+    }
+
+    /// Creates a token that is different from every other.
+    public init() {
+        number = Self.last.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    /// The token that cancels nothing.
+    ///
+    /// It is the default of every `cancelToken` parameter. It has the effect of a new token that is passed to nothing
+    /// else, without the cost of creating one.
+    @inlinable
+    public static var uncancellable: CancelToken { CancelToken(number: 0) }
+
+    private static let last = Atomic<UInt64>(0)
+}
+
+extension Future {
+    /// Cancels the handlers and operators that were added to this future with `cancelToken`.
+    ///
+    /// They no longer run, not even if they are waiting for their context; one that is already running continues. The
+    /// future that a cancelled operator returned is never completed. Returns whether there were any.
+    @discardableResult
+    public func cancel(_ cancelToken: CancelToken) -> Bool {
+        guard cancelToken != .uncancellable else { return false }
+        let (named, before) = state.withLock { _ in
+            let before = cancellables ?? []
+            let named = before.filter { $0.token == cancelToken }
+            cancellables = before.filter { $0.token != cancelToken && !$0.isSpent }
+            return (named, before)
+        }
+        // Outside the lock, since releasing a closure runs the `deinit` of what it captures.
+        var wereAny = false
+        for handler in named where handler.cancel() { wereAny = true }
+        let kept = state.withLock { _ in
+            let kept = handlers
+            handlers = kept.withoutSpent()
+            return kept
+        }
+        withExtendedLifetime((before, kept)) {}
+        return wereAny
+    }
+
+    /// Adds a handler that can be cancelled, and keeps a reference to it until it has run.
+    func addCancellable(_ handler: CancellableHandler<T>) {
+        let before = state.withLock { _ in
+            let before = cancellables ?? []
+            cancellables = before.filter { !$0.isSpent } + [handler]
+            return before
+        }
+        withExtendedLifetime(before) {}
+        add(.cancellable(handler))
+    }
+
+    /// Calls `action` if `cancelToken` is passed to ``cancel(_:)`` before the future is complete.
+    package func whenCancelled(_ cancelToken: CancelToken, _ action: @escaping @Sendable () -> Void) {
+        guard cancelToken != .uncancellable else { return }
+        addCancellable(
+            CancellableHandler(.completion { _ in }, token: cancelToken, context: nil, cancelled: action))
+    }
+}
+
+/// A handler that either runs once or is cancelled. In both cases it releases its closure.
+@usableFromInline
+final class CancellableHandler<T> {
+    let token: CancelToken
+    private let context: (any ExecutionContext)?
+    private let claimed = Atomic<Bool>(false)
+    /// Accessed only by the thread that set `claimed`.
+    private var handler: Handler<T>?
+    private var cancelled: (() -> Void)?
+
+    /// - Parameters:
+    ///   - context: The context that the handler runs on; `nil` runs it on the thread that completes the future.
+    ///   - cancelled: Called instead of the handler if it is cancelled.
+    init(
+        _ handler: Handler<T>, token: CancelToken, context: (any ExecutionContext)?, cancelled: (() -> Void)? = nil
+    ) {
+        self.handler = handler
+        self.token = token
+        self.context = context
+        self.cancelled = cancelled
+    }
+
+    /// Whether the handler has run or was cancelled.
+    var isSpent: Bool { claimed.load(ordering: .acquiring) }
+
+    /// Runs the handler on its context, unless it is cancelled before the context runs it.
+    @usableFromInline
+    func dispatch(_ outcome: Try<T>) {
+        guard let context else { return run(outcome) }
+        // Captures this object, whose handler is accessed only by the thread that set `claimed`, and an outcome, which
+        // the handler receives.
+        context.execute(assumeSendable { self.run(outcome) })
+    }
+
+    private func run(_ outcome: Try<T>) {
+        guard let (handler, _) = claim() else { return }
+        handler(outcome)
+    }
+
+    /// Releases the handler. Returns false if it has run, is running, or was already cancelled.
+    func cancel() -> Bool {
+        guard let (handler, cancelled) = claim() else { return false }
+        handler.abandon()
+        cancelled?()
+        return true
+    }
+
+    /// Called if the future will never have an outcome.
+    func abandon() {
+        claim()?.0.abandon()
+    }
+
+    private func claim() -> (Handler<T>, cancelled: (() -> Void)?)? {
+        guard !claimed.exchange(true, ordering: .acquiringAndReleasing), let handler else { return nil }
+        let claim = (handler, cancelled)
+        (self.handler, cancelled) = (nil, nil)
+        return claim
+    }
+}
