@@ -20,7 +20,7 @@ final class CentralStateTests: XCTestCase {
     private func scan(_ change: (inout ScanRequest) -> Void = { _ in }) throws -> ScanNumber {
         var request = ScanRequest()
         change(&request)
-        return try state.startScan(request, timeout: .infinity).get().0
+        return try state.startScan(request, timeout: .infinity).get()
     }
 
     private func device(_ number: UInt64, rssi: Int16? = -50, _ change: (inout Device1) -> Void = { _ in }) -> Device1 {
@@ -36,13 +36,12 @@ final class CentralStateTests: XCTestCase {
 
     private func hear(
         _ device: Device1, fields: Device1.Fields = [.rssi], wasHeard: Bool = true, at seconds: Double = 0
-    ) -> [CentralState.Effect] {
-        var effects: [CentralState.Effect] = []
-        state.deviceChanged(
-            PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields,
-            wasHeard: wasHeard, at: time(seconds), date: date,
-            into: &effects)
-        return effects
+    ) -> [Order.Action] {
+        Orders.given {
+            state.deviceChanged(
+                PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields,
+                wasHeard: wasHeard, at: time(seconds), date: date, into: &$0)
+        }
     }
 
     private func key(_ number: UInt64) -> PeripheralKey { PeripheralKey(rawValue: number) }
@@ -71,29 +70,31 @@ final class CentralStateTests: XCTestCase {
 
     func testATimeOutEndsItsScanWithTheDocumentedError() throws {
         turnOn()
-        let (scan, effects) = try state.startScan(ScanRequest(), timeout: 2).get()
+        var orders = Orders()
+        let scan = try state.startScan(ScanRequest(), timeout: 2, into: &orders).get()
+        let effects = orders.list.map(\.action)
         XCTAssertTrue(effects.contains(.startTimer(.scanTimeout(scan), 2)))
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),
             [
                 .stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)),
-                .finish(scan, .peripheralScanTimeout),
+                .finishScan(scan, .peripheralScanTimeout),
             ])
         XCTAssertNil(state.scan)
     }
 
     func testATimeOutEndsAScanThatHasReportedWithoutAnError() throws {
         turnOn()
-        let scan = try state.startScan(ScanRequest(), timeout: 2).get().0
+        let scan = try state.startScan(ScanRequest(), timeout: 2).get()
         XCTAssertEqual(hear(device(1), at: 1), [.discovered(key(1), scan)])
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),
-            [.stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .finish(scan, nil)])
+            [.stopScan(scan), .cancelTimer(.expirySweep), .cancelTimer(.scanTimeout(scan)), .finishScan(scan, nil)])
     }
 
     func testAStaleTimerDoesNotEndALaterScan() throws {
         turnOn()
-        let first = try state.startScan(ScanRequest(), timeout: 2).get().0
+        let first = try state.startScan(ScanRequest(), timeout: 2).get()
         _ = state.stopScan()
         let second = try scan()
         XCTAssertEqual(state.fired(.scanTimeout(first), at: time(2)), [])
@@ -199,12 +200,9 @@ final class CentralStateTests: XCTestCase {
         turnOn()
         _ = try scan()
         _ = hear(device(1))
-        var effects: [CentralState.Effect] = []
-        state.deviceRemoved(key(1), into: &effects)
-        XCTAssertEqual(effects, [.expired(key(1)), .drop(key(1))])
-        effects = []
-        state.deviceRemoved(key(1), into: &effects)
-        XCTAssertEqual(effects, [])
+        XCTAssertEqual(
+            Orders.given { state.deviceRemoved(key(1), into: &$0) }, [.expired(key(1)), .drop(key(1))])
+        XCTAssertEqual(Orders.given { state.deviceRemoved(key(1), into: &$0) }, [])
     }
 
     func testWhomBlueZDropsAfterTheScanStaysOnTheList() throws {
@@ -212,9 +210,7 @@ final class CentralStateTests: XCTestCase {
         _ = try scan()
         _ = hear(device(1))
         _ = state.stopScan()
-        var effects: [CentralState.Effect] = []
-        state.deviceRemoved(key(1), into: &effects)
-        XCTAssertEqual(effects, [])
+        XCTAssertEqual(Orders.given { state.deviceRemoved(key(1), into: &$0) }, [])
         XCTAssertEqual(state.peripherals.listedCount, 1)
     }
 
@@ -228,9 +224,29 @@ final class CentralStateTests: XCTestCase {
     func testResetEndsTheScanAndAnnouncesEverythingAnew() throws {
         turnOn()
         let scan = try scan()
-        XCTAssertTrue(state.reset().contains(.finish(scan, nil)))
+        XCTAssertTrue(state.reset().contains(.finishScan(scan, nil)))
         XCTAssertEqual(state.managerState, .unknown)
         _ = state.event(.reached(.ready))
         XCTAssertEqual(state.event(.adapterPower(true)), [.announce(.poweredOn)])
+    }
+}
+
+extension CentralState {
+    fileprivate mutating func event(_ event: ManagerStateMachine.Event) -> [Order.Action] {
+        Orders.given { self.event(event, into: &$0) }
+    }
+
+    fileprivate mutating func startScan(
+        _ request: ScanRequest, timeout: TimeInterval
+    ) -> Result<ScanNumber, CentralManagerError> {
+        var orders = Orders()
+        return startScan(request, timeout: timeout, into: &orders)
+    }
+
+    fileprivate mutating func stopScan() -> [Order.Action] { Orders.given { stopScan(into: &$0) } }
+    fileprivate mutating func reset() -> [Order.Action] { Orders.given { reset(into: &$0) } }
+
+    fileprivate mutating func fired(_ timer: Order.Timer, at now: Instant) -> [Order.Action] {
+        Orders.given { fired(timer, of: PeripheralKey(rawValue: 0), at: now, into: &$0) }
     }
 }

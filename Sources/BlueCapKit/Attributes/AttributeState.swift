@@ -3,185 +3,180 @@ import Foundation
 import GATT
 import Reactor
 
-/// What is decided about the attributes of one peripheral: which there are, which the user has asked for, and what is
-/// being done with them.
+/// The attributes of one peripheral: which exist, which the user has discovered, and which operations are under way.
 ///
-/// It lives from link to link: what a user holds of the last connection works on the next one, where it is there again.
+/// It is kept from link to link: a `Characteristic` of the last connection works on the next one, if it exists there.
 struct AttributeState {
-    /// What is done with a characteristic or a descriptor.
+    /// An operation on a characteristic or a descriptor.
     enum Request: Equatable, Sendable {
         case read(offset: Int)
         case write(Data, CBCharacteristicWriteType, offset: Int)
-        /// Writes without response, as many as it takes. Never sent as such.
+        /// As many writes without response as the data need.
         case transfer(Data, TransferFence)
     }
 
-    enum Effect: Equatable, Sendable {
-        /// Has BlueZ answer something about the device, and tells when it has.
-        case fence(ObjectKey, link: UInt32)
-        /// Reads what BlueZ has exported of the device, and tells.
-        case readTable(ObjectKey, link: UInt32)
-        indirect case call(OperationID, ObjectKey, handle: UInt16, Request)
-        /// These are not there any more; the session lets go of their handles.
-        case letGo([AttributeID])
-        /// The table is not what it was when it was last known on this connection.
-        case servicesChanged
+    private struct Transfer {
+        let data: Data
+        let target: AttributeID
+        var machine: TransferMachine
     }
-
-    typealias Effects = [PeripheralState.Effect]
 
     private(set) var table = AttributeTable()
     private var discovery = ServiceDiscoveryMachine()
-    var lanes = OperationLanes<Request>()
-    private var wishes = AttributeWishes()
-    /// What was asked for and not been settled: those with a time-out.
-    private var timed: Set<OperationID> = []
-    /// What those reads have brought that somebody wants to have, until it is fetched; empty before the reply.
-    private var fetched: [OperationID: Data] = [:]
-    /// The transfers that are under way, and what has become of those that have ended, until it is fetched.
-    var transfers: [OperationID: Transfer] = [:]
-    var reports: [OperationID: TransferReport] = [:]
-    private var device: ObjectKey?
-    /// Tells the links apart, so that news of an earlier one is known as such.
-    private var link: UInt32 = 0
+    private var requests = DiscoveryRequests()
+    private var lanes = OperationLanes()
+    private var transfers: [OperationID: Transfer] = [:]
     private var wasReadOnThisLink = false
-    /// The table is not what users know of it; they are told when it holds again.
-    private var isChangeUntold = false
-    /// Services that the device names, and BlueZ was seen not to export; nobody waits for them again.
+    /// Whether the table differs from what the application knows; reported when the table is valid again.
+    private var isChangeUnreported = false
+    /// Services that the device names and BlueZ does not export; the discovery no longer waits for them.
     private var unexported: Set<CBUUID> = []
-    /// Attributes that were missing in a reading since the table held last; they may be there in the next one.
+    /// Attributes that were missing in a reading since the table was last valid; the next reading may contain them.
     private var missing: Set<AttributeID> = []
-
-    /// Why the link went that was lost last.
+    /// Why the last link ended.
     private(set) var linkFailure = OperationFailure.linkLost
 
-    /// Whether the table is known to hold.
+    // MARK: Questions
+
+    /// Whether the table is known to be valid.
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
 
-    /// What a subscription to a characteristic goes by; `nil` while it is not on a link.
+    /// The key of a subscription to a characteristic; `nil` while the characteristic is not on a link.
     func subscriptionKey(of id: AttributeID) -> AttributeKey? {
-        guard let device, let record = table[id], record.isPresent, record.handle == .batteryLevel else {
-            return key(of: id)
-        }
+        guard let device = discovery.device, let record = table[id], record.isPresent, record.handle == .batteryLevel
+        else { return key(of: id) }
         return .battery(of: device)
     }
 
-    /// What BlueZ calls an attribute; `nil` while it has no object on a link.
-    func key(of id: AttributeID) -> AttributeKey? {
-        guard let device, let record = table[id], record.isPresent, let handle = record.handle.attHandle else {
-            return nil
-        }
+    /// BlueZ's name of an attribute; `nil` while it has no object on a link.
+    /// - Parameter isPresent: Whether BlueZ must still export the object. A transfer that has begun continues without it
+    ///   until BlueZ refuses a call.
+    func key(of id: AttributeID, isPresent: Bool = true) -> AttributeKey? {
+        guard let device = discovery.device, let record = table[id], record.isPresent || !isPresent,
+            let handle = record.handle.attHandle
+        else { return nil }
         return AttributeKey(device: device, handle: handle)
+    }
+
+    /// How many operations on a characteristic are not settled, of those whose request is accepted.
+    func pendingCount(on id: AttributeID, where isCounted: (Request) -> Bool) -> Int {
+        lanes.count(on: id, lane: id, where: isCounted)
     }
 
     // MARK: The link
 
-    mutating func linkUp(_ device: ObjectKey, isResolved: Bool) -> Effects {
-        guard !discovery.hasLink else { return resolved(isResolved) }
-        self.device = device
-        link &+= 1
+    mutating func linkUp(_ device: ObjectKey, isResolved: Bool, into orders: inout Orders) {
+        guard !discovery.hasLink else { return resolved(isResolved, into: &orders) }
         wasReadOnThisLink = false
-        isChangeUntold = false
+        isChangeUnreported = false
         table.forgetDiscovered()
-        var effects = perform(discovery.event(.linkUp(isResolved: isResolved)))
-        for id in wishes.takeWaitingForLink() { effects += perform(discovery.event(.wanted(id))) }
-        return effects
+        discover(.linkUp(device, isResolved: isResolved), &orders)
+        for id in requests.linkUp() { discover(.wanted(id), &orders) }
     }
 
     /// `ServicesResolved` of the device.
-    mutating func resolved(_ isResolved: Bool) -> Effects { perform(discovery.event(.resolved(isResolved))) }
+    mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
-    /// The link is gone, or nothing may be done on it any more. Whatever anybody waits for fails.
-    mutating func linkDown(_ failure: OperationFailure) -> Effects {
-        guard discovery.hasLink else { return [] }
+    /// The link is gone, or must not be used any more: all operations fail.
+    mutating func linkDown(_ failure: OperationFailure, into orders: inout Orders) {
+        guard discovery.hasLink else { return }
         linkFailure = failure
-        device = nil
-        return perform(discovery.event(.linkLost), linkFailure: failure) + perform(lanes.fail(failure))
+        let change = discovery.event(.linkLost, into: &orders)
+        apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : .disconnected, &orders)
+        transfers = [:]
+        lanes.fail(failure, into: &orders)
     }
 
-    /// There will be no link any more.
-    mutating func closed() -> Effects {
-        linkDown(.linkEnded) + nextLinkUnwanted() + abandonLookUps()
+    /// There will be no further link.
+    mutating func closed(into orders: inout Orders) {
+        linkDown(.linkEnded, into: &orders)
+        nextLinkUnwanted(into: &orders)
+        cancelLookUps(into: &orders)
     }
 
-    /// What waits for the next link alone waits for nothing.
-    mutating func nextLinkUnwanted() -> Effects {
-        wishes.takeWaitingForNextLink().flatMap { finish($0, .linkLost, .linkEnded) }
+    /// Fails the requests that wait only for the next link.
+    mutating func nextLinkUnwanted(into orders: inout Orders) {
+        for id in requests.ofNextLink { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
     }
 
-    /// BlueZ has refused what should have come before the next link, for which this one waits.
-    mutating func refuseNextLink(_ id: OperationID, _ error: BusFailure) -> Effects {
-        guard wishes.contains(id) else { return [] }
-        return endTimer(id) + [.settle(id, wishes.deny(id, .bus(error)))]
+    /// BlueZ has refused what had to precede the next link, for which this request waits.
+    mutating func refuseNextLink(_ id: OperationID, _ error: BusFailure, into orders: inout Orders) {
+        requests.settle(id, .failed(.bus(error)), &orders)
     }
 
-    /// Ends look-ups that outlive links: those for this name, or all.
-    mutating func abandonLookUps(of name: AttributeName? = nil) -> Effects {
-        wishes.takeLasting(name).flatMap { id in
-            perform(discovery.event(.abandoned(id))) + endTimer(id) + [.settle(id, .cancelled)]
+    /// Ends look-ups that outlive links: those for this name, or all. Returns whether there were any.
+    @discardableResult
+    mutating func cancelLookUps(of name: AttributeName? = nil, into orders: inout Orders) -> Bool {
+        let ids = requests.outliving(name)
+        for id in ids {
+            discover(.abandoned(id), &orders)
+            requests.settle(id, .failed(.cancelled), &orders)
         }
+        return !ids.isEmpty
     }
 
-    // MARK: What BlueZ tells
+    // MARK: Reports of BlueZ
 
-    mutating func fencePassed(link: UInt32) -> Effects {
-        guard link == self.link else { return [] }
-        return perform(discovery.event(.fencePassed))
+    mutating func fencePassed(link: UInt32, into orders: inout Orders) {
+        if link == discovery.link { discover(.fencePassed, &orders) }
     }
 
-    /// What BlueZ has exported, in the order of handles; and the services that the device was found to have.
-    mutating func tableRead(_ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32) -> Effects {
-        guard link == self.link, discovery.hasLink else { return [] }
+    /// The attributes that BlueZ has exported, in the order of handles; and the services that the device was found to have.
+    mutating func tableRead(
+        _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32, into orders: inout Orders
+    ) {
+        guard link == discovery.link, discovery.hasLink else { return }
         let difference = table.read(declarations)
-        let isWhole = table.isWhole(naming: named.filter { !unexported.contains($0) })
-        var effects: Effects = []
         missing.formUnion(difference.invalidated)
-        effects += perform(discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some)))
-        // Whoever got the services before is told that they are others now. The first reading is no news.
-        if wasReadOnThisLink, !difference.isEmpty { isChangeUntold = true }
+        // The first reading is no change.
+        if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
+        let isWhole = table.isWhole(naming: named.filter { !unexported.contains($0) })
+        let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
         if discovery.isReady {
             let gone = missing.filter { table[$0]?.isPresent != true }.sorted()
-            if !gone.isEmpty { effects.insert(.attributes(.letGo(gone)), at: 0) }
+            if !gone.isEmpty { orders.append(.release(gone)) }
             missing = []
             unexported = Set(named).subtracting(table.allServices.compactMap { table[$0]?.uuid })
-            if isChangeUntold { effects.append(.attributes(.servicesChanged)) }
-            (wasReadOnThisLink, isChangeUntold) = (true, false)
         }
-        return effects
+        apply(change, &orders)
+        if discovery.isReady {
+            if isChangeUnreported { orders.append(.servicesChanged) }
+            (wasReadOnThisLink, isChangeUnreported) = (true, false)
+        }
     }
 
-    /// BlueZ has exported an attribute, or declared one anew.
-    mutating func objectCame() -> Effects { perform(discovery.event(.cameOrWent)) }
+    /// BlueZ has exported an attribute, or changed its declaration.
+    mutating func objectAppeared(into orders: inout Orders) { discover(.changed, &orders) }
 
-    mutating func objectWent(_ handle: AttributeHandle) -> Effects {
-        guard discovery.hasLink else { return [] }
+    mutating func objectDisappeared(_ handle: AttributeHandle, into orders: inout Orders) {
+        guard discovery.hasLink else { return }
         if let id = table.removed(at: handle) { lanes.hold(lane(of: id)) }
-        return perform(discovery.event(.cameOrWent))
+        discover(.changed, &orders)
     }
 
-    /// The level of the battery that BlueZ follows for itself; `nil` where there is none any more.
-    mutating func batteryChanged(_ level: UInt8?) -> Effects {
+    /// The level of a battery that BlueZ reads itself; `nil` if there is none any more.
+    mutating func batteryChanged(_ level: UInt8?, into orders: inout Orders) {
         guard let id = table.id(at: .batteryLevel) else {
-            // A service of the peripheral's own tells more.
+            // A service of the peripheral itself has more information.
             let isShown = table.allServices.contains { table[$0]?.uuid == .battery }
-            return level == nil || isShown ? [] : objectCame()
+            if level != nil, !isShown { objectAppeared(into: &orders) }
+            return
         }
         guard let level else {
-            _ = objectWent(.batteryLevel)
-            return objectWent(.batteryService)
+            objectDisappeared(.batteryLevel, into: &orders)
+            return objectDisappeared(.batteryService, into: &orders)
         }
         table.update(id) { $0.value = Data([level]) }
-        return []
     }
 
-    /// BlueZ has a new value of an attribute, read or notified, whoever asked for it.
+    /// BlueZ has a new value of an attribute, read or notified, for any client.
     mutating func valueChanged(at handle: AttributeHandle, _ value: Data) {
         guard let id = table.id(at: handle) else { return }
         table.update(id) { $0.value = value }
     }
 
-    /// A value of a characteristic that we are subscribed to.
+    /// The newest value of a subscribed characteristic.
     mutating func notified(_ id: AttributeID, _ value: Data) { table.update(id) { $0.value = value } }
 
     mutating func mtuChanged(at handle: AttributeHandle, _ mtu: Int?) {
@@ -189,89 +184,95 @@ struct AttributeState {
         table.update(id) { $0.mtu = mtu }
     }
 
-    mutating func replied(_ id: OperationID, _ result: Result<Data?, BlueZError>, at now: Instant) -> Effects {
-        if transfers[id] != nil { return transferReplied(id, result, at: now) }
+    mutating func replied(
+        _ id: OperationID, _ result: Result<Data?, BlueZError>, at now: @autoclosure () -> Instant,
+        into orders: inout Orders
+    ) {
+        if transfers[id] != nil {
+            var failure: OperationFailure?
+            if case .failure(let error) = result { failure = OperationFailure(error) }
+            return transfer(id, .replied(failure, now()), &orders)
+        }
         switch result {
         case .failure(let error):
-            return perform(lanes.replied(id, OperationFailure(error)))
+            send(lanes.replied(id, .failure(OperationFailure(error)), into: &orders), &orders)
         case .success(let data):
-            if let data, let operation = lanes.inFlight(id) {
-                if operation.request == .read(offset: 0) { table.update(operation.target) { $0.value = data } }
-                if fetched[id] != nil { fetched[id] = data }
+            if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
+                table.update(operation.target) { $0.value = data }
             }
-            return perform(lanes.replied(id, nil))
+            send(lanes.replied(id, .success(data.map { .value($0) } ?? .done), into: &orders), &orders)
         }
     }
 
-    /// What a read has brought that was submitted as one to be fetched.
-    mutating func takeValue(_ id: OperationID) -> Data? { fetched.removeValue(forKey: id) }
-
-    /// What ``lookUp(_:_:timeout:)`` has found.
-    mutating func takeFound(_ id: OperationID) -> AttributeID? { wishes.takeFound(id) }
-
-    // MARK: What users ask for
+    // MARK: Requests of the application
 
     /// - Parameter uuids: The services to be shown; `nil` for all.
-    mutating func discoverServices(_ uuids: Set<CBUUID>?, _ id: OperationID, timeout: TimeInterval) -> Effects {
-        want(.services(uuids), id, timeout)
+    mutating func discoverServices(
+        _ uuids: Set<CBUUID>?, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
+    ) {
+        request(.services(uuids), id, timeout, into: &orders)
     }
 
     mutating func discoverCharacteristics(
-        _ uuids: Set<CBUUID>?, of service: AttributeID, _ id: OperationID, timeout: TimeInterval
-    ) -> Effects {
-        want(.characteristics(uuids, of: service), id, timeout)
+        _ uuids: Set<CBUUID>?, of service: AttributeID, _ id: OperationID, timeout: TimeInterval,
+        into orders: inout Orders
+    ) {
+        request(.characteristics(uuids, of: service), id, timeout, into: &orders)
     }
 
-    /// All services are to be shown on the next link.
-    mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval) -> Effects {
-        wishes.add(.services(nil), id, isForNextLink: true)
-        return startTimer(id, timeout)
+    /// Shows all services on the next link.
+    mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
+        requests.add(.services(nil), id, hasTimeout: timeout.isFinite, waitsForNextLink: true)
+        startTimer(id, timeout, &orders)
     }
 
-    /// Finds an attribute by its name, once the services are known; what is found counts as asked for.
+    /// Finds an attribute by its name, once the services are known, and marks it as discovered.
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
     mutating func lookUp(
-        _ name: AttributeName, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false
-    ) -> Effects {
-        want(.attribute(name), id, timeout, outlivesLinks: outlivesLinks)
+        _ name: AttributeName, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
+        into orders: inout Orders
+    ) {
+        request(.attribute(name), id, timeout, outlivesLinks: outlivesLinks, into: &orders)
     }
 
-    private mutating func want(
-        _ wish: AttributeWishes.Wish, _ id: OperationID, _ timeout: TimeInterval, outlivesLinks: Bool = false
-    ) -> Effects {
-        wishes.add(wish, id, outlivesLinks: outlivesLinks)
-        let timer = startTimer(id, timeout)
-        return timer + perform(discovery.event(.wanted(id)))
+    private mutating func request(
+        _ request: DiscoveryRequests.Request, _ id: OperationID, _ timeout: TimeInterval, outlivesLinks: Bool = false,
+        into orders: inout Orders
+    ) {
+        requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
+        startTimer(id, timeout, &orders)
+        discover(.wanted(id), &orders)
     }
 
-    /// Something is to be done with a characteristic or a descriptor.
-    /// - Parameter isFetched: Whether somebody takes what a read has brought; in any case of its outcome.
+    /// Begins an operation on a characteristic or a descriptor when it is first in its lane.
     mutating func submit(
-        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval, isFetched: Bool = false
-    ) -> Effects {
-        if isFetched { fetched[id] = Data() }
-        if let refusal = refusal(of: request, on: target) { return [.settle(id, .characteristic(refusal))] }
+        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval,
+        into orders: inout Orders
+    ) {
+        if let refusal = refusal(of: request, on: target) {
+            return orders.append(.settle(id, .failed(.characteristic(refusal))))
+        }
         guard discovery.hasLink else {
-            return [.settle(id, PeripheralFailure(.linkLost, request))]
+            return orders.append(.settle(id, .failed(PeripheralFailure(.linkLost, request))))
         }
         guard table[target]?.isPresent == true || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
-            return [.settle(id, PeripheralFailure(.invalidated, request))]
+            return orders.append(.settle(id, .failed(PeripheralFailure(.invalidated, request))))
         }
         if let record = table[target], record.handle.isVirtual, record.isPresent {
-            // BlueZ keeps the value current; there is nothing to be asked.
-            if case .read(let offset) = request, isFetched {
-                fetched[id] = Data((record.value ?? Data()).dropFirst(offset))
-            }
-            return [.settle(id, nil)]
+            // BlueZ keeps the value current; there is nothing to read.
+            guard case .read(let offset) = request else { return orders.append(.settle(id, .done)) }
+            return orders.append(.settle(id, .value(Data((record.value ?? Data()).dropFirst(offset)))))
         }
-        let timer = startTimer(id, timeout)
-        return timer + perform(lanes.submit(.init(id: id, target: target, request: request), lane: lane(of: target)))
+        startTimer(id, timeout, &orders)
+        let operation = OperationLanes.Operation(
+            id: id, target: target, request: request, hasTimeout: timeout.isFinite)
+        send(lanes.submit(operation, lane: lane(of: target)), &orders)
     }
 
-    /// Why BlueZ need not be asked.
+    /// The error of a request that BlueZ need not be asked for.
     private func refusal(of request: Request, on target: AttributeID) -> CharacteristicError? {
         guard let record = table[target] else { return .unconfigured }
-        // BlueZ does not say what can be done with a descriptor (`descriptor_properties`, 5.55 to HEAD).
+        // BlueZ does not export the permissions of a descriptor (`descriptor_properties`, 5.55 to HEAD).
         let properties =
             record.declaration.kind == .characteristic ? record.declaration.properties : [.read, .write]
         switch request {
@@ -285,114 +286,149 @@ struct AttributeState {
             return count > maximum ? .valueTooLong(count: count, maximum: maximum) : nil
         case .transfer(_, let fence):
             guard properties.contains(.writeWithoutResponse) else { return .writeNotSupported }
-            return refusal(of: fence, for: target)
-        }
-    }
-
-    private mutating func startTimer(_ id: OperationID, _ timeout: TimeInterval) -> Effects {
-        guard timeout.isFinite else { return [] }
-        timed.insert(id)
-        return [.startTimer(.operation(id), max(0, timeout))]
-    }
-
-    mutating func fired(_ timer: PeripheralState.Timer) -> Effects {
-        switch timer {
-        case .discovery(let timer): return perform(discovery.event(.fired(timer)))
-        case .retry(let lane): return perform(lanes.retry(lane))
-        case .operation(let id):
-            timed.remove(id)
-            guard let failure = wishes.timedOut(id) else { return perform(lanes.timedOut(id)) }
-            return perform(discovery.event(.abandoned(id))) + [.settle(id, failure)]
-        case .transfer(let id): return transferPaused(id)
-        case .connection, .subscription, .run: return []
-        }
-    }
-
-    // MARK: Doing what the machines say
-
-    private mutating func perform(
-        _ effects: [ServiceDiscoveryMachine.Effect], linkFailure: OperationFailure = .linkLost
-    ) -> Effects {
-        var result: Effects = []
-        for effect in effects {
-            switch effect {
-            case .fence:
-                if let device { result.append(.attributes(.fence(device, link: link))) }
-            case .read:
-                if let device { result.append(.attributes(.readTable(device, link: link))) }
-            case .startTimer(let timer, let seconds): result.append(.startTimer(.discovery(timer), seconds))
-            case .cancelTimer(let timer): result.append(.cancelTimer(.discovery(timer)))
-            case .tableHolds: result += tableHolds()
-            case .tableIsVoid: lanes.close()
-            case .finish(let id, let outcome): result += finish(id, outcome, linkFailure)
+            switch fence {
+            case .automatic, .none: return nil
+            case .writing: return properties.contains(.write) ? nil : .writeNotSupported
+            case .reading(let id): return canBeRead(id) ? nil : .readNotSupported
             }
         }
-        return result
     }
 
-    /// What waited for the table can go, or has nowhere to go.
-    private mutating func tableHolds() -> Effects {
-        var effects: [OperationLanes<Request>.Effect] = []
+    private func startTimer(_ id: OperationID, _ timeout: TimeInterval, _ orders: inout Orders) {
+        if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
+    }
+
+    // MARK: Timers
+
+    mutating func fired(_ timer: ServiceDiscoveryMachine.Timer, into orders: inout Orders) {
+        discover(.fired(timer), &orders)
+    }
+
+    /// The pause before a lane repeats its operation is over.
+    mutating func retryDue(_ lane: AttributeID, into orders: inout Orders) { send(lanes.retry(lane), &orders) }
+
+    /// The pause of a transfer is over.
+    mutating func transferDue(_ id: OperationID, into orders: inout Orders) {
+        guard transfers[id] == nil else { return transfer(id, .paused, &orders) }
+        // The transfer has exceeded its time, and its characteristic is free now.
+        send(lanes.replied(id, .success(.done), into: &orders), &orders)
+    }
+
+    mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
+        guard let failure = requests.timeoutError(of: id) else {
+            // Its lane is free when BlueZ has replied to its present call.
+            transfers[id] = nil
+            return lanes.timedOut(id, into: &orders)
+        }
+        discover(.abandoned(id), &orders)
+        requests.settle(id, .failed(failure), timerFired: true, &orders)
+    }
+
+    // MARK: The discovery
+
+    private mutating func discover(_ event: ServiceDiscoveryMachine.Event, _ orders: inout Orders) {
+        apply(discovery.event(event, into: &orders), &orders)
+    }
+
+    private mutating func apply(
+        _ change: ServiceDiscoveryMachine.Change, linkError: PeripheralError = .disconnected, _ orders: inout Orders
+    ) {
+        switch change.table {
+        case .isValid: tableIsValid(&orders)
+        case .isVoid: lanes.close()
+        case nil: break
+        }
+        for id in change.finished where requests.contains(id) {
+            switch change.result {
+            case .found:
+                requests.settle(id, requests.outcome(of: id, in: &table), &orders)
+            case .foundNothing:
+                requests.settle(id, .failed(.peripheral(.noServices)), &orders)
+            case .linkLost:
+                if !requests.linkLost(id) { requests.settle(id, .failed(.peripheral(linkError)), &orders) }
+            }
+        }
+    }
+
+    /// Sends the operations that waited for the table, and fails those whose characteristic does not exist.
+    private mutating func tableIsValid(_ orders: inout Orders) {
         for lane in lanes.busyLanes where table[lane]?.isPresent != true {
-            effects += lanes.fail(lane, .invalidated)
+            transfers = transfers.filter { $0.value.target != lane }
+            lanes.fail(lane, .invalidated, into: &orders)
         }
-        for lane in lanes.heldLanes { effects += lanes.release(lane) }
-        return perform(effects + lanes.open())
+        for lane in lanes.heldLanes { send(lanes.release(lane), &orders) }
+        for operation in lanes.open() { send(operation, &orders) }
     }
 
-    private mutating func finish(
-        _ id: OperationID, _ outcome: ServiceDiscoveryMachine.Outcome, _ linkFailure: OperationFailure
-    ) -> Effects {
-        guard wishes.contains(id) else { return [] }
-        if outcome == .linkLost, wishes.waitsForNextLink(id) { return [] }
-        let failure: PeripheralFailure? =
-            switch outcome {
-            case .found: wishes.grant(id, from: &table)
-            case .foundNothing: wishes.deny(id, .noServices)
-            case .linkLost: wishes.deny(id, linkFailure == .linkEnded ? .forcedDisconnect : .disconnected)
-            }
-        return endTimer(id) + [.settle(id, failure)]
-    }
+    // MARK: Calls
 
-    mutating func perform(_ effects: [OperationLanes<Request>.Effect]) -> Effects {
-        var result: Effects = []
-        for effect in effects {
-            switch effect {
-            case .send(let operation):
-                result += send(operation)
-            case .finish(let operation, let failure):
-                transfers[operation.id] = nil
-                result += endTimer(operation.id)
-                result.append(.settle(operation.id, failure.map { PeripheralFailure($0, operation.request) }))
-            case .startRetry(let lane, let seconds): result.append(.startTimer(.retry(lane), seconds))
-            case .cancelRetry(let lane): result.append(.cancelTimer(.retry(lane)))
-            }
+    private mutating func send(_ operation: OperationLanes.Operation?, _ orders: inout Orders) {
+        guard let operation else { return }
+        guard let key = key(of: operation.target) else {
+            return send(lanes.replied(operation.id, .failure(.invalidated), into: &orders), &orders)
         }
-        return result
-    }
-
-    private mutating func send(_ operation: OperationLanes<Request>.Operation) -> Effects {
-        guard let device, let record = table[operation.target], record.isPresent, let handle = record.handle.attHandle
-        else { return perform(lanes.replied(operation.id, .invalidated)) }
-        if case .transfer(let data, let fence) = operation.request {
-            return beginTransfer(operation, of: data, fence)
+        switch operation.request {
+        case .read(let offset): orders.append(.read(operation.id, key, offset: offset))
+        case .write(let data, let type, let offset):
+            orders.append(.write(operation.id, key, data, type, offset: offset))
+        case .transfer(let data, let fence):
+            let length = table[operation.target]?.maximumWriteLength(for: .withoutResponse) ?? 20
+            let machine = TransferMachine(
+                count: data.count, length: length, fence: machineFence(fence, for: operation.target))
+            transfers[operation.id] = Transfer(data: data, target: operation.target, machine: machine)
+            transfer(operation.id, .begun, &orders)
         }
-        return [.attributes(.call(operation.id, device, handle: handle, operation.request))]
     }
 
-    /// Has BlueZ do something for an operation that takes several calls.
-    func call(_ id: OperationID, _ target: AttributeID, _ request: Request) -> Effects {
-        guard let device, let handle = table[target]?.handle.attHandle else { return [] }
-        return [.attributes(.call(id, device, handle: handle, request))]
+    private mutating func transfer(_ id: OperationID, _ event: TransferMachine.Event, _ orders: inout Orders) {
+        guard let action = transfers[id]?.machine.event(event), let transfer = transfers[id] else { return }
+        switch action {
+        case .write(let part, let isRequest):
+            guard let key = key(of: transfer.target, isPresent: false) else { return }
+            let start = transfer.data.startIndex
+            let bytes = Data(transfer.data[start + part.lowerBound..<start + part.upperBound])
+            orders.append(.write(id, key, bytes, isRequest ? .withResponse : .withoutResponse, offset: 0))
+        case .read(let fence):
+            if let key = key(of: fence, isPresent: false) { orders.append(.read(id, key, offset: 0)) }
+        case .pause(let seconds):
+            orders.append(.startTimer(.transfer(id), seconds))
+        case .finish(let failure):
+            transfers[id] = nil
+            let report = Order.Outcome.transferred(TransferReport(transfer.machine))
+            let result = failure.map { Result.failure($0) } ?? .success(report)
+            send(lanes.replied(id, result, into: &orders), &orders)
+        }
     }
 
-    private mutating func endTimer(_ id: OperationID) -> Effects {
-        timed.remove(id) == nil ? [] : [.cancelTimer(.operation(id))]
+    private func canBeRead(_ id: AttributeID) -> Bool {
+        guard let record = table[id], record.isPresent, !record.handle.isVirtual else { return false }
+        return record.declaration.properties.contains(.read)
     }
 
-    /// Whose turn an operation waits for: a descriptor's that of its characteristic.
+    /// A read changes the order of no writes, so it is preferred: BlueZ up to 5.66 has several channels by default (EATT),
+    /// and a part that is written with response could overtake the others.
+    private func machineFence(_ fence: TransferFence, for target: AttributeID) -> TransferMachine.Fence {
+        switch fence {
+        case .none: return .none
+        case .writing: return .write
+        case .reading(let id): return .read(id)
+        case .automatic:
+            if canBeRead(target) { return .read(target) }
+            let siblings = table[target]?.parent.flatMap { table[$0]?.children } ?? []
+            if let sibling = siblings.first(where: canBeRead) { return .read(sibling) }
+            return table[target]?.declaration.properties.contains(.write) == true ? .write : .none
+        }
+    }
+
+    /// The lane of an attribute: a descriptor uses that of its characteristic.
     private func lane(of target: AttributeID) -> AttributeID {
         guard let record = table[target], record.declaration.kind == .descriptor else { return target }
         return record.parent ?? target
+    }
+}
+
+extension TransferReport {
+    fileprivate init(_ machine: TransferMachine) {
+        self.init(bytes: machine.sent, seconds: machine.seconds, fences: machine.fences)
     }
 }

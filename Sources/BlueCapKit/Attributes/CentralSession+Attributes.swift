@@ -40,7 +40,7 @@ extension CentralSession {
         _ handle: (inout AttributeHandles, AttributeID, CBUUID) -> Handle
     ) -> [Handle] {
         core.withLock { core in
-            let found = core.state.readDealing(with: peripheral.key) { state in
+            let found = core.state.readState(of: peripheral.key) { state in
                 ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
             }
             return (found ?? []).map { id, uuid in
@@ -68,7 +68,7 @@ extension CentralSession {
         _ handle: (inout AttributeHandles, AttributeID, CBUUID) -> Handle
     ) -> Handle? {
         core.withLock { core in
-            let found = core.state.readDealing(with: peripheral.key) { state -> (AttributeID, CBUUID)? in
+            let found = core.state.readState(of: peripheral.key) { state -> (AttributeID, CBUUID)? in
                 guard let parent = state.attributes.table[id]?.parent else { return nil }
                 return state.attributes.table[parent].map { (parent, $0.uuid) }
             }
@@ -83,13 +83,13 @@ extension CentralSession {
         _ key: PeripheralKey, _ id: AttributeID, _ body: (borrowing AttributeTable.Record) -> R?
     ) -> R? {
         core.withLock { core in
-            core.state.readDealing(with: key) { state in state.attributes.table[id].flatMap { body($0) } }
+            core.state.readState(of: key) { state in state.attributes.table[id].flatMap { body($0) } }
         }
     }
 
     /// Reads from the table of a peripheral's attributes; `nil` where it was never asked for something.
     func attributes<R>(_ key: PeripheralKey, _ body: (borrowing AttributeTable) -> R?) -> R? {
-        core.withLock { core in core.state.readDealing(with: key) { body($0.attributes.table) } }
+        core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
     }
 
     /// Tells of changed services until the manager ends, or nobody holds the peripheral any more.
@@ -105,50 +105,9 @@ extension CentralSession {
         return (kept ?? made).stream
     }
 
-    // MARK: Operations; any thread
+    // MARK: Refreshing; any thread
 
-    /// Has something done with an attribute that brings more than success.
-    /// - Parameter take: takes what it has brought.
-    func operation<T: Sendable>(
-        on key: PeripheralKey, _ target: AttributeID, _ request: AttributeState.Request, timeout: TimeInterval,
-        take: @escaping @Sendable (inout AttributeState, OperationID) -> T?
-    ) -> Future<T> {
-        operation(on: key) { attributes, operation in
-            attributes.submit(request, on: target, operation, timeout: timeout, isFetched: true)
-        } take: {
-            take(&$0, $1)
-        }
-    }
-
-    /// Has something decided about attributes that brings more than success.
-    /// - Parameter take: takes what it has brought. Called in any case, when it is settled.
-    func operation<T: Sendable>(
-        on key: PeripheralKey, _ decision: (inout AttributeState, OperationID) -> [PeripheralState.Effect],
-        take: @escaping @Sendable (inout AttributeState, OperationID) -> T?
-    ) -> Future<T> {
-        let promise = Promise<T>()
-        let operation = core.withLock { $0.nameOperation() }
-        let completion: Completion = { [self] error in
-            var value: T?
-            decide(key) { state in
-                value = take(&state.attributes, operation)
-                return []
-            }
-            if let value, error == nil {
-                promise.success(value)
-            } else {
-                promise.failure(error ?? PeripheralError.disconnected)
-            }
-        }
-        let isAccepted = decideIfOpen { core in
-            core.completions[operation] = completion
-            return core.state.peripheral(key) { decision(&$0.attributes, operation) }
-        }
-        if !isAccepted { complete { completion(PeripheralError.disconnected) } }
-        return promise.future
-    }
-
-    /// Has BlueZ forget a device and meet it anew.
+    /// Has BlueZ remove a device and discover it again.
     func refreshServices(
         of peripheral: Peripheral, forgettingBond: Bool, timeout: TimeInterval
     ) -> Future<Peripheral> {
@@ -160,24 +119,22 @@ extension CentralSession {
                         + "ask for refreshServices(forgettingBond: true) if that is meant."))
         }
         var refresh: OperationID?
-        let future: Future<Peripheral> = operation(on: key, value: { peripheral }) { state, id in
-            state.isRefreshing = true
+        let future: Future<Peripheral> = operation(on: key, yielding: peripheral) { state, id, orders in
             refresh = id
-            let effects = state.attributes.discoverServicesOnNextLink(id, timeout: timeout)
-            return state.connection.state == .connected ? effects + state.connect(.disconnectAsked) : effects
+            state.refreshAsked(id, timeout: timeout, into: &orders)
         }
         loop.post { [self, refresh] in
-            // The connection's own call goes first.
+            // After the connection's own call.
             drain()
-            guard let device = readDealing(with: key, { $0.facts.device }) else {
+            guard let device = readState(of: key, { $0.facts.device }) else {
                 return endRefresh(of: peripheral)
             }
             client.removeDevice(device) { [self] result in
-                // A device that is not there any more is forgotten.
+                // A device that does not exist any more counts as removed.
                 if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,
                     error.cause != .unknownObject
                 {
-                    decide(key) { $0.attributes.refuseNextLink(refresh, BusFailure(error)) }
+                    decide(key) { $0.attributes.refuseNextLink(refresh, BusFailure(error), into: &$1) }
                 }
                 endRefresh(of: peripheral)
             }
@@ -185,52 +142,21 @@ extension CentralSession {
         return future
     }
 
-    /// Has BlueZ meet the device that it has forgotten, unless the user has had enough meanwhile.
+    /// Connects the device that BlueZ has removed, unless the application has ended the refresh.
     private func endRefresh(of peripheral: Peripheral) {
-        let isWanted = core.withLock { core in
-            core.state.updateDealing(with: peripheral.key) { state in
-                defer { state.isRefreshing = false }
-                return state.isRefreshing
-            }
-        }
+        let isWanted = core.withLock { core in core.state.updateState(of: peripheral.key) { $0.refreshEnded() } }
         if isWanted == true { reconnect(peripheral, delay: 0) }
     }
 
-    /// A future that has failed, completed where the manager's promises are.
-    func failed<T: Sendable>(_ error: any Error) -> Future<T> {
-        let promise = Promise<T>()
-        complete { promise.failure(error) }
-        return promise.future
-    }
+    // MARK: Executing; on the loop
 
-    /// A future that has succeeded, completed where the manager's promises are.
-    func succeeded() -> Future<Void> {
-        let promise = Promise<Void>()
-        complete { promise.success(()) }
-        return promise.future
-    }
-
-    // MARK: Doing; on the loop
-
-    func perform(_ effect: AttributeState.Effect, of key: PeripheralKey) {
-        switch effect {
-        case .fence(let device, let link):
-            fence(device, of: key, link: link)
-        case .readTable(let device, let link):
-            readTable(of: device, of: key, link: link)
-        case .call(let id, let device, let handle, let request):
-            call(id, of: key, AttributeKey(device: device, handle: handle), request)
-        case .letGo(let ids):
-            let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
-            withExtendedLifetime(handles) {}
-            for id in ids {
-                endNotifications(
-                    of: Subject(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
-            }
-        case .servicesChanged:
-            let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
-            guard let promise, let peripheral else { return }
-            complete { promise.success(peripheral) }
+    /// Releases the handles of attributes that no longer exist, and finishes their streams.
+    func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
+        let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
+        withExtendedLifetime(handles) {}
+        for id in ids {
+            endNotifications(
+                of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
         }
     }
 }

@@ -3,84 +3,74 @@ import Foundation
 import GATT
 import Reactor
 
-/// Attributes and BlueZ: what it tells of them, and what it is asked to do with them. Everything here runs on the loop.
+/// Attributes in BlueZ: its reports, and calls to it. Everything here runs on the loop.
 extension CentralSession {
-    /// For how many seconds an answer is waited for. A peer has 30 for each request (Core Specification, Vol 3, Part F,
+    /// Seconds until a call without a reply fails. A peer has 30 for each request (Core Specification, Vol 3, Part F,
     /// 3.3.3), after which BlueZ ends the link; requests to one peer wait for each other.
     private static let callLimit = 60.0
 
-    // MARK: What BlueZ tells
+    // MARK: Reports
 
-    /// Something about an attribute became different.
+    /// An attribute has appeared, changed or disappeared.
     func attributeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .attributeAdded(let attribute, _):
-            tell(attribute, in: tree) { $0.attributes.objectCame() }
+            report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
         case .attributeRemoved(let attribute, _):
-            tell(attribute, in: tree) { $0.attributes.objectWent(AttributeHandle(attribute.handle)) }
+            report(attribute, in: tree) {
+                $0.attributes.objectDisappeared(AttributeHandle(attribute.handle), into: &$1)
+            }
         case .attributeChanged(let attribute, let fields):
-            // Nearly all that is told of attributes: what they notify.
+            // Most reports are notified values.
             if fields == .value, channels.told(attribute, tree.value(of: attribute)) { return }
             let handle = AttributeHandle(attribute.handle)
             if fields.contains(.isNotifying), let isNotifying = tree.characteristic(attribute)?.isNotifying {
-                tell(attribute, in: tree) { state in
-                    guard let id = state.attributes.table.id(at: handle) else { return [] }
-                    return state.subscriptions.tell(id, .notifyingChanged(isNotifying))
+                report(attribute, in: tree) { state, orders in
+                    guard let id = state.attributes.table.id(at: handle) else { return }
+                    state.subscriptionChanged(id, .notifyingChanged(isNotifying), into: &orders)
                 }
             }
             if fields.contains(.value), let value = tree.value(of: attribute), !channels.told(attribute, value) {
-                tell(attribute, in: tree) { state in
-                    state.attributes.valueChanged(at: handle, value)
-                    return []
-                }
+                report(attribute, in: tree) { state, _ in state.attributes.valueChanged(at: handle, value) }
             }
             if fields.contains(.mtu) {
                 let mtu = tree.characteristic(attribute)?.mtu
-                tell(attribute, in: tree) { state in
-                    state.attributes.mtuChanged(at: handle, mtu)
-                    return []
-                }
+                report(attribute, in: tree) { state, _ in state.attributes.mtuChanged(at: handle, mtu) }
             }
             if !fields.intersection(.ofDeclaration).isEmpty {
-                tell(attribute, in: tree) { $0.attributes.objectCame() }
+                report(attribute, in: tree) { $0.attributes.objectAppeared(into: &$1) }
             }
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .deviceChanged, .deviceRemoved:
             break
         }
     }
 
-    /// Tells the peripheral that an attribute belongs to, if it was asked for something. What follows is done when the
-    /// batch has ended: the tree is being read.
-    private func tell(
+    /// Reports a change to the peripheral of an attribute, if the application has used the peripheral. The orders are
+    /// executed at the end of the batch: the tree is being read.
+    private func report(
         _ attribute: AttributeKey, in tree: borrowing ObjectTree,
-        _ event: (inout PeripheralState) -> [PeripheralState.Effect]
+        _ decision: (inout PeripheralState, inout Orders) -> Void
     ) {
         guard let device = tree.handle(of: attribute.device) else { return }
         let adapter = tree.adapter(of: device)
         tree.read(device) { device in
             let key = PeripheralKey(device)
             core.withLock { core in
-                guard adapter == core.link.adapter, core.state.deals(with: key) else { return }
-                core.effects.pending += core.state.peripheral(key, event)
+                guard adapter == core.link.adapter, core.state.hasState(of: key) else { return }
+                core.state.peripheral(key, into: &core.orders, decision)
             }
         }
     }
 
-    /// A battery's level has come, changed or gone.
+    /// The level of a battery has appeared, changed or disappeared.
     func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: device) else { return }
         let level = tree.batteryLevel(of: key)
         _ = channels.told(.battery(of: key), level.map { Data([$0]) })
-        tell(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level) }
+        report(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
     }
 
-    // MARK: What BlueZ is asked
-
-    func fence(_ device: ObjectKey, of key: PeripheralKey, link: UInt32) {
-        client.connector.fence(device) { [weak self] in
-            self?.decideHere(key) { $0.attributes.fencePassed(link: link) }
-        }
-    }
+    // MARK: Calls
 
     func readTable(of device: ObjectKey, of key: PeripheralKey, link: UInt32) {
         var declarations: [AttributeDeclaration] = []
@@ -106,48 +96,36 @@ extension CentralSession {
             declarations += AttributeDeclaration.virtualBattery
             values.append((.batteryLevel, Data([battery]), nil))
         }
-        decide(key) { state in
-            let effects = state.attributes.tableRead(declarations, naming: named, link: link)
+        decide(key) { state, orders in
+            state.attributes.tableRead(declarations, naming: named, link: link, into: &orders)
             for (handle, value, mtu) in values {
                 state.attributes.mtuChanged(at: handle, mtu)
                 // BlueZ exports an empty value before there is one.
                 if let value, !value.isEmpty { state.attributes.valueChanged(at: handle, value) }
             }
-            return effects
         }
     }
 
-    func call(_ id: OperationID, of key: PeripheralKey, _ attribute: AttributeKey, _ request: AttributeState.Request) {
-        switch request {
-        case .read(let offset):
-            client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [weak self] result in
-                self?.replied(id, of: key, result.map { $0 })
-            }
-        case .write(let value, let type, let offset):
-            client.daemon.writeValue(
-                attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
-                timeout: Self.callLimit
-            ) { [weak self] result in
-                self?.replied(id, of: key, result.map { nil })
-            }
-        case .transfer:
-            assertionFailure("A transfer is made of reads and writes.")
+    func read(_ attribute: AttributeKey, offset: Int, for id: OperationID, of key: PeripheralKey) {
+        client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [weak self] result in
+            self?.replied(id, of: key, result.map { $0 })
+        }
+    }
+
+    func write(
+        _ value: Data, to attribute: AttributeKey, _ type: CBCharacteristicWriteType, offset: Int,
+        for id: OperationID, of key: PeripheralKey
+    ) {
+        client.daemon.writeValue(
+            attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
+            timeout: Self.callLimit
+        ) { [weak self] result in
+            self?.replied(id, of: key, result.map { nil })
         }
     }
 
     private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
-        let now = loop.now
-        decideHere(key) { $0.attributes.replied(id, result, at: now) }
-    }
-
-    /// Has something decided on the loop, outside any report, and does at once what follows.
-    func decideHere(_ key: PeripheralKey, _ event: (inout PeripheralState) -> [PeripheralState.Effect]) {
-        let mustDrain = core.withLock { core in
-            guard core.state.deals(with: key) else { return false }
-            core.effects.pending += core.state.peripheral(key, event)
-            return core.effects.mustWake()
-        }
-        if mustDrain { drain() }
+        decideHere(key) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
     }
 }
 

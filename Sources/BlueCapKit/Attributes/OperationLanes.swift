@@ -1,43 +1,37 @@
+import BlueZ
 import Foundation
 
 /// The operations on the attributes of one peripheral: in order on each characteristic, side by side on several.
 ///
-/// BlueZ has one operation in flight on a characteristic and answers a second one with `InProgress`. So each
-/// characteristic has a lane: the first operation of it is in flight, the others wait. An operation whose time is up is
-/// finished towards its user at once, and stays at the head of its lane until BlueZ has answered: what came next would
-/// be refused before that. `InProgress` can still come, from another program: the operation is tried again, for about
-/// two seconds altogether.
+/// BlueZ accepts one operation at a time on a characteristic and refuses a second one with `InProgress`. So each
+/// characteristic has a lane: its first operation is in flight, the others wait. An operation that exceeds its time is
+/// settled at once, and stays at the head of its lane until BlueZ has replied: the next one would be refused before that.
+/// `InProgress` can still occur, because of another program: the operation is repeated, for about two seconds in total.
 ///
-/// The lanes are *open* while the attributes are known. What is asked for before waits.
-struct OperationLanes<Request> {
+/// The lanes are *open* while the attributes are known. Operations that are submitted before wait.
+///
+/// Functions return the operations to send now: the caller knows where their attributes are.
+struct OperationLanes {
     struct Operation {
         let id: OperationID
         /// The attribute that it works on: the characteristic of the lane, or a descriptor of it.
         let target: AttributeID
-        let request: Request
-    }
-
-    enum Effect {
-        /// Calls BlueZ, and tells when it has answered.
-        case send(Operation)
-        case finish(Operation, OperationFailure?)
-        /// Tells the lane when so many seconds have passed.
-        case startRetry(AttributeID, TimeInterval)
-        case cancelRetry(AttributeID)
+        let request: AttributeState.Request
+        var hasTimeout = false
     }
 
     private enum Head {
         case inFlight(Operation)
-        /// The user has been told that its time is up; BlueZ has yet to answer.
+        /// Settled because its time is up; BlueZ has yet to reply.
         case abandoned(OperationID)
-        /// Waits to be tried again, so many times after this one.
+        /// Waits to be repeated.
         case refused(Operation, isAbandoned: Bool)
     }
 
     private struct Lane {
         var head: Head?
         var refusals = 0
-        /// Waits until it is known whether its characteristic is still there.
+        /// Waits until it is known whether its characteristic still exists.
         var isHeld = false
         var waiting: [Operation] = []
         /// How many at the front of `waiting` are gone already.
@@ -57,7 +51,7 @@ struct OperationLanes<Request> {
             return waiting[first]
         }
 
-        /// For how long to wait after one more refusal; `nil` where it was refused often enough.
+        /// For how long to wait after one more refusal; `nil` if it was refused often enough.
         mutating func nextPause() -> TimeInterval? {
             guard refusals < OperationLanes.retries.count else { return nil }
             defer { refusals += 1 }
@@ -69,122 +63,135 @@ struct OperationLanes<Request> {
         }
     }
 
-    /// After how many seconds an operation is tried again that BlueZ was too busy for.
-    static var retries: [TimeInterval] { [0.05, 0.1, 0.2, 0.4, 0.6, 0.8] }
+    /// After how many seconds an operation is repeated that BlueZ was too busy for.
+    static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
     private var lanes: [AttributeID: Lane] = [:]
-    /// The lanes of all that is not finished.
+    /// The lanes of all operations that are not settled.
     private var places: [OperationID: AttributeID] = [:]
 
-    /// Nothing waits and nothing is in flight.
+    /// Whether nothing waits and nothing is in flight.
     var isIdle: Bool { lanes.isEmpty }
 
-    // MARK: Users
+    // MARK: Submitting
 
-    /// Somebody asks for an operation on a characteristic.
-    mutating func submit(_ operation: Operation, lane: AttributeID) -> [Effect] {
+    /// Adds an operation to a lane.
+    mutating func submit(_ operation: Operation, lane: AttributeID) -> Operation? {
         places[operation.id] = lane
         guard isOpen, lanes[lane] == nil else {
             lanes[lane, default: Lane()].waiting.append(operation)
             return advance(lane)
         }
         lanes[lane] = Lane(head: .inFlight(operation))
-        return [.send(operation)]
+        return operation
     }
 
-    /// The operation's time is up.
-    mutating func timedOut(_ id: OperationID) -> [Effect] {
-        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return [] }
+    /// Settles an operation whose time is up.
+    mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
+        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return }
         defer { if !lane.isIdle { lanes[key] = lane } }
         let abandoned: Operation
         switch lane.head {
         case .inFlight(let operation) where operation.id == id:
             lane.head = .abandoned(id)
-            return [.finish(operation, .timedOut)]
+            abandoned = operation
         case .abandoned(id), .refused(_, isAbandoned: true):
-            return []
+            return
         case .refused(let operation, isAbandoned: false) where operation.id == id:
             // Its turn ends when the pause is over.
             lane.head = .refused(operation, isAbandoned: true)
+            places[id] = nil
             abandoned = operation
         case .inFlight, .abandoned, .refused, nil:
-            guard let operation = lane.remove(id) else { return [] }
+            guard let operation = lane.remove(id) else { return }
+            places[id] = nil
             abandoned = operation
         }
-        places[id] = nil
-        return [.finish(abandoned, .timedOut)]
+        // Its timer has fired: there is none to cancel.
+        orders.append(.settle(id, .failed(PeripheralFailure(.timedOut, abandoned.request))))
     }
 
-    // MARK: BlueZ
+    // MARK: Replies of BlueZ
 
-    /// BlueZ has answered a call. Answers nothing for a call that belongs to a connection of before.
-    mutating func replied(_ id: OperationID, _ failure: OperationFailure?) -> [Effect] {
+    /// Settles the operation that BlueZ has replied to, or repeats it later. A reply to a call of an earlier connection is
+    /// ignored.
+    mutating func replied(
+        _ id: OperationID, _ result: Result<Order.Outcome, OperationFailure>, into orders: inout Orders
+    ) -> Operation? {
         // The lane is taken out of its dictionary while it changes: each change in its place would cost more than the call.
-        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return [] }
+        guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return nil }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        var effects: [Effect] = []
-        switch lane.head {
-        case .inFlight(let operation) where operation.id == id:
-            if case .busy? = failure, let pause = lane.nextPause() {
+        switch (lane.head, result) {
+        case (.inFlight(let operation)?, .success(let outcome)) where operation.id == id:
+            settle(operation, outcome, &orders)
+        case (.inFlight(let operation)?, .failure(let failure)) where operation.id == id:
+            if case .busy = failure, let pause = lane.nextPause() {
                 lane.head = .refused(operation, isAbandoned: false)
-                return [.startRetry(key, pause)]
+                orders.append(.startTimer(.retry(key), pause))
+                return nil
             }
-            effects.append(.finish(operation, failure))
-        case .abandoned(id): break
-        case .inFlight, .abandoned, .refused, nil: return []
+            settle(operation, .failed(PeripheralFailure(failure, operation.request)), &orders)
+        case (.abandoned(id)?, _):
+            break
+        case (.inFlight?, _), (.abandoned?, _), (.refused?, _), (nil, _):
+            return nil
         }
         places[id] = nil
         lane.head = nil
         lane.refusals = 0
-        if let next = start(&lane) { effects.append(next) }
-        return effects
+        return start(&lane)
+    }
+
+    private func settle(_ operation: Operation, _ outcome: Order.Outcome, _ orders: inout Orders) {
+        if operation.hasTimeout { orders.append(.cancelTimer(.operation(operation.id))) }
+        orders.append(.settle(operation.id, outcome))
     }
 
     /// The pause of a lane is over.
-    mutating func retry(_ key: AttributeID) -> [Effect] {
-        guard case .refused(let operation, let isAbandoned)? = lanes[key]?.head else { return [] }
+    mutating func retry(_ key: AttributeID) -> Operation? {
+        guard case .refused(let operation, let isAbandoned)? = lanes[key]?.head else { return nil }
         guard isAbandoned || !isOpen || isHeld(key) else {
             lanes[key]?.head = .inFlight(operation)
-            return [.send(operation)]
+            return operation
         }
         lanes[key]?.head = nil
-        // Back to the front, where it keeps its turn.
+        // Back to the front, so that it keeps its turn.
         if !isAbandoned, let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
         return advance(key)
     }
 
-    /// Sends the next operation of a lane, if it can go.
-    private mutating func advance(_ key: AttributeID) -> [Effect] {
-        guard var lane = lanes.removeValue(forKey: key) else { return [] }
+    /// Sends the next operation of a lane, if that is possible.
+    private mutating func advance(_ key: AttributeID) -> Operation? {
+        guard var lane = lanes.removeValue(forKey: key) else { return nil }
         defer { if !lane.isIdle { lanes[key] = lane } }
-        return start(&lane).map { [$0] } ?? []
+        return start(&lane)
     }
 
-    private func start(_ lane: inout Lane) -> Effect? {
+    private func start(_ lane: inout Lane) -> Operation? {
         guard isOpen, !lane.isHeld, lane.head == nil, let next = lane.next() else { return nil }
         lane.head = .inFlight(next)
-        return .send(next)
+        return next
     }
 
     // MARK: The link and its attributes
 
-    /// The attributes are known: what waits can go, but for lanes that are held.
-    mutating func open() -> [Effect] {
+    /// The attributes are known: the first operation of each lane is sent, except in lanes that are held.
+    mutating func open() -> [Operation] {
         isOpen = true
-        return lanes.keys.sorted().flatMap { advance($0) }
+        return lanes.keys.sorted().compactMap { advance($0) }
     }
 
-    /// The attributes are not known any more. What is in flight goes on.
+    /// The attributes are not known any more. Operations in flight continue.
     mutating func close() { isOpen = false }
 
-    /// The link is lost: everything fails, and what BlueZ still answers is not waited for.
-    mutating func fail(_ failure: OperationFailure) -> [Effect] {
+    /// The link is lost: all operations fail, and late replies of BlueZ are ignored.
+    mutating func fail(_ failure: OperationFailure, into orders: inout Orders) {
         isOpen = false
-        return lanes.keys.sorted().flatMap { empty($0, failure) }
+        for lane in lanes.keys.sorted() { fail(lane, failure, into: &orders) }
     }
 
-    /// It is in doubt whether the characteristic of a lane is still there: nothing more is sent.
+    /// The characteristic of a lane may not exist any more: nothing more is sent.
     mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
 
     func isHeld(_ key: AttributeID) -> Bool { lanes[key]?.isHeld == true }
@@ -192,11 +199,13 @@ struct OperationLanes<Request> {
     /// The lanes that are held.
     var heldLanes: [AttributeID] { lanes.keys.filter { isHeld($0) }.sorted() }
 
-    /// The lanes in which something waits or is in flight, or that are held.
+    /// The lanes in which an operation waits or is in flight, or that are held.
     var busyLanes: [AttributeID] { lanes.keys.sorted() }
 
-    /// How many operations on an attribute of a lane are not finished, of those whose request is accepted.
-    func count(on target: AttributeID, lane key: AttributeID, where isCounted: (Request) -> Bool) -> Int {
+    /// How many operations on an attribute of a lane are not settled, of those whose request is accepted.
+    func count(
+        on target: AttributeID, lane key: AttributeID, where isCounted: (AttributeState.Request) -> Bool
+    ) -> Int {
         guard let lane = lanes[key] else { return 0 }
         let head: Operation? =
             switch lane.head {
@@ -207,7 +216,7 @@ struct OperationLanes<Request> {
             .count { $0.target == target && isCounted($0.request) }
     }
 
-    /// The operation with this id, if it is the one in flight in its lane, and somebody waits for it.
+    /// The operation with this id, if it is in flight and not settled.
     func inFlight(_ id: OperationID) -> Operation? {
         guard let key = places[id], case .inFlight(let operation)? = lanes[key]?.head, operation.id == id else {
             return nil
@@ -215,35 +224,31 @@ struct OperationLanes<Request> {
         return operation
     }
 
-    /// The characteristic of a lane is there.
-    mutating func release(_ key: AttributeID) -> [Effect] {
+    /// The characteristic of a lane exists.
+    mutating func release(_ key: AttributeID) -> Operation? {
         lanes[key]?.isHeld = false
         return advance(key)
     }
 
-    /// The characteristic of a lane is not there any more.
-    mutating func fail(_ key: AttributeID, _ failure: OperationFailure) -> [Effect] { empty(key, failure) }
-
-    private mutating func empty(_ key: AttributeID, _ failure: OperationFailure) -> [Effect] {
-        guard let lane = lanes.removeValue(forKey: key) else { return [] }
-        var effects: [Effect] = []
+    /// The characteristic of a lane does not exist any more.
+    mutating func fail(_ key: AttributeID, _ failure: OperationFailure, into orders: inout Orders) {
+        guard let lane = lanes.removeValue(forKey: key) else { return }
+        func fail(_ operation: Operation) {
+            places[operation.id] = nil
+            settle(operation, .failed(PeripheralFailure(failure, operation.request)), &orders)
+        }
         switch lane.head {
         case .inFlight(let operation):
-            effects.append(.finish(operation, failure))
-            places[operation.id] = nil
+            fail(operation)
         case .abandoned(let id):
             places[id] = nil
         case .refused(let operation, let isAbandoned):
-            effects.append(.cancelRetry(key))
+            orders.append(.cancelTimer(.retry(key)))
             places[operation.id] = nil
-            if !isAbandoned { effects.append(.finish(operation, failure)) }
+            if !isAbandoned { fail(operation) }
         case nil:
             break
         }
-        for operation in lane.waiting[lane.first...] {
-            places[operation.id] = nil
-            effects.append(.finish(operation, failure))
-        }
-        return effects
+        for operation in lane.waiting[lane.first...] { fail(operation) }
     }
 }

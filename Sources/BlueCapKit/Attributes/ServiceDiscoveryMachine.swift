@@ -1,71 +1,74 @@
+import BlueZ
 import Foundation
+import GATT
 
-/// When the services of a peripheral are known, and who waits for that.
+/// When the services of a peripheral are known, and which operations wait for that.
 ///
-/// BlueZ 5.66 says `ServicesResolved` first and exports the services then, one object after another; what
-/// `Device1.UUIDs` names by that time is all that it will export. Whatever it has registered it announces before it
-/// answers any call, so the table is read when a call that was sent after `ServicesResolved` has been answered (the
-/// *fence*). Is the table whole then, it is ready at once. Otherwise, and whenever objects come or go later, it is read
-/// again when there has been quiet for 250 ms, or after 5 s.
+/// BlueZ 5.66 sets `ServicesResolved` first and exports the services then, one object after another; what
+/// `Device1.UUIDs` names by that time is all that it will export. It announces everything that it has registered before it
+/// replies to any call, so the table is read when a call that was sent after `ServicesResolved` has been replied to (the
+/// *fence*). If the table is whole then, it is ready at once. Otherwise, and whenever objects appear or disappear later, it
+/// is read again when nothing has changed for 250 ms, or after 5 s.
 ///
-/// | state | resolved | fence passed | came or went | quiet, at last | read | link lost |
+/// | state | resolved | fence passed | changed | quiet, or limit | read | link lost |
 /// |---|---|---|---|---|---|---|
 /// | `noLink` | `fencing` | – | – | – | – | – |
 /// | `resolving` | `fencing` | – | – | – | – | `noLink` |
 /// | `fencing` | – | `reading` | – | – | – | `noLink` |
 /// | `reading` | – | – | – | – | whole, or for the last time: `ready`, else `settling` | `noLink` |
-/// | `settling` | – | – | quiet begins anew | `reading` for the last time | – | `noLink` |
+/// | `settling` | – | – | quiet restarts | `reading` for the last time | – | `noLink` |
 /// | `ready` | – | – | `settling` | – | – | `noLink` |
 struct ServiceDiscoveryMachine: Equatable {
     enum Timer: Hashable, Sendable {
-        /// Nothing has come or gone for a while.
+        /// Nothing has changed for a while.
         case quiet
-        /// It comes and goes for too long.
+        /// The table has been changing for too long.
         case limit
     }
 
     enum Event: Equatable {
-        case linkUp(isResolved: Bool)
+        case linkUp(ObjectKey, isResolved: Bool)
         case resolved(Bool)
         case fencePassed
         case read(Inventory)
         /// An object of the table was added or removed.
-        case cameOrWent
+        case changed
         case fired(Timer)
         case linkLost
-        /// Somebody wants to know the services.
+        /// An operation needs the services.
         case wanted(OperationID)
-        /// That somebody waits no longer.
+        /// An operation no longer waits.
         case abandoned(OperationID)
     }
 
-    /// What a reading of the table showed.
+    /// The contents of the table when it was read.
     enum Inventory: Equatable {
         case nothing
-        /// Something, and perhaps not all.
+        /// Something, and perhaps not everything.
         case some
         case whole
     }
 
-    enum Effect: Equatable {
-        /// Calls BlueZ, and tells when it has answered.
-        case fence
-        /// Reads the table, and tells what is there.
-        case read
-        case startTimer(Timer, TimeInterval)
-        case cancelTimer(Timer)
-        /// The table that was read last holds, until the link is lost or something comes or goes.
-        case tableHolds
-        /// BlueZ takes its word back: the table does not hold any more.
-        case tableIsVoid
-        case finish(OperationID, Outcome)
-    }
+    /// What an event means for the users of the table.
+    struct Change: Equatable {
+        enum Table: Equatable {
+            /// The table that was read last is valid until the link is lost or an object appears or disappears.
+            case isValid
+            /// BlueZ has reset `ServicesResolved`: the table is not valid any more.
+            case isVoid
+        }
 
-    enum Outcome: Equatable { case found, foundNothing, linkLost }
+        enum Result: Equatable { case found, foundNothing, linkLost }
+
+        var table: Table?
+        /// The operations that no longer wait, and what they waited for.
+        var finished: [OperationID] = []
+        var result = Result.found
+    }
 
     private enum State: Equatable {
         case noLink
-        /// There is a link, and BlueZ looks for services.
+        /// There is a link, and BlueZ discovers services.
         case resolving
         case fencing
         case reading(isLast: Bool)
@@ -73,127 +76,224 @@ struct ServiceDiscoveryMachine: Equatable {
         case ready(isEmpty: Bool)
     }
 
-    /// How long nothing must come or go, in seconds.
+    /// How long nothing must change, in seconds.
     static let quiet: TimeInterval = 0.25
-    /// How long it may come and go altogether, in seconds.
+    /// How long it may change in total, in seconds.
     static let limit: TimeInterval = 5
 
     private var state = State.noLink
+    /// The peripheral's object on the present link.
+    private(set) var device: ObjectKey?
+    /// Numbers the links, so that a late reply of an earlier one is recognised.
+    private(set) var link: UInt32 = 0
     private var waiting: [OperationID] = []
 
     /// Whether the services are known.
-    var isReady: Bool {
-        switch state {
-        case .ready(let isEmpty): !isEmpty
-        case .noLink, .resolving, .fencing, .reading, .settling: false
-        }
-    }
+    var isReady: Bool { state == .ready(isEmpty: false) }
 
     var hasLink: Bool { state != .noLink }
 
-    mutating func event(_ event: Event) -> [Effect] {
+    @discardableResult
+    mutating func event(_ event: Event, into orders: inout Orders) -> Change {
         switch event {
-        case .linkUp(let isResolved):
-            guard state == .noLink else { return [] }
+        case .linkUp(let device, let isResolved):
+            guard state == .noLink else { break }
             state = .resolving
-            return isResolved ? fence() : []
+            self.device = device
+            link &+= 1
+            if isResolved { fence(&orders) }
         case .resolved(let isResolved):
-            return resolved(isResolved)
+            return resolved(isResolved, &orders)
         case .fencePassed:
-            guard state == .fencing else { return [] }
-            return read(isLast: false)
+            if state == .fencing { read(isLast: false, &orders) }
         case .read(let inventory):
-            guard case .reading(let isLast) = state else { return [] }
-            return isLast || inventory == .whole ? finish(inventory) : settle()
-        case .cameOrWent:
-            return cameOrWent()
+            guard case .reading(let isLast) = state else { break }
+            if isLast || inventory == .whole { return finish(inventory) }
+            settle(&orders)
+        case .changed:
+            switch state {
+            case .noLink, .resolving, .fencing, .reading: break
+            case .settling: orders.append(.startTimer(.discovery(.quiet), Self.quiet))
+            case .ready: settle(&orders)
+            }
         case .fired(let timer):
-            guard state == .settling else { return [] }
-            return [.cancelTimer(timer == .quiet ? .limit : .quiet)] + read(isLast: true)
+            guard state == .settling else { break }
+            orders.append(.cancelTimer(.discovery(timer == .quiet ? .limit : .quiet)))
+            read(isLast: true, &orders)
         case .linkLost:
-            return linkLost()
+            if state == .settling { cancelTimers(&orders) }
+            state = .noLink
+            device = nil
+            return Change(finished: takeWaiting(), result: .linkLost)
         case .wanted(let operation):
-            return wanted(operation)
+            return wanted(operation, &orders)
         case .abandoned(let operation):
             waiting.removeAll { $0 == operation }
-            return []
         }
+        return Change()
     }
 
-    private mutating func fence() -> [Effect] {
+    private mutating func fence(_ orders: inout Orders) {
         state = .fencing
-        return [.fence]
+        if let device { orders.append(.fence(device, link: link)) }
     }
 
-    private mutating func read(isLast: Bool) -> [Effect] {
+    private mutating func read(isLast: Bool, _ orders: inout Orders) {
         state = .reading(isLast: isLast)
-        return [.read]
+        if let device { orders.append(.readTable(device, link: link)) }
     }
 
-    private mutating func settle() -> [Effect] {
+    private mutating func settle(_ orders: inout Orders) {
         state = .settling
-        return [.startTimer(.quiet, Self.quiet), .startTimer(.limit, Self.limit)]
+        orders.append(.startTimer(.discovery(.quiet), Self.quiet))
+        orders.append(.startTimer(.discovery(.limit), Self.limit))
     }
 
-    private mutating func finish(_ inventory: Inventory) -> [Effect] {
+    private func cancelTimers(_ orders: inout Orders) {
+        orders.append(.cancelTimer(.discovery(.quiet)))
+        orders.append(.cancelTimer(.discovery(.limit)))
+    }
+
+    private mutating func finish(_ inventory: Inventory) -> Change {
         state = .ready(isEmpty: inventory == .nothing)
-        defer { waiting = [] }
-        return [.tableHolds] + waiting.map { .finish($0, inventory == .nothing ? .foundNothing : .found) }
+        return Change(
+            table: .isValid, finished: takeWaiting(), result: inventory == .nothing ? .foundNothing : .found)
     }
 
-    private mutating func resolved(_ isResolved: Bool) -> [Effect] {
+    private mutating func takeWaiting() -> [OperationID] {
+        defer { waiting = [] }
+        return waiting
+    }
+
+    private mutating func resolved(_ isResolved: Bool, _ orders: inout Orders) -> Change {
         switch (state, isResolved) {
-        case (.noLink, _), (.resolving, false):
-            return []
+        case (.noLink, _), (.resolving, false), (.fencing, true), (.reading, true), (.settling, true), (.ready, true):
+            break
         case (.resolving, true):
-            return fence()
-        case (.fencing, true), (.reading, true), (.settling, true), (.ready, true):
-            return []
+            fence(&orders)
         case (.fencing, false), (.reading, false):
             state = .resolving
-            return []
         case (.settling, false):
             state = .resolving
-            return [.cancelTimer(.quiet), .cancelTimer(.limit)]
+            cancelTimers(&orders)
         case (.ready, false):
-            // BlueZ says so a moment before the link is lost; what is in flight is left to its fate.
+            // BlueZ reports this a moment before the link is lost; calls under way continue.
             state = .resolving
-            return [.tableIsVoid]
+            return Change(table: .isVoid)
         }
+        return Change()
     }
 
-    private mutating func cameOrWent() -> [Effect] {
-        switch state {
-        case .noLink, .resolving, .fencing, .reading:
-            return []
-        case .settling:
-            return [.startTimer(.quiet, Self.quiet)]
-        case .ready:
-            return settle()
-        }
-    }
-
-    private mutating func wanted(_ operation: OperationID) -> [Effect] {
+    private mutating func wanted(_ operation: OperationID, _ orders: inout Orders) -> Change {
         switch state {
         case .noLink:
-            return [.finish(operation, .linkLost)]
+            return Change(finished: [operation], result: .linkLost)
+        case .ready(isEmpty: false):
+            return Change(finished: [operation], result: .found)
         case .resolving, .fencing, .reading, .settling:
             waiting.append(operation)
-            return []
-        case .ready(isEmpty: false):
-            return [.finish(operation, .found)]
         case .ready(isEmpty: true):
-            // Perhaps something has come that nobody told us of.
+            // An object may have appeared without a report.
             waiting.append(operation)
-            return settle()
+            settle(&orders)
+        }
+        return Change()
+    }
+}
+
+/// The operations that wait for the services of a peripheral to be known, and what each of them requests.
+struct DiscoveryRequests {
+    enum Request {
+        case services(Set<CBUUID>?)
+        case characteristics(Set<CBUUID>?, of: AttributeID)
+        /// An attribute that is known by its name alone.
+        case attribute(AttributeName)
+    }
+
+    private struct Entry {
+        let request: Request
+        let hasTimeout: Bool
+        /// Whether it does not fail with a lost link, but waits for the next one.
+        let outlivesLinks: Bool
+        var waitsForNextLink: Bool
+    }
+
+    private var entries: [OperationID: Entry] = [:]
+
+    mutating func add(
+        _ request: Request, _ id: OperationID, hasTimeout: Bool, waitsForNextLink: Bool = false,
+        outlivesLinks: Bool = false
+    ) {
+        entries[id] = Entry(
+            request: request, hasTimeout: hasTimeout, outlivesLinks: outlivesLinks, waitsForNextLink: waitsForNextLink)
+    }
+
+    func contains(_ id: OperationID) -> Bool { entries[id] != nil }
+
+    private func ids(where isIncluded: (Entry) -> Bool) -> [OperationID] {
+        entries.filter { isIncluded($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// The requests that have waited for the link that is now there.
+    mutating func linkUp() -> [OperationID] {
+        let ids = ids { $0.waitsForNextLink }
+        for id in ids { entries[id]?.waitsForNextLink = false }
+        return ids
+    }
+
+    /// The requests that wait for the next link and fail if there will be none.
+    var ofNextLink: [OperationID] { ids { $0.waitsForNextLink && !$0.outlivesLinks } }
+
+    /// The requests that outlive links: those for this name, or all.
+    func outliving(_ name: AttributeName?) -> [OperationID] {
+        ids { entry in
+            guard entry.outlivesLinks else { return false }
+            guard let name else { return true }
+            if case .attribute(name) = entry.request { return true }
+            return false
         }
     }
 
-    private mutating func linkLost() -> [Effect] {
-        let wasSettling = state == .settling
-        state = .noLink
-        defer { waiting = [] }
-        return (wasSettling ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : [])
-            + waiting.map { .finish($0, .linkLost) }
+    /// The link is lost. Returns whether this request waits for the next one.
+    mutating func linkLost(_ id: OperationID) -> Bool {
+        guard entries[id]?.outlivesLinks == true else { return false }
+        entries[id]?.waitsForNextLink = true
+        return true
+    }
+
+    /// The error of a request whose time is up; `nil` if there is no such request.
+    func timeoutError(of id: OperationID) -> PeripheralFailure? {
+        switch entries[id]?.request {
+        case .services?, .attribute?: .peripheral(.serviceDiscoveryTimeout)
+        case .characteristics?: .service(.characteristicDiscoveryTimeout)
+        case nil: nil
+        }
+    }
+
+    /// Marks what was requested as discovered. Returns what the request has found.
+    func outcome(of id: OperationID, in table: inout AttributeTable) -> Order.Outcome {
+        switch entries[id]?.request {
+        case .services(let uuids)?:
+            table.discoverServices(uuids)
+        case .characteristics(let uuids, let service)?:
+            guard table[service]?.isPresent == true else { return .failed(.service(.invalidated)) }
+            table.discoverCharacteristics(uuids, of: service)
+        case .attribute(let name)?:
+            switch table.discover(name) {
+            case .success(let attribute): return .found(attribute)
+            case .failure(let failure): return .failed(failure)
+            }
+        case nil:
+            break
+        }
+        return .done
+    }
+
+    /// Completes a request and cancels its timer.
+    mutating func settle(_ id: OperationID, _ outcome: Order.Outcome, timerFired: Bool = false, _ orders: inout Orders)
+    {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        if entry.hasTimeout, !timerFired { orders.append(.cancelTimer(.operation(id))) }
+        orders.append(.settle(id, outcome))
     }
 }

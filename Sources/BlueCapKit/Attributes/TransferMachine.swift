@@ -1,15 +1,25 @@
 import Foundation
 import Reactor
 
-/// A long run of writes without response, as a value: which part goes next, and when to make sure of what went before.
+/// Why it is certain that what was written has been sent, with ids for characteristics.
+enum TransferFence: Hashable, Sendable {
+    case automatic
+    case reading(AttributeID)
+    case writing
+    case none
+}
+
+/// A long sequence of writes without response, as a value: which part is written next, and when to verify that the parts
+/// before have been sent.
 ///
-/// `bluetoothd` answers a command when it has queued it, however many are queued already. So after each window of
-/// commands one request is made: ATT answers it when what was queued before it has gone out on the same channel. How
-/// long that takes shows how much was queued, and the window follows: it holds about an eighth of a second.
+/// `bluetoothd` replies to a command when it has queued it, however many are queued already. So after each window of
+/// commands one request is made: the peripheral replies to it after everything that was queued before on the same channel
+/// has been sent. The time that this takes shows how much was queued, and the window is adapted: it contains about an
+/// eighth of a second.
 struct TransferMachine: Equatable {
-    /// How it is made sure that commands have gone out.
+    /// How it is verified that commands have been sent.
     enum Fence: Hashable, Sendable {
-        /// By reading a characteristic; its value is of no interest, and neither is a refusal.
+        /// By reading a characteristic; its value is ignored, and so is an error.
         case read(AttributeID)
         /// By writing the last part of each window with response.
         case write
@@ -19,16 +29,17 @@ struct TransferMachine: Equatable {
 
     enum Event: Equatable {
         case begun
-        /// The call that was asked for last has been answered.
+        /// BlueZ has replied to the last call.
         case replied(OperationFailure?, Instant)
         /// The pause is over.
         case paused
     }
 
-    enum Effect: Equatable {
+    /// What follows from an event: one step, or nothing.
+    enum Action: Equatable {
         case write(Range<Int>, isRequest: Bool)
         case read(AttributeID)
-        /// Tells when so many seconds have passed.
+        /// Waits so many seconds.
         case pause(TimeInterval)
         case finish(OperationFailure?)
     }
@@ -44,7 +55,7 @@ struct TransferMachine: Equatable {
     static let span: ClosedRange<TimeInterval> = 0.06...0.25
     /// How many commands a window has at least and at most.
     static let windows = 4...256
-    /// How often a part that BlueZ was too busy for is tried again, each time after `pause`.
+    /// How often a part that BlueZ was too busy for is written again, each time after `pause`.
     static let attempts = 40
     static let pause: TimeInterval = 0.05
 
@@ -53,11 +64,11 @@ struct TransferMachine: Equatable {
     let length: Int
     let fence: Fence
     private(set) var window = 16
-    /// How many bytes BlueZ has taken.
+    /// How many bytes BlueZ has accepted.
     private(set) var sent = 0
     private(set) var writes = 0
     private(set) var fences = 0
-    /// Seconds from the first answer to the last one.
+    /// Seconds from the first reply to the last one.
     var seconds: TimeInterval { start.map { end.seconds(since: $0) } ?? 0 }
     private var start: Instant?
     private var end = Instant.origin
@@ -73,24 +84,24 @@ struct TransferMachine: Equatable {
         self.fence = fence
     }
 
-    mutating func event(_ event: Event) -> [Effect] {
+    mutating func event(_ event: Event) -> Action? {
         switch event {
         case .begun:
             return proceed()
         case .replied(let failure, let now):
             return replied(failure, now)
         case .paused:
-            guard case .writing(let part, let isRequest) = step else { return [] }
-            return [.write(part, isRequest: isRequest)]
+            guard case .writing(let part, let isRequest) = step else { return nil }
+            return .write(part, isRequest: isRequest)
         }
     }
 
-    private mutating func replied(_ failure: OperationFailure?, _ now: Instant) -> [Effect] {
+    private mutating func replied(_ failure: OperationFailure?, _ now: Instant) -> Action? {
         if start == nil { (start, windowStart) = (now, now) }
         end = now
         switch step {
         case .idle, .finished:
-            return []
+            return nil
         case .writing(let part, let isRequest):
             if let failure { return refused(failure) }
             sent = part.upperBound
@@ -102,7 +113,7 @@ struct TransferMachine: Equatable {
         case .fencing:
             switch failure {
             case .linkLost?, .linkEnded?, .timedOut?: return finish(failure)
-            // A refusal is an answer, too.
+            // An error is a reply, too.
             case .busy?, .refused?, .invalidated?, nil: break
             }
             closeWindow(at: now)
@@ -110,10 +121,10 @@ struct TransferMachine: Equatable {
         }
     }
 
-    private mutating func refused(_ failure: OperationFailure) -> [Effect] {
+    private mutating func refused(_ failure: OperationFailure) -> Action? {
         guard case .busy = failure, refusals < Self.attempts else { return finish(failure) }
         refusals += 1
-        return [.pause(Self.pause)]
+        return .pause(Self.pause)
     }
 
     private mutating func closeWindow(at now: Instant) {
@@ -128,20 +139,20 @@ struct TransferMachine: Equatable {
         windowStart = now
     }
 
-    private mutating func proceed() -> [Effect] {
+    private mutating func proceed() -> Action? {
         if case .read(let id) = fence, written > 0, written >= window || sent == count {
             step = .fencing
-            return [.read(id)]
+            return .read(id)
         }
         guard sent < count else { return finish(nil) }
         let part = sent..<min(sent + length, count)
         let isRequest = fence == .write && (written + 1 >= window || part.upperBound == count)
         step = .writing(part, isRequest: isRequest)
-        return [.write(part, isRequest: isRequest)]
+        return .write(part, isRequest: isRequest)
     }
 
-    private mutating func finish(_ failure: OperationFailure?) -> [Effect] {
+    private mutating func finish(_ failure: OperationFailure?) -> Action? {
         step = .finished
-        return [.finish(failure)]
+        return .finish(failure)
     }
 }

@@ -178,8 +178,8 @@ extension Characteristic {
 
     // MARK: How
 
-    var subject: NotificationChannels.Subject {
-        NotificationChannels.Subject(peripheral: peripheral.key, characteristic: id)
+    var subject: CharacteristicKey {
+        CharacteristicKey(peripheral: peripheral.key, characteristic: id)
     }
 
     /// - Parameter outlivesLinks: Whether it waits for the next link if one is lost, and does not fail.
@@ -188,18 +188,16 @@ extension Characteristic {
         yielding value: T
     ) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        let id = id
-        return session.operation(on: peripheral.key, value: { value }) { state, operation in
-            state.subscription(
-                id, .startAsked(operation, transport, outlivesLinks: outlivesLinks), by: operation, timeout: timeout)
+        return session.operation(on: peripheral.key, yielding: value) {
+            $0.subscription(
+                id, .startAsked($1, transport, outlivesLinks: outlivesLinks), by: $1, timeout: timeout, into: &$2)
         }
     }
 
     private func unsubscribe<T: Sendable>(timeout: TimeInterval = .infinity, yielding value: T) -> Future<T> {
         guard canNotify else { return session.failed(CharacteristicError.notifyNotSupported) }
-        let id = id
-        return session.operation(on: peripheral.key, value: { value }) { state, operation in
-            state.subscription(id, .stopAsked(operation), by: operation, timeout: timeout)
+        return session.operation(on: peripheral.key, yielding: value) {
+            $0.subscription(id, .stopAsked($1), by: $1, timeout: timeout, into: &$2)
         }
     }
 

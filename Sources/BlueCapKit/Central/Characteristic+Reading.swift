@@ -34,7 +34,11 @@ extension Characteristic {
     ///   - offset: How many bytes to pass over, 1 to 512; 0 reads all.
     ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
-        session.operation(on: peripheral.key, id, .read(offset: max(0, offset)), timeout: timeout) { $0.takeValue($1) }
+        session.operation(on: peripheral.key) {
+            if case .value(let data) = $0 { data } else { nil }
+        } _: {
+            $0.attributes.submit(.read(offset: max(0, offset)), on: id, $1, timeout: timeout, into: &$2)
+        }
     }
 
     // MARK: The value

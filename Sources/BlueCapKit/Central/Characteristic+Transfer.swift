@@ -58,8 +58,10 @@ extension Characteristic {
             case .writing: .writing
             case .none: .none
             }
-        return session.operation(
-            on: peripheral.key, id, .transfer(data, internalFence), timeout: timeout
-        ) { $0.takeReport($1) }
+        return session.operation(on: peripheral.key) {
+            if case .transferred(let report) = $0 { report } else { nil }
+        } _: {
+            $0.attributes.submit(.transfer(data, internalFence), on: id, $1, timeout: timeout, into: &$2)
+        }
     }
 }

@@ -71,11 +71,10 @@ public final class Characteristic: PeripheralAttribute {
 
     /// Has something done with it, or with the descriptor that `target` names.
     func submit<T: Sendable>(
-        _ request: AttributeState.Request, on target: AttributeID? = nil, timeout: TimeInterval, yielding value: T
+        _ request: AttributeState.Request, timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
-        let target = target ?? id
-        return session.operation(on: peripheral.key, value: { value }) { state, operation in
-            state.attributes.submit(request, on: target, operation, timeout: timeout)
+        session.operation(on: peripheral.key, yielding: value) {
+            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
         }
     }
 }

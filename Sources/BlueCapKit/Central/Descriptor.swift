@@ -66,8 +66,8 @@ public final class Descriptor: PeripheralAttribute {
     private func submit<T: Sendable>(
         _ request: AttributeState.Request, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
-        session.operation(on: peripheral.key, value: { value }) { [id] state, operation in
-            state.attributes.submit(request, on: id, operation, timeout: timeout)
+        session.operation(on: peripheral.key, yielding: value) {
+            $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
         }
     }
 }

@@ -97,18 +97,18 @@ extension Peripheral {
 
     /// How far the connection is.
     public var state: CBPeripheralState {
-        session.readDealing(with: key) { $0.connection.peripheralState } ?? .disconnected
+        session.readState(of: key) { $0.connection.peripheralState } ?? .disconnected
     }
 
     /// Whether the present link was opened by another manager or program. It is left up when this manager goes;
     /// ``disconnect()`` ends it for everybody.
     public var isLinkShared: Bool {
-        session.readDealing(with: key) { $0.connection.state == .connected && !$0.connection.isOurs } ?? false
+        session.readState(of: key) { $0.connection.state == .connected && !$0.connection.isOurs } ?? false
     }
 
     /// Why the last link ended; `nil` where none did so far.
     public var disconnectReason: DisconnectReason? {
-        session.readDealing(with: key) { state in
+        session.readState(of: key) { state in
             switch state.lastLoss {
             case .disconnected: .linkLost
             case .forced: .application
@@ -124,12 +124,12 @@ extension Peripheral {
     ///
     /// It may come a moment after ``disconnectReason``: if the application ends the link, when the link is down.
     public var disconnectDetail: DisconnectDetail? {
-        session.readDealing(with: key) { $0.linkEnd.map(DisconnectDetail.init) }
+        session.readState(of: key) { $0.linkEnd.map(DisconnectDetail.init) }
     }
 
     /// What `bluetoothd` answered to the attempts of the present or last try that failed, oldest first, 16 at most.
     public var failedAttempts: [BusFailure] {
-        session.readDealing(with: key) { $0.connection.failures.map(\.failure) } ?? []
+        session.readState(of: key) { $0.connection.failures.map(\.failure) } ?? []
     }
 }
 

@@ -82,8 +82,8 @@ extension Peripheral {
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
-        return session.operation(on: key, value: { value }) { state, operation in
-            state.attributes.discoverServices(uuids.isEmpty ? nil : uuids, operation, timeout: timeout)
+        return session.operation(on: key, yielding: value) {
+            $0.attributes.discoverServices(uuids.isEmpty ? nil : uuids, $1, timeout: timeout, into: &$2)
         }
     }
 

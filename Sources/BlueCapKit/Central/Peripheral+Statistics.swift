@@ -39,5 +39,5 @@ extension Peripheral {
     /// The documents' spelling of ``cumulativeSecondsDisconnected``.
     public var cumlativeSecondsDisconnected: TimeInterval { cumulativeSecondsDisconnected }
 
-    private var statistics: ConnectionStatistics? { session.readDealing(with: key) { $0.statistics } }
+    private var statistics: ConnectionStatistics? { session.readState(of: key) { $0.statistics } }
 }

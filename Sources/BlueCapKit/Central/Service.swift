@@ -104,9 +104,9 @@ public final class Service: PeripheralAttribute {
         _ uuids: [CBUUID]?, _ timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
-        return session.operation(on: peripheral.key, value: { value }) { [id] state, operation in
-            state.attributes.discoverCharacteristics(
-                uuids.isEmpty ? nil : uuids, of: id, operation, timeout: timeout)
+        return session.operation(on: peripheral.key, yielding: value) {
+            $0.attributes.discoverCharacteristics(
+                uuids.isEmpty ? nil : uuids, of: id, $1, timeout: timeout, into: &$2)
         }
     }
 }

@@ -29,8 +29,6 @@ extension Characteristic {
     public func data(fromString stringValue: [String: String]) -> Data? { profile.data(fromString: stringValue) }
 
     private func pendingCount(_ isCounted: (AttributeState.Request) -> Bool) -> Int {
-        session.readDealing(with: peripheral.key) { state in
-            state.attributes.lanes.count(on: id, lane: id, where: isCounted)
-        } ?? 0
+        session.readState(of: peripheral.key) { $0.attributes.pendingCount(on: id, where: isCounted) } ?? 0
     }
 }

@@ -5,20 +5,20 @@ import Futures
 import GATT
 import Reactor
 
-/// What a connection holds of BlueZ's client while it needs it; on the loop alone.
-struct ConnectionHands {
+/// The requests of a connection to BlueZ's client. On the loop only.
+struct ConnectionCalls {
     var attempt: ConnectID?
     var search: ScanID?
     var pause: DiscoveryPause?
 
     var isEmpty: Bool { attempt == nil && isIdle }
-    /// What is left is the number of an attempt that may be over.
+    /// Whether nothing is under way, except an attempt that may have ended.
     var isIdle: Bool { search == nil && pause == nil }
 }
 
-/// Connections: what users ask for, and what the machines want done.
+/// Connections.
 extension CentralSession {
-    // MARK: Asking; any thread
+    // MARK: Requests; any thread
 
     func connect(
         _ peripheral: Peripheral, timeoutRetries: UInt, disconnectRetries: UInt, timeout: TimeInterval,
@@ -32,18 +32,18 @@ extension CentralSession {
             timeout: timeout < Self.endlessTimeout ? timeout : nil)
         let key = peripheral.key
         let isOpen = decideIfOpen { core in
-            let effects = keep(peripheral, in: &core)
-            return effects
-                + core.state.peripheral(key) { state in
-                    let effects = state.connect(.connectAsked(policy))
-                    core.connections[ConnectionName(key: key, number: state.connection.number)] = stream
-                    return effects
-                }
+            hold(peripheral, in: &core)
+            var number: ConnectionMachine.ConnectionNumber = 0
+            core.state.peripheral(key, into: &core.orders) { state, orders in
+                state.connect(.connectAsked(policy), into: &orders)
+                number = state.connection.number
+            }
+            core.connections[ConnectionName(key: key, number: number)] = stream
         }
         if !isOpen { end(stream, .disconnected) }
     }
 
-    /// Longer than anybody waits, and than a timer of the loop is sure to count.
+    /// In seconds; from here on there is no time limit.
     private static let endlessTimeout: TimeInterval = 1e9
 
     private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
@@ -53,10 +53,10 @@ extension CentralSession {
         }
     }
 
-    /// Who is to be connected is on the list, also when it had expired.
-    func keep(_ peripheral: Peripheral, in core: inout Core) -> [CentralState.Effect] {
+    /// Puts a peripheral that is to be connected on the list, also if it has expired.
+    func hold(_ peripheral: Peripheral, in core: inout Core) {
         _ = core.handles.hold(peripheral.key) { peripheral }
-        return core.state.relist(peripheral.key)
+        core.state.relist(peripheral.key, into: &core.orders)
     }
 
     func reconnect(_ peripheral: Peripheral, delay: TimeInterval) {
@@ -65,129 +65,114 @@ extension CentralSession {
             let error = PeripheralError.invalidArgument(
                 "A delay before reconnecting is zero or more seconds, not \(delay).")
             let stream = core.withLock { core -> ConnectionStream? in
-                let number = core.state.readDealing(with: key) { $0.connection.number } ?? 0
+                let number = core.state.readState(of: key) { $0.connection.number } ?? 0
                 return core.connections[ConnectionName(key: key, number: number)]
             }
             if let stream { complete { stream.fail(error) } }
             return
         }
         _ = decideIfOpen { core in
-            let effects = keep(peripheral, in: &core)
-            return effects + core.state.peripheral(key) { $0.connect(.reconnectAsked(delay: delay)) }
+            hold(peripheral, in: &core)
+            core.state.peripheral(key, into: &core.orders) { $0.connect(.reconnectAsked(delay: delay), into: &$1) }
         }
     }
 
-    func disconnect(_ key: PeripheralKey) { decide(key) { $0.disconnectAsked() } }
+    func disconnect(_ key: PeripheralKey) { decide(key) { $0.disconnectAsked(into: &$1) } }
 
     func terminate(_ key: PeripheralKey) {
-        decide(key) { $0.connect(.terminateAsked) }
+        decide(key) { $0.connect(.terminateAsked, into: &$1) }
         stopPollingRSSI(key)
     }
 
     func disconnectAllPeripherals() {
         _ = decideIfOpen { core in
-            core.state.dealingKeys.flatMap { key in
-                core.state.peripheral(key) { state in
-                    state.isConnectionInUse || state.isRefreshing
-                        ? state.disconnectAsked() : state.cancelRuns(.peripheral(.forcedDisconnect))
-                }
+            for key in core.state.keysWithState {
+                core.state.peripheral(key, into: &core.orders) { $0.disconnectIfInUse(into: &$1) }
             }
         }
     }
 
-    /// Reads from what was decided about a peripheral; `nil` where nothing was.
-    func readDealing<R>(with key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
-        core.withLock { $0.state.readDealing(with: key, body) }
+    // MARK: Executing; on the loop
+
+    func disconnect(_ key: PeripheralKey, _ device: ObjectKey?) {
+        guard let device else { return send(.disconnectReplied, to: key) }
+        client.connector.disconnect(device) { [weak self] _ in self?.send(.disconnectReplied, to: key) }
     }
 
-    // MARK: Doing; on the loop
+    func stopSeeking(_ key: PeripheralKey) {
+        if let id = take(key, \.search) { client.discovery.stop(id) {} }
+    }
 
-    func perform(_ effect: ConnectionMachine.Effect, of key: PeripheralKey, _ device: ObjectKey?) {
-        switch effect {
-        case .startTimer, .cancelTimer: break
-        case .callConnect(let attempt): connect(key, attempt, device)
-        case .cancelConnect: takeBack(key)
-        case .callDisconnect:
-            guard let device else { return tell(key, .disconnectReplied) }
-            client.connector.disconnect(device) { [weak self] _ in self?.tell(key, .disconnectReplied) }
-        case .seek: seek(key)
-        case .stopSeeking:
-            if let id = take(key, \.search) { client.discovery.stop(id) {} }
-        case .pauseScan:
-            guard let adapter = core.withLock({ $0.link.adapter }) else { return }
-            let pause = client.discovery.pause(on: adapter)
-            core.withLock { $0.connectionHands[key, default: ConnectionHands()].pause = pause }
-        case .resumeScan:
-            take(key, \.pause)?.resume()
-        case .linkWentUp:
-            core.withLock { core in
-                _ = core.state.updateDealing(with: key) { $0.statistics.connected(at: loop.date) }
-            }
-        case .linkWentDown(let loss):
-            endWriters(of: key, loss == .forced ? .forcedDisconnect : .disconnected)
-            core.withLock { core in
-                _ = core.state.updateDealing(with: key) { $0.statistics.disconnected(at: loop.date) }
-                core.state.linkEnded(key, at: loop.now)
-            }
-        case .report(let number, let report):
-            let stream = core.withLock { core in
-                if report.isTimeout { _ = core.state.updateDealing(with: key) { $0.statistics.timedOut() } }
-                return core.connections[ConnectionName(key: key, number: number)]
-            }
-            if let stream { complete { stream.report(report) } }
-        case .reportFailure(let number, let refusal):
-            let stream = core.withLock { $0.connections[ConnectionName(key: key, number: number)] }
-            if let stream { complete { stream.fail(PeripheralError(refusal)) } }
-        case .finishStream(let number):
-            let stream = core.withLock {
-                $0.connections.removeValue(forKey: ConnectionName(key: key, number: number))
-            }
-            if let stream { complete { stream.finish() } }
-        case .forget:
-            endNotifications(of: key)
-            // Somebody may want it again by now.
-            decide { core in
-                let isWanted = core.state.readDealing(with: key) { $0.connection.isWanted || !$0.runs.queue.isIdle }
-                return isWanted == true ? [] : core.state.forget(key)
-            }
+    func pauseScan(_ key: PeripheralKey) {
+        guard let adapter = core.withLock({ $0.link.adapter }) else { return }
+        let pause = client.discovery.pause(on: adapter)
+        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].pause = pause }
+    }
+
+    func resumeScan(_ key: PeripheralKey) { take(key, \.pause)?.resume() }
+
+    func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
+        endWriters(of: key, loss == .forced ? .forcedDisconnect : .disconnected)
+        core.withLock { core in
+            core.state.updateState(of: key) { $0.statistics.disconnected(at: loop.date) }
+            core.state.linkEnded(key, at: loop.now)
         }
     }
 
-    private func tell(_ key: PeripheralKey, _ event: ConnectionMachine.Event) { decide(key) { $0.connect(event) } }
+    func report(_ report: ConnectionMachine.Report, to name: ConnectionName) {
+        let stream = core.withLock { core in
+            if report.isTimeout { core.state.updateState(of: name.key) { $0.statistics.timedOut() } }
+            return core.connections[name]
+        }
+        if let stream { complete { stream.report(report) } }
+    }
 
-    private func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {
+    func forget(_ key: PeripheralKey) {
+        endNotifications(of: key)
+        decide { core in
+            // The application may use it again.
+            guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
+            core.state.forget(key, into: &core.orders)
+        }
+    }
+
+    private func send(_ event: ConnectionMachine.Event, to key: PeripheralKey) {
+        decide(key) { $0.connect(event, into: &$1) }
+    }
+
+    func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {
         guard let device else {
-            return tell(key, .connectReplied(attempt, .notHeard))
+            return send(.connectReplied(attempt, .notFound), to: key)
         }
         let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
-            self?.tell(key, .connectStarted(attempt))
+            self?.send(.connectStarted(attempt), to: key)
         } completion: { [weak self] result in
-            self?.tell(key, .connectReplied(attempt, ConnectionFailure(result)))
+            self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
         }
-        core.withLock { $0.connectionHands[key, default: ConnectionHands()].attempt = id }
+        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].attempt = id }
     }
 
-    /// Takes the newest attempt back, as far as it is under way.
-    func takeBack(_ key: PeripheralKey) {
+    /// Cancels the newest attempt, if it is under way.
+    func cancelConnect(_ key: PeripheralKey) {
         if let id = take(key, \.attempt) { client.connector.cancel(id) }
     }
 
-    /// Discovers for one device, which BlueZ finds by its address.
-    private func seek(_ key: PeripheralKey) {
+    /// Discovers one device, by its address.
+    func seek(_ key: PeripheralKey) {
         guard let adapter = core.withLock({ $0.link.adapter }) else { return }
-        // Who cannot be sought is not found: the search's own time ends it.
+        // If the search fails, its time limit ends it.
         let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: key.address.description), watchdogSeconds: nil
         ) { _ in }
-        core.withLock { $0.connectionHands[key, default: ConnectionHands()].search = id }
+        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].search = id }
     }
 
-    private func take<Hand>(_ key: PeripheralKey, _ hand: WritableKeyPath<ConnectionHands, Hand?>) -> Hand? {
+    private func take<Call>(_ key: PeripheralKey, _ call: WritableKeyPath<ConnectionCalls, Call?>) -> Call? {
         core.withLock { core in
-            guard var hands = core.connectionHands[key] else { return nil }
-            let taken = hands[keyPath: hand]
-            hands[keyPath: hand] = nil
-            core.connectionHands[key] = hands.isEmpty ? nil : hands
+            guard var calls = core.connectionCalls[key] else { return nil }
+            let taken = calls[keyPath: call]
+            calls[keyPath: call] = nil
+            core.connectionCalls[key] = calls.isEmpty ? nil : calls
             return taken
         }
     }
@@ -198,14 +183,5 @@ extension ConnectionFailure {
     init?(_ result: Result<Void, BlueZError>) {
         guard case .failure(let error) = result else { return nil }
         self.init(cause: error.connectCause, failure: BusFailure(error))
-    }
-}
-
-extension PeripheralError {
-    init(_ refusal: ConnectionMachine.Refusal) {
-        switch refusal {
-        case .notConnected: self = .disconnected
-        case .refused(let failure): self = .connectionFailed(failure)
-        }
     }
 }

@@ -28,7 +28,7 @@ extension CentralSession {
 
     private func rssi(of key: PeripheralKey) -> Result<Int, PeripheralError> {
         core.withLock { core in
-            guard core.state.readDealing(with: key, { $0.connection.state == .connected }) == true else {
+            guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
                 return .failure(.disconnected)
             }
             return core.read(key, in: client) { $0.rssi }.map { .success($0) } ?? .failure(.rssiUnavailable)
@@ -46,7 +46,6 @@ extension CentralSession {
         var old: RSSIPoll?
         let isOpen = decideIfOpen { core in
             old = core.rssiPolls.updateValue(poll, forKey: key)
-            return []
         }
         guard isOpen else { return .failed(PeripheralError.disconnected) }
         if let old { end(old) }

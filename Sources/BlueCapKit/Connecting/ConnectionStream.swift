@@ -44,16 +44,4 @@ extension ConnectionMachine.Report {
         case .gaveUp: .giveUp
         }
     }
-
-    /// The same in the form of the stream without values; `nil` for success.
-    var error: PeripheralError? {
-        switch self {
-        case .connected: nil
-        case .timedOut, .gaveUp(after: .timeouts): .connectionTimeout
-        case .disconnected, .gaveUp(after: .disconnections): .disconnected
-        case .forced: .forcedDisconnect
-        }
-    }
-
-    var isTimeout: Bool { self == .timedOut || self == .gaveUp(after: .timeouts) }
 }

@@ -5,13 +5,11 @@ import Reactor
 
 /// What characteristics notify: who receives it, and what the subscriptions want of BlueZ.
 extension CentralSession {
-    typealias Subject = NotificationChannels.Subject
-
     // MARK: Streams; any thread
 
     /// A stream that receives what the characteristic notifies from now on.
     func notifications<T: Sendable>(
-        of subject: Subject, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
+        of subject: CharacteristicKey, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) -> FutureStream<T> {
         let stream = FutureStream<T>(capacity: capacity)
         feed(NotificationSink(stream, gap: gap, element: element), with: subject)
@@ -19,7 +17,7 @@ extension CentralSession {
     }
 
     /// Hands on to a stream what the characteristic notifies from now on.
-    func feed(_ sink: NotificationSink, with subject: Subject) {
+    func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
             if !core.isClosed { core.sinks[subject, default: []].append(sink) }
             return !core.isClosed
@@ -28,7 +26,7 @@ extension CentralSession {
     }
 
     /// Ends the streams of a characteristic.
-    func endNotifications(of subject: Subject, failure: (any Error)? = nil) {
+    func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
         guard let sinks = core.withLock({ $0.sinks.removeValue(forKey: subject) }) else { return }
         complete {
             for sink in sinks {
@@ -46,7 +44,7 @@ extension CentralSession {
 
     /// Ends the streams of a peripheral that nobody holds, if there is no link either.
     func endForgottenNotifications(of peripheral: PeripheralKey) {
-        let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.deals(with: peripheral) }
+        let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
         if isForgotten { endNotifications(of: peripheral) }
     }
 
@@ -56,8 +54,8 @@ extension CentralSession {
         for subject in subjects { endNotifications(of: subject) }
     }
 
-    func isNotifying(_ subject: Subject) -> Bool {
-        readDealing(with: subject.peripheral) { $0.subscriptions.isNotifying(subject.characteristic) } ?? false
+    func isNotifying(_ subject: CharacteristicKey) -> Bool {
+        readState(of: subject.peripheral) { $0.isNotifying(subject.characteristic) } ?? false
     }
 
     // MARK: Values; on the loop
@@ -67,7 +65,9 @@ extension CentralSession {
         guard !channels.isEmpty else { return }
         channels.flush { subject, values in
             let sinks = core.withLock { core -> [NotificationSink]? in
-                if case let newest?? = values.last(where: { $0 != nil }) { core.state.notified(subject, newest) }
+                if case let newest?? = values.last(where: { $0 != nil }) {
+                    core.state.notified(subject.peripheral, subject.characteristic, newest)
+                }
                 return core.sinks[subject]
             }
             guard let sinks else { return }
@@ -78,7 +78,7 @@ extension CentralSession {
         }
     }
 
-    private func dropForgotten(_ subject: Subject) {
+    private func dropForgotten(_ subject: CharacteristicKey) {
         let forgotten = core.withLock { core -> [NotificationSink] in
             guard let sinks = core.sinks[subject] else { return [] }
             let kept = sinks.filter { !$0.isForgotten() }
@@ -99,53 +99,86 @@ extension CentralSession {
 
     // MARK: What subscriptions want; on the loop
 
-    func perform(_ effect: SubscriptionMachine.Effect, of subject: Subject, _ key: AttributeKey) {
-        switch effect {
-        case .openGate(let transport, let afterGap):
-            channels.open(key, of: subject, transport, afterGap: afterGap)
-        case .markGap:
-            channels.markGap(key)
-            deliverNotifications()
-        case .closeGate:
-            let hasPassed = channels.close(key)
-            deliverNotifications()
-            channels.forget(key)
-            if hasPassed { tell(subject, .valuesCame) }
-        case .callStart(let call): if key.isVirtual { follow(call, subject) } else { start(call, subject, key) }
-        case .acquire(let call): if key.isVirtual { refuse(call, subject) } else { acquire(call, subject, key) }
-        case .callStop(let call): if key.isVirtual { unfollow(call, subject) } else { stop(call, subject, key) }
-        case .closeSocket(let call): channels.closeSocket(of: key, call)
-        case .deliver(let failure):
-            guard let sinks = core.withLock({ $0.sinks[subject] }) else { return }
-            complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
-        case .finish(let failure):
-            endNotifications(of: subject, failure: failure.map { PeripheralFailure($0).error })
-        case .settle, .startTimer, .cancelTimer:
-            break
+    func startNotifying(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        if key.isVirtual {
+            follow(call, CharacteristicKey(subject))
+        } else {
+            start(call, CharacteristicKey(subject), key)
         }
     }
 
-    private func tell(_ subject: Subject, _ event: SubscriptionMachine.Event) {
-        decideHere(subject.peripheral) { $0.subscriptions.tell(subject.characteristic, event) }
+    func acquireNotifications(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        if key.isVirtual {
+            refuse(call, CharacteristicKey(subject))
+        } else {
+            acquire(call, CharacteristicKey(subject), key)
+        }
+    }
+
+    func stopNotifying(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        if key.isVirtual {
+            unfollow(call, CharacteristicKey(subject))
+        } else {
+            stop(call, CharacteristicKey(subject), key)
+        }
+    }
+
+    func openGate(_ transport: NotificationTransport, afterGap: Bool, _ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        channels.open(key, of: CharacteristicKey(subject), transport, afterGap: afterGap)
+    }
+
+    func markGap(_ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        channels.markGap(key)
+        deliverNotifications()
+    }
+
+    func deliver(_ failure: SubscriptionMachine.Failure, _ subject: Order.Subject) {
+        guard subject.attribute != nil, let sinks = core.withLock({ $0.sinks[CharacteristicKey(subject)] }) else {
+            return
+        }
+        complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
+    }
+
+    /// Finishes the streams of a characteristic that was present on some link.
+    func finishNotifications(_ failure: SubscriptionMachine.Failure?, _ subject: Order.Subject) {
+        guard subject.attribute != nil else { return }
+        endNotifications(of: CharacteristicKey(subject), failure: failure.map { PeripheralFailure($0).error })
+    }
+
+    func closeGate(_ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        let hasPassed = channels.close(key)
+        deliverNotifications()
+        channels.forget(key)
+        if hasPassed { send(.valuesCame, to: CharacteristicKey(subject)) }
+    }
+
+    private func send(_ event: SubscriptionMachine.Event, to subject: CharacteristicKey) {
+        decideHere(subject.peripheral) { $0.subscriptionChanged(subject.characteristic, event, into: &$1) }
     }
 
     // MARK: A battery that BlueZ keeps to itself: it follows the level by itself, and there is nothing to ask for
 
-    private func follow(_ call: SubscriptionMachine.Call, _ subject: Subject) {
-        loop.post { self.tell(subject, .startReplied(call, isNotifying: true)) }
+    private func follow(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey) {
+        loop.post { self.send(.startReplied(call, isNotifying: true), to: subject) }
     }
 
-    private func unfollow(_ call: SubscriptionMachine.Call, _ subject: Subject) {
-        loop.post { self.tell(subject, .stopReplied(call, nil)) }
+    private func unfollow(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey) {
+        loop.post { self.send(.stopReplied(call, nil), to: subject) }
     }
 
-    private func refuse(_ call: SubscriptionMachine.Call, _ subject: Subject) {
-        loop.post { self.tell(subject, .startFailed(call, .notSupported)) }
+    private func refuse(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey) {
+        loop.post { self.send(.startFailed(call, .notSupported), to: subject) }
     }
 
     // MARK: Others
 
-    private func start(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+    private func start(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey, _ key: AttributeKey) {
         // Another manager's socket serves here too: beside it BlueZ would refuse.
         guard client.subscriptions.transport(of: key) != .socket else {
             channels.reopen(key, .socket)
@@ -156,14 +189,14 @@ extension CentralSession {
             switch result {
             case .success:
                 let isNotifying = client.withTree { $0.characteristic(key)?.isNotifying } ?? false
-                tell(subject, .startReplied(call, isNotifying: isNotifying))
+                send(.startReplied(call, isNotifying: isNotifying), to: subject)
             case .failure(let error):
-                tell(subject, .startFailed(call, SubscriptionMachine.Failure(error)))
+                send(.startFailed(call, SubscriptionMachine.Failure(error)), to: subject)
             }
         }
     }
 
-    private func acquire(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+    private func acquire(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey, _ key: AttributeKey) {
         guard client.subscriptions.transport(of: key) != .signals else {
             channels.reopen(key, .signals)
             return start(call, subject, key)
@@ -171,27 +204,27 @@ extension CentralSession {
         share(call, subject, key)
     }
 
-    private func share(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+    private func share(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey, _ key: AttributeKey) {
         client.subscriptions.shareNotify(key, for: self) { [weak self] values in
             self?.channels.received(values, from: key)
             self?.deliverNotifications()
         } onClosed: { [weak self] in
-            self?.tell(subject, .socketClosed(call))
+            self?.send(.socketClosed(call), to: subject)
             // Where signals were asked for.
-            self?.tell(subject, .notifyingChanged(false))
+            self?.send(.notifyingChanged(false), to: subject)
         } completion: { [weak self] result in
             guard let self else { return }
             switch result {
             case .success(let share):
                 channels.keep(share, of: key, call)
-                tell(subject, .startReplied(call, isNotifying: true))
+                send(.startReplied(call, isNotifying: true), to: subject)
             case .failure(let error):
-                tell(subject, .startFailed(call, SubscriptionMachine.Failure(error)))
+                send(.startFailed(call, SubscriptionMachine.Failure(error)), to: subject)
             }
         }
     }
 
-    private func stop(_ call: SubscriptionMachine.Call, _ subject: Subject, _ key: AttributeKey) {
+    private func stop(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey, _ key: AttributeKey) {
         client.subscriptions.stopNotify(key, for: self) { [weak self] result in
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
@@ -199,8 +232,14 @@ extension CentralSession {
             // Also a socket in the place of signals, of which the subscription does not know. An answer may come late, when
             // there is another socket.
             channels.closeSockets(of: key, before: call)
-            tell(subject, .stopReplied(call, failure))
+            send(.stopReplied(call, failure), to: subject)
         }
+    }
+}
+
+extension CharacteristicKey {
+    init(_ subject: Order.Subject) {
+        self.init(peripheral: subject.peripheral, characteristic: subject.characteristic)
     }
 }
 

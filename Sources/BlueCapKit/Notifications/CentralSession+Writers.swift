@@ -9,8 +9,8 @@ extension CentralSession {
         let promise = Promise<CharacteristicWriter>()
         let start = loop.now
         // As every operation it waits until the services are known.
-        let known: Future<Void> = operation(on: characteristic.peripheral.key, value: {}) { state, operation in
-            state.attributes.discoverServices([], operation, timeout: timeout)
+        let known: Future<Void> = operation(on: characteristic.peripheral.key, yielding: ()) {
+            $0.attributes.discoverServices([], $1, timeout: timeout, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
             loop.perform {
@@ -28,12 +28,12 @@ extension CentralSession {
     ) {
         let peripheral = characteristic.peripheral.key
         guard let key = writableKey(of: characteristic) else {
-            let hasLink = readDealing(with: peripheral) { $0.attributes.hasLink } ?? false
+            let hasLink = readState(of: peripheral) { $0.attributes.hasLink } ?? false
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return complete { promise.failure(error) }
         }
         let request = core.withLock { core in
-            let request = core.nameOperation()
+            let request = core.makeOperation()
             core.writerRequests[peripheral, default: [:]][request] = promise
             return request
         }
@@ -78,7 +78,7 @@ extension CentralSession {
     }
 
     private func writableKey(of characteristic: Characteristic) -> AttributeKey? {
-        readDealing(with: characteristic.peripheral.key) { $0.attributes.key(of: characteristic.id) }
+        readState(of: characteristic.peripheral.key) { $0.attributes.key(of: characteristic.id) }
     }
 
     /// The link of a peripheral is gone.

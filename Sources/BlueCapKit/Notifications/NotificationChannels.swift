@@ -1,24 +1,24 @@
 import BlueZ
 import Foundation
 
+/// Identifies a characteristic of a manager.
+struct CharacteristicKey: Hashable, Comparable, Sendable {
+    let peripheral: PeripheralKey
+    let characteristic: AttributeID
+
+    static func < (left: Self, right: Self) -> Bool {
+        (left.peripheral, left.characteristic) < (right.peripheral, right.characteristic)
+    }
+}
+
 /// What values of subscribed characteristics go through on their way from the bus to the streams.
 ///
 /// On the loop alone: a value costs no lock, and all that came together go on together (`flush`). Unchecked because of that
 /// confinement.
 final class NotificationChannels: @unchecked Sendable {
-    /// Whose notifications they are.
-    struct Subject: Hashable, Comparable, Sendable {
-        let peripheral: PeripheralKey
-        let characteristic: AttributeID
-
-        static func < (left: Subject, right: Subject) -> Bool {
-            (left.peripheral, left.characteristic) < (right.peripheral, right.characteristic)
-        }
-    }
-
     private struct Channel {
         let key: AttributeKey
-        let subject: Subject
+        let subject: CharacteristicKey
         var gate = ValueGate()
         var batch: [Data?] = []
 
@@ -46,7 +46,7 @@ final class NotificationChannels: @unchecked Sendable {
     // MARK: The gates
 
     /// From now on values of the characteristic that come this way are for its streams.
-    func open(_ key: AttributeKey, of subject: Subject, _ transport: NotificationTransport, afterGap: Bool) {
+    func open(_ key: AttributeKey, of subject: CharacteristicKey, _ transport: NotificationTransport, afterGap: Bool) {
         let place = place(of: key, subject)
         channels[place].gate.open(transport, afterGap: afterGap)
     }
@@ -54,7 +54,7 @@ final class NotificationChannels: @unchecked Sendable {
     /// They come another way than was asked for.
     func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.gate.reopen(transport) } }
 
-    private func place(of key: AttributeKey, _ subject: Subject) -> Int {
+    private func place(of key: AttributeKey, _ subject: CharacteristicKey) -> Int {
         if let place = places[key], channels[place].subject == subject { return place }
         var channel = Channel(key: key, subject: subject)
         for _ in 0..<(reads[key] ?? 0) { channel.gate.readBegan() }
@@ -117,7 +117,7 @@ final class NotificationChannels: @unchecked Sendable {
     }
 
     /// Hands on what has come since the last time.
-    func flush(_ deliver: (Subject, [Data?]) -> Void) {
+    func flush(_ deliver: (CharacteristicKey, [Data?]) -> Void) {
         while let place = full.popLast() {
             var batch: [Data?] = []
             swap(&batch, &channels[place].batch)

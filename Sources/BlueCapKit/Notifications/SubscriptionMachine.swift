@@ -1,25 +1,147 @@
-/// The subscription to one characteristic, as a value: one session with the daemon for all who listen in this manager.
+import Foundation
+
+/// The subscription to one characteristic, as a value: one session with the daemon for all subscribers of this manager.
 ///
-/// | state | what the daemon holds for us | leaves it by |
+/// | state | what the daemon holds for us | ends with |
 /// |---|---|---|
 /// | off | nothing | startAsked |
-/// | starting | it is asked to | startReplied, startFailed |
+/// | starting | our request to begin | startReplied, startFailed |
 /// | confirming | a session, `Notifying` still false | notifyingChanged, the confirmation timer |
 /// | on | a session, or our socket | stopAsked, notifyingChanged, socketClosed |
-/// | interrupted | perhaps something, though nothing comes | notifyingChanged, the interruption timer, both asks |
-/// | releasing | it is asked to give it up | stopReplied |
-/// | suspended | nothing; the wish is kept for the next link | attributesReady, stopAsked, timedOut |
+/// | interrupted | perhaps a session, without values | notifyingChanged, the interruption timer, both requests |
+/// | releasing | our request to end | stopReplied |
+/// | suspended | nothing; the subscription resumes on the next link | attributesReady, stopAsked, timedOut |
 ///
-/// And from every state by linkWentDown, attributeRemoved, invalidated and closed.
+/// And every state ends with linkWentDown, attributeRemoved, invalidated and closed.
 ///
-/// What users ask is done in the order in which they ask: while a call to the daemon is under way, the rest waits. At the
-/// end of the link the daemon is told to stop, although there is nothing to be stopped: it would otherwise subscribe
-/// again by itself when the link returns, before anybody here listens, and then once more when we ask.
+/// Requests are executed in their order: while a call to the daemon is under way, the others wait. At the end of the link
+/// the daemon is asked to stop, although there is nothing to stop: otherwise it would subscribe again by itself on the next
+/// link, before the gate is open, and then once more for our call.
 ///
-/// An operation that asks for a subscription fails with the link, or waits for the next one (`outlivesLinks`): then the
-/// subscription is one that is taken up again, from its first start on.
+/// An operation that requests a subscription fails with the link, or waits for the next one (`outlivesLinks`). In the
+/// second case every start of the subscription is a resumption, also the first.
 struct SubscriptionMachine {
-    private enum Ask {
+    /// Names a call to the daemon, and the socket that it returns, so that a late reply is recognised.
+    struct Call: Hashable, Sendable {
+        let rawValue: UInt32
+    }
+
+    struct Start: Hashable, Sendable {
+        let call: Call
+        let transport: NotificationTransport
+        /// The operation that fails with this call; `nil` if the subscription is resumed, or outlives links.
+        var waiter: OperationID?
+        /// Whether an earlier subscription is resumed.
+        var isResumption = false
+    }
+
+    struct Release: Hashable, Sendable {
+        let call: Call
+        var waiter: OperationID?
+        /// The socket to be closed after the reply.
+        let socket: Call?
+        /// How the subscription resumes on the next link; `nil` if it does not.
+        var wanted: NotificationTransport?
+    }
+
+    enum State: Hashable, Sendable {
+        case off
+        case starting(Start)
+        case confirming(Start)
+        case on(NotificationTransport, Call)
+        case interrupted(NotificationTransport, Call)
+        case releasing(Release)
+        case suspended(NotificationTransport)
+    }
+
+    enum Timer: Hashable, Sendable {
+        /// `StartNotify` has been replied to, and `Notifying` is still false.
+        case confirmation
+        /// There are no values any more although the link is up: mostly it is about to be lost.
+        case interruption
+
+        var seconds: TimeInterval {
+            switch self {
+            // The time that a peer has for the CCC write (Bluetooth Core Specification 5.4, volume 3, part F, 3.3.3).
+            case .confirmation: 30
+            case .interruption: 1
+            }
+        }
+    }
+
+    enum Failure: Hashable, Sendable {
+        /// There is no link, or it was lost.
+        case link(PeripheralError)
+        /// Another program uses the characteristic's notifications exclusively.
+        case acquiredByOther(BusFailure)
+        /// BlueZ does not support this transport for this characteristic.
+        case notSupported
+        case refused(BusFailure)
+        /// The daemon has accepted the request and not confirmed it.
+        case unconfirmed
+        /// The peripheral has changed its services, and this characteristic no longer exists.
+        case invalidated
+        /// The subscription was ended before it had begun.
+        case cancelled
+
+        /// The same for a subscription that outlives links: the end of the manager cancels it.
+        var ofLasting: Failure { if case .link = self { .cancelled } else { self } }
+
+        /// Whether the cause may be the end of the link, which BlueZ reports a moment later: it completes pending requests
+        /// with "unlikely error", and calls of removed objects with "unknown object".
+        var mayBeLinkLoss: Bool {
+            switch self {
+            case .refused(let cause): cause.attError == .unlikelyError
+            case .invalidated: true
+            case .link, .acquiredByOther, .notSupported, .unconfirmed, .cancelled: false
+            }
+        }
+
+        /// Whether the subscription is requested again later if no operation fails with it.
+        func isPassing(over transport: NotificationTransport, isResumption: Bool) -> Bool {
+            switch self {
+            // The daemon has lost the link, and reports that later.
+            case .link: true
+            // Signals are shared between programs: the daemon is still executing a request of the link before.
+            case .acquiredByOther(let cause):
+                isResumption && transport == .signals && cause.name == "org.bluez.Error.InProgress"
+            case .notSupported, .refused, .unconfirmed, .invalidated, .cancelled: false
+            }
+        }
+    }
+
+    enum Event: Hashable, Sendable {
+        /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one.
+        case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false)
+        case stopAsked(OperationID)
+        /// The daemon has accepted the request and opened the socket, if one was requested. `isNotifying`: the
+        /// characteristic's `Notifying` at this moment.
+        case startReplied(Call, isNotifying: Bool)
+        case startFailed(Call, Failure)
+        /// The failure is `nil` also if the daemon replies that there was nothing to stop.
+        case stopReplied(Call, Failure?)
+        case notifyingChanged(Bool)
+        case socketClosed(Call)
+        /// `canCall`: the daemon still has the device.
+        case linkWentDown(PeripheralError, canCall: Bool)
+        /// The link is up; its attributes are not known yet.
+        case linkWentUp
+        /// The link is up, and the characteristic exists on it.
+        case attributesReady
+        /// BlueZ has removed the characteristic's object during the link.
+        case attributeRemoved
+        /// The peripheral no longer has the characteristic.
+        case invalidated
+        /// The time limit of a request is exceeded.
+        case timedOut(OperationID)
+        /// Values had been delivered when the gate was closed: later ones follow a gap.
+        case valuesCame
+        /// The manager ends, or releases the peripheral.
+        case closed(canCall: Bool)
+        case fired(Timer)
+    }
+
+    private enum Request {
         case start(OperationID, NotificationTransport, outlivesLinks: Bool)
         case stop(OperationID)
 
@@ -38,90 +160,88 @@ struct SubscriptionMachine {
         case ready
         /// There is no link.
         case away
-        /// There is a link, and the peripheral's table is being read, for the first time or because something in it
-        /// changed: what is asked for waits for that.
+        /// There is a link, and the peripheral's table is being read, for the first time or because it has changed. Requests
+        /// wait for the result.
         case awaited
-        /// It is not in that table.
+        /// The characteristic is not in that table.
         case invalid
     }
 
     private(set) var state: State = .off
     private var attribute: Attribute
-    /// What was asked for and has to wait for a call under way.
-    private var asks: [Ask] = []
-    /// Those that wait for the present subscription, on this link or on a later one.
+    /// Requests that wait for the call under way.
+    private var requests: [Request] = []
+    /// The operations that wait for the present subscription, on this link or on a later one.
     private var waiting: [OperationID] = []
-    /// Whether values of the present subscription came, or may have come: then a gap can be in them.
+    /// Whether the present subscription has delivered values, or may have: then a gap is possible.
     private var hasBegun = false
-    /// Whether a refusal on this link was taken for the link's end, and the call is made once more.
-    private var hasDoubted = false
+    /// Whether a refusal on this link counted as the end of the link, so that the call is repeated once.
+    private var hasRepeatedCall = false
     private var lastCall: UInt32 = 0
 
-    /// - Parameter isReady: whether the link is up and the attribute on it.
+    /// - Parameter isReady: Whether the link is up and the characteristic exists on it.
     init(isReady: Bool) { attribute = isReady ? .ready : .away }
 
-    /// Whether values come, as far as is known.
+    /// Whether the subscription delivers values, as far as is known.
     var isNotifying: Bool {
         if case .on = state { true } else { false }
     }
 
-    /// How values are wanted, with a link or without; `nil` where they are not.
-    var wish: NotificationTransport? {
+    /// The transport of the subscription, with a link or without; `nil` if there is no subscription.
+    var wanted: NotificationTransport? {
         switch state {
         case .off: nil
         case .starting(let start), .confirming(let start): start.transport
         case .on(let transport, _), .interrupted(let transport, _), .suspended(let transport): transport
-        case .releasing(let release): release.wish
+        case .releasing(let release): release.wanted
         }
     }
 
-    mutating func event(_ event: Event) -> [Effect] {
-        var effects: [Effect] = []
+    mutating func event(_ event: Event, into orders: inout Orders) {
         switch event {
         case .startAsked(let id, let transport, let outlivesLinks):
-            ask(.start(id, transport, outlivesLinks: outlivesLinks), &effects)
-        case .stopAsked(let id): ask(.stop(id), &effects)
-        case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &effects)
-        case .startFailed(let call, let failure): startFailed(call, failure, &effects)
-        case .stopReplied(let call, let failure): stopReplied(call, failure, &effects)
-        case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &effects)
-        case .socketClosed(let call): socketClosed(call, &effects)
-        case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &effects)
+            request(.start(id, transport, outlivesLinks: outlivesLinks), &orders)
+        case .stopAsked(let id): request(.stop(id), &orders)
+        case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &orders)
+        case .startFailed(let call, let failure): startFailed(call, failure, &orders)
+        case .stopReplied(let call, let failure): stopReplied(call, failure, &orders)
+        case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &orders)
+        case .socketClosed(let call): socketClosed(call, &orders)
+        case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &orders)
         case .linkWentUp: if attribute != .ready { attribute = .awaited }
-        case .attributesReady: attributesReady(&effects)
-        case .attributeRemoved: attributeRemoved(&effects)
-        case .invalidated: invalidated(&effects)
-        case .timedOut(let id): timedOut(id, &effects)
-        case .valuesCame: hasBegun = wish != nil
-        case .closed(let canCall): closed(canCall: canCall, &effects)
-        case .fired(let timer): fired(timer, &effects)
+        case .attributesReady: attributesReady(&orders)
+        case .attributeRemoved: attributeRemoved(&orders)
+        case .invalidated: invalidated(&orders)
+        case .timedOut(let id): timedOut(id, &orders)
+        case .valuesCame: hasBegun = wanted != nil
+        case .closed(let canCall): closed(canCall: canCall, &orders)
+        case .fired(let timer): fired(timer, &orders)
         }
-        return effects
     }
 
-    // MARK: What is asked for
+    // MARK: Requests
 
-    private mutating func ask(_ ask: Ask, _ effects: inout [Effect]) {
-        if case .start(let id, _, _) = ask, let refusal = refusal(of: ask) {
-            return effects.append(.settle(id, refusal))
+    private mutating func request(_ request: Request, _ orders: inout Orders) {
+        if case .start(let id, _, _) = request, let refusal = refusal(of: request) {
+            return settle(id, refusal, &orders)
         }
-        asks.append(ask)
-        workOff(&effects)
+        requests.append(request)
+        proceed(&orders)
     }
 
-    /// Does what was asked for, until a call to the daemon has to be waited for.
-    private mutating func workOff(_ effects: inout [Effect]) {
-        while !isWaiting, let ask = asks.first {
-            if case .start = ask, attribute == .awaited { return }
-            asks.removeFirst()
-            switch ask {
-            case .start: start(ask, &effects)
-            case .stop(let id): stop(id, &effects)
+    /// Executes the requests until a call to the daemon is under way.
+    private mutating func proceed(_ orders: inout Orders) {
+        while !isWaiting, let request = requests.first {
+            if case .start = request, attribute == .awaited { return }
+            requests.removeFirst()
+            switch request {
+            case .start: start(request, &orders)
+            case .stop(let id): stop(id, &orders)
             }
         }
     }
 
-    /// Whether the daemon's answer is outstanding.
+    /// Whether a call to the daemon is under way.
     private var isWaiting: Bool {
         switch state {
         case .starting, .confirming, .releasing: true
@@ -129,10 +249,10 @@ struct SubscriptionMachine {
         }
     }
 
-    private mutating func start(_ ask: Ask, _ effects: inout [Effect]) {
-        guard case .start(let id, let transport, let outlivesLinks) = ask else { return }
-        if let refusal = refusal(of: ask) { return effects.append(.settle(id, refusal)) }
-        if case .on = state { return effects.append(.settle(id, nil)) }
+    private mutating func start(_ request: Request, _ orders: inout Orders) {
+        guard case .start(let id, let transport, let outlivesLinks) = request else { return }
+        if let refusal = refusal(of: request) { return settle(id, refusal, &orders) }
+        if case .on = state { return settle(id, nil, &orders) }
         if outlivesLinks { waiting.append(id) }
         let waiter = outlivesLinks ? nil : id
         switch state {
@@ -140,18 +260,20 @@ struct SubscriptionMachine {
             state = .suspended(transport)
             hasBegun = false
         case .off:
-            begin(transport, waiter: waiter, &effects)
+            begin(transport, waiter: waiter, &orders)
         case .interrupted(let kept, _):
-            effects.append(.cancelTimer(.interruption))
-            begin(kept, waiter: waiter, isResumption: true, &effects)
+            cancel(.interruption, &orders)
+            begin(kept, waiter: waiter, isResumption: true, &orders)
         case .suspended(let kept):
-            if attribute != .away { begin(kept, waiter: waiter, isResumption: true, &effects) }
+            if attribute != .away { begin(kept, waiter: waiter, isResumption: true, &orders) }
         case .on, .starting, .confirming, .releasing:
             break
         }
     }
 
-    private func refusal(of ask: Ask) -> Failure? { ask.outlivesLinks && attribute == .away ? nil : refusal }
+    private func refusal(of request: Request) -> Failure? {
+        request.outlivesLinks && attribute == .away ? nil : refusal
+    }
 
     private var refusal: Failure? {
         switch attribute {
@@ -161,39 +283,39 @@ struct SubscriptionMachine {
         }
     }
 
-    private mutating func stop(_ id: OperationID, _ effects: inout [Effect]) {
+    private mutating func stop(_ id: OperationID, _ orders: inout Orders) {
         switch state {
         case .off:
-            effects.append(.settle(id, refusal))
+            settle(id, refusal, &orders)
         case .suspended:
             state = .off
-            settleWaiting(.cancelled, &effects)
-            effects.append(.settle(id, nil))
+            settleWaiting(.cancelled, &orders)
+            settle(id, nil, &orders)
         case .on(let transport, let call):
-            release(transport, call, waiter: id, wish: nil, &effects)
+            release(transport, call, waiter: id, wanted: nil, &orders)
         case .interrupted(let transport, let call):
-            effects.append(.cancelTimer(.interruption))
-            settleWaiting(.cancelled, &effects)
-            release(transport, call, waiter: id, wish: nil, &effects)
+            cancel(.interruption, &orders)
+            settleWaiting(.cancelled, &orders)
+            release(transport, call, waiter: id, wanted: nil, &orders)
         case .starting, .confirming, .releasing:
             break
         }
     }
 
-    private mutating func settleWaiting(_ failure: Failure?, _ effects: inout [Effect]) {
-        for id in waiting { effects.append(.settle(id, failure)) }
+    private mutating func settleWaiting(_ failure: Failure?, _ orders: inout Orders) {
+        for id in waiting { settle(id, failure, &orders) }
         waiting = []
     }
 
-    private mutating func timedOut(_ id: OperationID, _ effects: inout [Effect]) {
-        if let place = asks.firstIndex(where: { $0.id == id }) {
-            asks.remove(at: place)
-            return effects.append(.settle(id, .unconfirmed))
+    private mutating func timedOut(_ id: OperationID, _ orders: inout Orders) {
+        if let place = requests.firstIndex(where: { $0.id == id }) {
+            requests.remove(at: place)
+            return settle(id, .unconfirmed, &orders)
         }
         if let place = waiting.firstIndex(of: id) {
             waiting.remove(at: place)
-            effects.append(.settle(id, .unconfirmed))
-            return withdrawIfUnwanted(&effects)
+            settle(id, .unconfirmed, &orders)
+            return withdrawIfUnwanted(&orders)
         }
         switch state {
         case .starting(var start) where start.waiter == id:
@@ -208,47 +330,47 @@ struct SubscriptionMachine {
         case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
             return
         }
-        effects.append(.settle(id, .unconfirmed))
-        withdrawIfUnwanted(&effects)
+        settle(id, .unconfirmed, &orders)
+        withdrawIfUnwanted(&orders)
     }
 
-    /// Takes a subscription back that has not begun and that nothing waits for any more. One that is asked for behind it
-    /// uses the call that is under way.
-    private mutating func withdrawIfUnwanted(_ effects: inout [Effect]) {
+    /// Cancels a subscription that has not begun and that no operation waits for. The next request for a subscription uses the
+    /// call that is under way.
+    private mutating func withdrawIfUnwanted(_ orders: inout Orders) {
         guard waiting.isEmpty, !hasBegun else { return }
         switch state {
         case .starting(var start) where start.waiter == nil:
-            guard let next = takeNextStart() else { return withdraw(start, &effects) }
+            guard let next = takeNextStart() else { return withdraw(start, &orders) }
             start.waiter = next
             state = .starting(start)
         case .confirming(var start) where start.waiter == nil:
             guard let next = takeNextStart() else {
-                effects.append(.cancelTimer(.confirmation))
-                return withdraw(start, &effects)
+                cancel(.confirmation, &orders)
+                return withdraw(start, &orders)
             }
             start.waiter = next
             state = .confirming(start)
         case .interrupted(let transport, let call):
-            effects.append(.cancelTimer(.interruption))
-            release(transport, call, waiter: nil, wish: nil, &effects)
+            cancel(.interruption, &orders)
+            release(transport, call, waiter: nil, wanted: nil, &orders)
         case .suspended:
             state = .off
         case .releasing(var release):
-            release.wish = nil
+            release.wanted = nil
             state = .releasing(release)
         case .off, .starting, .confirming, .on:
             break
         }
     }
 
-    private mutating func withdraw(_ start: Start, _ effects: inout [Effect]) {
-        release(start.transport, start.call, waiter: nil, wish: nil, &effects)
+    private mutating func withdraw(_ start: Start, _ orders: inout Orders) {
+        release(start.transport, start.call, waiter: nil, wanted: nil, &orders)
     }
 
-    /// The next ask, if it is for a subscription; `nil` inside if it outlives links, and so waits for whichever call.
+    /// The next request, if it is for a subscription; `nil` inside if it outlives links, and so waits for any call.
     private mutating func takeNextStart() -> OperationID?? {
-        guard case .start(let id, _, let outlivesLinks)? = asks.first else { return nil }
-        asks.removeFirst()
+        guard case .start(let id, _, let outlivesLinks)? = requests.first else { return nil }
+        requests.removeFirst()
         guard outlivesLinks else { return .some(id) }
         waiting.append(id)
         return .some(nil)
@@ -263,133 +385,132 @@ struct SubscriptionMachine {
 
     private mutating func begin(
         _ transport: NotificationTransport, waiter: OperationID?, isResumption: Bool = false,
-        _ effects: inout [Effect]
+        _ orders: inout Orders
     ) {
         let call = makeCall()
         if !isResumption { hasBegun = false }
         state = .starting(Start(call: call, transport: transport, waiter: waiter, isResumption: isResumption))
-        // Before the call, so that the first value finds the gate open.
-        effects.append(.openGate(transport, afterGap: hasBegun))
-        effects.append(transport == .socket ? .acquire(call) : .callStart(call))
+        // Before the call, so that the gate is open for the first value.
+        orders.append(.openGate(transport, afterGap: hasBegun))
+        orders.append(transport == .socket ? .acquire(call) : .callStart(call))
     }
 
     private mutating func release(
-        _ transport: NotificationTransport, _ held: Call, waiter: OperationID?, wish: NotificationTransport?,
-        _ effects: inout [Effect]
+        _ transport: NotificationTransport, _ held: Call, waiter: OperationID?, wanted: NotificationTransport?,
+        _ orders: inout Orders
     ) {
         let call = makeCall()
-        // The socket is closed after the answer: until then the daemon might take it for still in use, and refuse the
-        // next one.
+        // The socket is closed after the reply: until then the daemon might consider it in use, and refuse the next one.
         state = .releasing(
-            Release(call: call, waiter: waiter, socket: transport == .socket ? held : nil, wish: wish))
-        effects.append(.closeGate)
-        effects.append(.callStop(call))
+            Release(call: call, waiter: waiter, socket: transport == .socket ? held : nil, wanted: wanted))
+        orders.append(.closeGate)
+        orders.append(.callStop(call))
     }
 
-    private mutating func startReplied(_ call: Call, _ isNotifying: Bool, _ effects: inout [Effect]) {
+    private mutating func startReplied(_ call: Call, _ isNotifying: Bool, _ orders: inout Orders) {
         guard case .starting(let start) = state, start.call == call else {
-            // Nobody waits for it any more. A session over signals was stopped behind it.
-            return effects.append(.closeSocket(call))
+            // The request was cancelled. A session over signals was stopped after it.
+            return orders.append(.closeSocket(call))
         }
         guard isNotifying || start.transport == .socket else {
             state = .confirming(start)
-            return effects.append(.startTimer(.confirmation))
+            return self.start(.confirmation, &orders)
         }
-        started(start, &effects)
+        started(start, &orders)
     }
 
-    private mutating func started(_ start: Start, _ effects: inout [Effect]) {
+    private mutating func started(_ start: Start, _ orders: inout Orders) {
         state = .on(start.transport, start.call)
         hasBegun = true
-        hasDoubted = false
-        effects.append(.markGap)
-        if let waiter = start.waiter { effects.append(.settle(waiter, nil)) }
-        settleWaiting(nil, &effects)
-        workOff(&effects)
+        hasRepeatedCall = false
+        orders.append(.markGap)
+        if let waiter = start.waiter { settle(waiter, nil, &orders) }
+        settleWaiting(nil, &orders)
+        proceed(&orders)
     }
 
-    private mutating func startFailed(_ call: Call, _ failure: Failure, _ effects: inout [Effect]) {
+    private mutating func startFailed(_ call: Call, _ failure: Failure, _ orders: inout Orders) {
         guard case .starting(let start) = state, start.call == call else { return }
-        effects.append(.closeGate)
-        if let waiter = start.waiter { effects.append(.settle(waiter, failure)) }
+        orders.append(.closeGate)
+        if let waiter = start.waiter { settle(waiter, failure, &orders) }
         if !isWantedBeyond(start) {
             state = .off
         } else if attribute == .awaited {
             state = .suspended(start.transport)
         } else if failure.isPassing(over: start.transport, isResumption: start.isResumption) {
-            interrupt(start.transport, call, &effects)
-        } else if failure.mayBeLinkLoss, !hasDoubted {
-            hasDoubted = true
-            interrupt(start.transport, call, &effects)
+            interrupt(start.transport, call, &orders)
+        } else if failure.mayBeLinkLoss, !hasRepeatedCall {
+            hasRepeatedCall = true
+            interrupt(start.transport, call, &orders)
         } else {
             state = .off
-            fail(start, failure, &effects)
+            fail(start, failure, &orders)
         }
-        workOff(&effects)
+        proceed(&orders)
     }
 
-    /// Whether the subscription does not end with the failure of this start.
+    /// Whether the subscription continues if this start fails.
     private func isWantedBeyond(_ start: Start) -> Bool { start.waiter == nil || !waiting.isEmpty || hasBegun }
 
-    /// A subscription that no operation fails with has failed. The streams of one that is taken up again receive the failure
-    /// after those that wait for it.
-    private mutating func fail(_ start: Start, _ failure: Failure, _ effects: inout [Effect]) {
-        settleWaiting(failure, &effects)
-        if start.isResumption { effects.append(.deliver(failure)) }
+    /// A subscription has failed without an operation of its own. First the operations that wait for it fail, then the streams
+    /// of a resumed one receive the failure.
+    private mutating func fail(_ start: Start, _ failure: Failure, _ orders: inout Orders) {
+        settleWaiting(failure, &orders)
+        if start.isResumption { orders.append(.deliver(failure)) }
     }
 
-    private mutating func stopReplied(_ call: Call, _ failure: Failure?, _ effects: inout [Effect]) {
+    private mutating func stopReplied(_ call: Call, _ failure: Failure?, _ orders: inout Orders) {
         guard case .releasing(let release) = state, release.call == call else { return }
-        if let socket = release.socket { effects.append(.closeSocket(socket)) }
-        if let waiter = release.waiter { effects.append(.settle(waiter, failure)) }
-        released(release, &effects)
+        if let socket = release.socket { orders.append(.closeSocket(socket)) }
+        if let waiter = release.waiter { settle(waiter, failure, &orders) }
+        released(release, &orders)
     }
 
-    private mutating func released(_ release: Release, _ effects: inout [Effect]) {
-        state = release.wish.map { .suspended($0) } ?? .off
-        resume(&effects)
-        workOff(&effects)
+    private mutating func released(_ release: Release, _ orders: inout Orders) {
+        state = release.wanted.map { .suspended($0) } ?? .off
+        resume(&orders)
+        proceed(&orders)
     }
 
-    // MARK: What the daemon tells
+    // MARK: Reports of the daemon
 
-    private mutating func notifyingChanged(_ isNotifying: Bool, _ effects: inout [Effect]) {
+    private mutating func notifyingChanged(_ isNotifying: Bool, _ orders: inout Orders) {
         switch state {
         case .confirming(let start) where isNotifying:
-            effects.append(.cancelTimer(.confirmation))
-            started(start, &effects)
+            cancel(.confirmation, &orders)
+            started(start, &orders)
         case .on(.signals, let call) where !isNotifying:
-            // The gate stays open: should the daemon begin again by itself, no value is to be lost.
-            effects.append(.openGate(.signals, afterGap: true))
-            interrupt(.signals, call, &effects)
+            // The gate stays open: if the daemon begins again by itself, no value is lost.
+            orders.append(.openGate(.signals, afterGap: true))
+            interrupt(.signals, call, &orders)
         case .interrupted(.signals, let call) where isNotifying:
-            effects.append(.cancelTimer(.interruption))
-            started(Start(call: call, transport: .signals, waiter: nil), &effects)
+            cancel(.interruption, &orders)
+            started(Start(call: call, transport: .signals, waiter: nil), &orders)
         case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
             break
         }
     }
 
-    private mutating func socketClosed(_ call: Call, _ effects: inout [Effect]) {
+    private mutating func socketClosed(_ call: Call, _ orders: inout Orders) {
         guard case .on(.socket, call) = state else { return }
-        effects.append(.closeGate)
-        effects.append(.closeSocket(call))
-        interrupt(.socket, call, &effects)
+        orders.append(.closeGate)
+        orders.append(.closeSocket(call))
+        interrupt(.socket, call, &orders)
     }
 
-    private mutating func interrupt(_ transport: NotificationTransport, _ call: Call, _ effects: inout [Effect]) {
+    private mutating func interrupt(_ transport: NotificationTransport, _ call: Call, _ orders: inout Orders) {
         state = .interrupted(transport, call)
-        effects.append(.startTimer(.interruption))
+        start(.interruption, &orders)
     }
 
-    private mutating func fired(_ timer: Timer, _ effects: inout [Effect]) {
+    private mutating func fired(_ timer: Timer, _ orders: inout Orders) {
         switch (timer, state) {
         case (.confirmation, .confirming(let start)):
-            if let waiter = start.waiter { effects.append(.settle(waiter, .unconfirmed)) }
-            fail(start, .unconfirmed, &effects)
-            release(start.transport, start.call, waiter: nil, wish: nil, &effects)
+            if let waiter = start.waiter { settle(waiter, .unconfirmed, &orders) }
+            fail(start, .unconfirmed, &orders)
+            release(start.transport, start.call, waiter: nil, wanted: nil, &orders)
         case (.interruption, .interrupted(let transport, _)):
-            begin(transport, waiter: nil, isResumption: true, &effects)
+            begin(transport, waiter: nil, isResumption: true, &orders)
         case (.confirmation, _), (.interruption, _):
             break
         }
@@ -397,133 +518,149 @@ struct SubscriptionMachine {
 
     // MARK: The link and the attribute
 
-    private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ effects: inout [Effect]) {
+    private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ orders: inout Orders) {
         attribute = .away
-        hasDoubted = false
-        var wish = letGo(.link(error), canCall: canCall, &effects)
-        for ask in takeAsks() {
-            switch ask {
+        hasRepeatedCall = false
+        var wanted = abandon(.link(error), canCall: canCall, &orders)
+        for request in takeRequests() {
+            switch request {
             case .start(let id, let transport, outlivesLinks: true):
-                if wish == nil { hasBegun = false }
-                wish = wish ?? transport
+                if wanted == nil { hasBegun = false }
+                wanted = wanted ?? transport
                 waiting.append(id)
             case .start(let id, _, _):
-                effects.append(.settle(id, .link(error)))
+                settle(id, .link(error), &orders)
             case .stop(let id):
-                wish = nil
-                settleWaiting(.cancelled, &effects)
-                effects.append(.settle(id, .link(error)))
+                wanted = nil
+                settleWaiting(.cancelled, &orders)
+                settle(id, .link(error), &orders)
             }
         }
         if case .releasing(var release) = state {
-            release.wish = wish
+            release.wanted = wanted
             state = .releasing(release)
         } else {
-            state = wish.map { .suspended($0) } ?? .off
+            state = wanted.map { .suspended($0) } ?? .off
         }
     }
 
-    private mutating func attributesReady(_ effects: inout [Effect]) {
+    private mutating func attributesReady(_ orders: inout Orders) {
         guard attribute != .ready else { return }
         attribute = .ready
-        resume(&effects)
-        workOff(&effects)
+        resume(&orders)
+        proceed(&orders)
     }
 
-    private mutating func attributeRemoved(_ effects: inout [Effect]) {
+    private mutating func attributeRemoved(_ orders: inout Orders) {
         guard attribute == .ready else { return }
         attribute = .awaited
-        // Nothing can be stopped any more. What is under way gets its answer.
+        // There is nothing to stop any more. The call under way will be replied to.
         switch state {
         case .on(let transport, let call), .interrupted(let transport, let call):
-            if case .interrupted = state { effects.append(.cancelTimer(.interruption)) }
-            if transport == .socket { effects.append(.closeSocket(call)) }
-            effects.append(.closeGate)
+            if case .interrupted = state { cancel(.interruption, &orders) }
+            if transport == .socket { orders.append(.closeSocket(call)) }
+            orders.append(.closeGate)
             state = .suspended(transport)
         case .confirming(let start):
-            effects.append(.cancelTimer(.confirmation))
-            effects.append(.closeGate)
-            if let waiter = start.waiter { effects.append(.settle(waiter, .invalidated)) }
+            cancel(.confirmation, &orders)
+            orders.append(.closeGate)
+            if let waiter = start.waiter { settle(waiter, .invalidated, &orders) }
             state = isWantedBeyond(start) ? .suspended(start.transport) : .off
-            workOff(&effects)
+            proceed(&orders)
         case .off, .starting, .releasing, .suspended:
             break
         }
     }
 
-    private mutating func resume(_ effects: inout [Effect]) {
+    private mutating func resume(_ orders: inout Orders) {
         guard attribute == .ready, case .suspended(let transport) = state else { return }
-        begin(transport, waiter: nil, isResumption: true, &effects)
+        begin(transport, waiter: nil, isResumption: true, &orders)
     }
 
-    private mutating func invalidated(_ effects: inout [Effect]) {
+    private mutating func invalidated(_ orders: inout Orders) {
         guard attribute != .invalid else { return }
         attribute = .invalid
-        // There is no object left that a call could go to.
-        _ = letGo(.invalidated, canCall: false, &effects)
-        settleAsks(.invalidated, &effects)
-        settleWaiting(.invalidated, &effects)
+        // The object of a call does not exist any more.
+        _ = abandon(.invalidated, canCall: false, &orders)
+        settleRequests(.invalidated, &orders)
+        settleWaiting(.invalidated, &orders)
         state = .off
-        effects.append(.finish(.invalidated))
+        orders.append(.finishNotifications(.invalidated))
     }
 
-    private mutating func closed(canCall: Bool, _ effects: inout [Effect]) {
+    private mutating func closed(canCall: Bool, _ orders: inout Orders) {
         attribute = .away
-        _ = letGo(.link(.disconnected), canCall: canCall, &effects)
-        settleAsks(.link(.disconnected), &effects)
-        settleWaiting(.cancelled, &effects)
+        _ = abandon(.link(.disconnected), canCall: canCall, &orders)
+        settleRequests(.link(.disconnected), &orders)
+        settleWaiting(.cancelled, &orders)
         state = .off
-        effects.append(.finish(nil))
+        orders.append(.finishNotifications(nil))
     }
 
-    private mutating func takeAsks() -> [Ask] {
-        defer { asks = [] }
-        return asks
+    private mutating func takeRequests() -> [Request] {
+        defer { requests = [] }
+        return requests
     }
 
-    private mutating func settleAsks(_ failure: Failure, _ effects: inout [Effect]) {
-        for ask in takeAsks() { effects.append(.settle(ask.id, ask.outlivesLinks ? failure.ofLasting : failure)) }
+    private mutating func settleRequests(_ failure: Failure, _ orders: inout Orders) {
+        for request in takeRequests() {
+            settle(request.id, request.outlivesLinks ? failure.ofLasting : failure, &orders)
+        }
     }
 
-    /// Fails what waits for the call under way, has the daemon give up what it holds, and returns what would have to be taken
-    /// up again. If that call is waited for, the state is `releasing` afterwards.
-    private mutating func letGo(
-        _ failure: Failure, canCall: Bool, _ effects: inout [Effect]
+    /// Fails the operation of the call under way, stops the daemon's session, and returns the transport of the subscription
+    /// that would have to be resumed. If that call is waited for, the state is `releasing` afterwards.
+    private mutating func abandon(
+        _ failure: Failure, canCall: Bool, _ orders: inout Orders
     ) -> NotificationTransport? {
-        var wish: NotificationTransport?
+        var wanted: NotificationTransport?
         var held: (transport: NotificationTransport, call: Call)?
         switch state {
         case .off:
             break
         case .suspended(let transport):
-            wish = transport
+            wanted = transport
         case .starting(let start), .confirming(let start):
-            if case .confirming = state { effects.append(.cancelTimer(.confirmation)) }
-            if let waiter = start.waiter { effects.append(.settle(waiter, failure)) }
-            if isWantedBeyond(start) { wish = start.transport }
+            if case .confirming = state { cancel(.confirmation, &orders) }
+            if let waiter = start.waiter { settle(waiter, failure, &orders) }
+            if isWantedBeyond(start) { wanted = start.transport }
             held = (start.transport, start.call)
         case .on(let transport, let call):
-            wish = transport
+            wanted = transport
             held = (transport, call)
         case .interrupted(let transport, let call):
-            effects.append(.cancelTimer(.interruption))
-            wish = transport
+            cancel(.interruption, &orders)
+            wanted = transport
             held = (transport, call)
         case .releasing(let release):
-            if let waiter = release.waiter { effects.append(.settle(waiter, failure)) }
-            if let socket = release.socket { effects.append(.closeSocket(socket)) }
-            wish = release.wish
-            state = canCall ? .releasing(Release(call: release.call, waiter: nil, socket: nil, wish: nil)) : .off
+            if let waiter = release.waiter { settle(waiter, failure, &orders) }
+            if let socket = release.socket { orders.append(.closeSocket(socket)) }
+            wanted = release.wanted
+            state = canCall ? .releasing(Release(call: release.call, waiter: nil, socket: nil, wanted: nil)) : .off
         }
         if let held {
-            if held.transport == .socket { effects.append(.closeSocket(held.call)) }
+            if held.transport == .socket { orders.append(.closeSocket(held.call)) }
             if canCall {
-                // Its signals' session, though: the socket is closed already.
-                release(.signals, held.call, waiter: nil, wish: nil, &effects)
+                // A session over signals: the socket is closed already.
+                release(.signals, held.call, waiter: nil, wanted: nil, &orders)
             } else {
-                effects.append(.closeGate)
+                orders.append(.closeGate)
             }
         }
-        return wish
+        return wanted
+    }
+
+    // MARK: Orders
+
+    private func settle(_ id: OperationID, _ failure: Failure?, _ orders: inout Orders) {
+        orders.append(.settle(id, failure.map { .failed(PeripheralFailure($0)) } ?? .done))
+    }
+
+    private func start(_ timer: Timer, _ orders: inout Orders) {
+        orders.append(.startTimer(.subscription(orders.subject.characteristic, timer), timer.seconds))
+    }
+
+    private func cancel(_ timer: Timer, _ orders: inout Orders) {
+        orders.append(.cancelTimer(.subscription(orders.subject.characteristic, timer)))
     }
 }

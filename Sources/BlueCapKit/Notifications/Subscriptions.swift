@@ -1,11 +1,9 @@
 import BlueZ
 import Foundation
 
-/// The subscriptions to a peripheral's characteristics, and where BlueZ has these.
+/// The subscriptions to a peripheral's characteristics, and BlueZ's names of these.
 struct Subscriptions {
-    typealias Effects = [PeripheralState.Effect]
-
-    /// Where the characteristic stands, as far as its subscription was told.
+    /// The state of the characteristic that its subscription knows.
     private enum Standing: Equatable {
         case away
         case awaited
@@ -16,7 +14,8 @@ struct Subscriptions {
     private struct Entry {
         var machine = SubscriptionMachine(isReady: false)
         var standing = Standing.away
-        /// What BlueZ called it when it was there last: what was begun is ended under that name.
+        /// BlueZ's name of the characteristic when it was last present: a subscription that began under this name is ended
+        /// under it.
         var key: AttributeKey?
     }
 
@@ -26,100 +25,99 @@ struct Subscriptions {
 
     func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
 
-    /// The subscriptions that somebody wants, and how.
-    var wished: [(id: AttributeID, transport: NotificationTransport)] {
-        entries.keys.sorted().compactMap { id in entries[id]?.machine.wish.map { (id, $0) } }
+    /// The characteristics with a subscription, and its transport.
+    var wanted: [(id: AttributeID, transport: NotificationTransport)] {
+        entries.keys.sorted().compactMap { id in entries[id]?.machine.wanted.map { (id, $0) } }
     }
 
     // MARK: Events
 
-    /// A user asks something of a subscription, and waits for it for a time.
-    mutating func asked(
+    /// An operation requests something of a subscription, within a time limit in seconds.
+    mutating func request(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
-        _ attributes: borrowing AttributeState
-    ) -> Effects {
-        var effects: Effects = []
+        _ attributes: borrowing AttributeState, into orders: inout Orders
+    ) {
         if timeout.isFinite {
             timed[operation] = id
-            effects.append(.startTimer(.operation(operation), max(0, timeout)))
+            orders.append(.startTimer(.operation(operation), max(0, timeout)))
         }
-        return effects + self.event(id, event, attributes)
+        self.event(id, event, attributes, into: &orders)
     }
 
-    /// The time of an operation is up; `nil` if it does not wait for a subscription.
-    mutating func timedOut(_ operation: OperationID) -> Effects? {
-        timed.removeValue(forKey: operation).map { tell($0, .timedOut(operation)) }
+    /// The time of an operation is up. Returns false if it does not wait for a subscription.
+    mutating func timedOut(_ operation: OperationID, into orders: inout Orders) -> Bool {
+        guard let id = timed.removeValue(forKey: operation) else { return false }
+        send(id, .timedOut(operation), into: &orders)
+        return true
     }
 
-    /// Something happened to one subscription; to ask for one begins it.
+    /// An event of a subscription, which begins to exist with it.
     mutating func event(
-        _ id: AttributeID, _ event: SubscriptionMachine.Event, _ attributes: borrowing AttributeState
-    ) -> Effects {
-        var effects: Effects = []
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, _ attributes: borrowing AttributeState,
+        into orders: inout Orders
+    ) {
         if entries[id] == nil {
             entries[id] = Entry()
-            effects = follow(id, attributes, canCall: true)
+            follow(id, attributes, canCall: true, into: &orders)
         }
-        return effects + tell(id, event)
+        send(id, event, into: &orders)
     }
 
-    /// What BlueZ answered to an earlier call, or a timer: nothing to one who was never asked for.
-    mutating func tell(_ id: AttributeID, _ event: SubscriptionMachine.Event) -> Effects {
-        let key = entries[id]?.key
-        let effects = entries[id]?.machine.event(event) ?? []
-        return effects.flatMap { effect -> Effects in
-            switch effect {
-            case .settle(let operation, let failure):
-                let isTimed = timed.removeValue(forKey: operation) != nil
-                return (isTimed ? [.cancelTimer(.operation(operation))] : [])
-                    + [.settle(operation, failure.map { PeripheralFailure($0) })]
-            case .startTimer(let timer): return [.startTimer(.subscription(id, timer), timer.seconds)]
-            case .cancelTimer(let timer): return [.cancelTimer(.subscription(id, timer))]
-            default:
-                // Before the characteristic was there once, there is nothing that could be done with it.
-                return key.map { [.subscription(id, $0, effect)] } ?? []
+    /// A reply of BlueZ to an earlier call, or a timer. Does nothing if there is no such subscription.
+    mutating func send(_ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders) {
+        guard let key = entries[id].map(\.key) else { return }
+        orders.subject.characteristic = id
+        // Before the characteristic was present once, BlueZ has no name for it, and no call is made.
+        orders.subject.attribute = key
+        let start = orders.count
+        entries[id]?.machine.event(event, into: &orders)
+        guard !timed.isEmpty else { return }
+        for index in start..<orders.count {
+            guard case .settle(let operation, _) = orders[index], timed.removeValue(forKey: operation) != nil else {
+                continue
             }
+            orders.append(.cancelTimer(.operation(operation)))
         }
     }
 
-    /// The manager ends, or lets go of the peripheral.
-    mutating func closed(canCall: Bool) -> Effects {
-        entries.keys.sorted().flatMap { tell($0, .closed(canCall: canCall)) }
+    /// The manager ends, or releases the peripheral.
+    mutating func closed(canCall: Bool, into orders: inout Orders) {
+        for id in entries.keys.sorted() { send(id, .closed(canCall: canCall), into: &orders) }
     }
 
     // MARK: The link and the attributes
 
-    /// Tells each subscription what has become of its characteristic. After every event of the peripheral.
-    /// - Parameter canCall: BlueZ still has the device.
-    mutating func follow(_ attributes: borrowing AttributeState, canCall: Bool) -> Effects {
-        guard !entries.isEmpty else { return [] }
-        var effects: Effects = []
-        for id in entries.keys.sorted() { effects += follow(id, attributes, canCall: canCall) }
-        return effects
+    /// Sends each subscription the changes of its characteristic. After every event of the peripheral.
+    /// - Parameter canCall: Whether BlueZ still has the device.
+    mutating func follow(_ attributes: borrowing AttributeState, canCall: Bool, into orders: inout Orders) {
+        guard !entries.isEmpty else { return }
+        for id in entries.keys.sorted() { follow(id, attributes, canCall: canCall, into: &orders) }
     }
 
     private mutating func follow(
-        _ id: AttributeID, _ attributes: borrowing AttributeState, canCall: Bool
-    ) -> Effects {
-        guard let old = entries[id]?.standing else { return [] }
+        _ id: AttributeID, _ attributes: borrowing AttributeState, canCall: Bool, into orders: inout Orders
+    ) {
+        guard let old = entries[id]?.standing else { return }
         let new = standing(of: id, attributes, before: old)
-        guard new != old else { return [] }
+        guard new != old else { return }
         entries[id]?.standing = new
         switch new {
         case .away:
             let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : .disconnected
-            return tell(id, .linkWentDown(error, canCall: canCall))
+            send(id, .linkWentDown(error, canCall: canCall), into: &orders)
         case .awaited:
-            if case .ready = old { return tell(id, .attributeRemoved) }
-            return tell(id, .linkWentUp)
+            if case .ready = old {
+                send(id, .attributeRemoved, into: &orders)
+            } else {
+                send(id, .linkWentUp, into: &orders)
+            }
         case .ready(let key):
-            // At another place: there it has to be subscribed to anew.
-            var effects: Effects = []
-            if case .ready = old { effects = tell(id, .attributeRemoved) }
+            // At another handle the characteristic has to be subscribed to again.
+            if case .ready = old { send(id, .attributeRemoved, into: &orders) }
             entries[id]?.key = key
-            return effects + tell(id, .attributesReady)
+            send(id, .attributesReady, into: &orders)
         case .invalid:
-            return tell(id, .invalidated)
+            send(id, .invalidated, into: &orders)
         }
     }
 
@@ -129,7 +127,7 @@ struct Subscriptions {
         guard attributes.hasLink else { return .away }
         let key = attributes.subscriptionKey(of: id)
         guard attributes.isReady else {
-            // The table is being read anew because of other attributes.
+            // The table is being read again because of other attributes.
             if let key, before == .ready(key) { return before }
             return .awaited
         }
@@ -153,13 +151,13 @@ extension PeripheralFailure {
 }
 
 extension SubscriptionMachine.Failure {
-    /// What a refusal of BlueZ means for a subscription.
+    /// The meaning of an error of BlueZ for a subscription.
     init(_ error: BlueZError) {
         switch OperationFailure(error) {
         case .linkLost, .linkEnded: self = .link(.disconnected)
         case .invalidated: self = .invalidated
         case .timedOut: self = .unconfirmed
-        // Somebody holds the socket, or wants it while others hold a session.
+        // Another program has the socket, or requests it while others have a session.
         case .busy: self = .acquiredByOther(BusFailure(error))
         case .refused where error.cause == .notPermitted && error.message == "Notify acquired":
             self = .acquiredByOther(BusFailure(error))

@@ -38,5 +38,3 @@ extension AttributeTable {
         return ids.compactMap { self[$0]?.uuid }.filter { seen.insert($0).inserted }
     }
 }
-
-extension PeripheralFailure: Error {}

@@ -9,7 +9,7 @@ extension CentralSession {
         _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) -> (run: PeripheralRun, future: Future<T>) {
         let key = peripheral.key
-        let run = PeripheralRun(core.withLock { $0.nameOperation() }, of: peripheral)
+        let run = PeripheralRun(core.withLock { $0.makeOperation() }, of: peripheral)
         if let refusal = refusal(of: run, timeout: timeout) { return (run, failed(refusal)) }
         let promise = Promise<T>()
         let outcome = Locked<Result<T, any Error>?>(nil)
@@ -17,9 +17,11 @@ extension CentralSession {
             try await work(ConnectedPeripheral(peripheral, run))
         } ended: { [self] result in
             outcome.withLock { $0 = result }
-            decide(key) { $0.runEnded(run.id) }
+            decide(key) { $0.runEnded(run.id, into: &$1) }
         }
-        let completion: Completion = { [self] error in
+        let completion: Completion = { [self] settled in
+            var error: (any Error)?
+            if case .failed(let failure) = settled { error = failure.error }
             _ = core.withLock { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch outcome.withLock({ $0 }) {
@@ -31,10 +33,10 @@ extension CentralSession {
         let isAccepted = decideIfOpen { core in
             core.completions[run.id] = completion
             core.runs[run.id] = run
-            return keep(peripheral, in: &core)
-                + core.state.peripheral(key) { $0.runAsked(run.id, timeout: timeout) }
+            hold(peripheral, in: &core)
+            core.state.peripheral(key, into: &core.orders) { $0.runAsked(run.id, timeout: timeout, into: &$1) }
         }
-        if !isAccepted { complete { completion(PeripheralError.disconnected) } }
+        if !isAccepted { complete { completion(.failed(.peripheral(.disconnected))) } }
         return (run, promise.future)
     }
 
@@ -45,5 +47,5 @@ extension CentralSession {
         return run.isInsideItsLike ? .runInsideRun : nil
     }
 
-    func cancel(_ run: PeripheralRun) { decide(run.key) { $0.cancelRun(run.id) } }
+    func cancel(_ run: PeripheralRun) { decide(run.key) { $0.cancelRun(run.id, .cancelled, into: &$1) } }
 }

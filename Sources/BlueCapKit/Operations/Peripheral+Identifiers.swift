@@ -69,10 +69,10 @@ extension Peripheral {
     private func find(
         _ name: AttributeName, _ timeout: TimeInterval, outlivesLinks: Bool = false
     ) -> Future<AttributeID> {
-        session.operation(on: key) { attributes, operation in
-            attributes.lookUp(name, operation, timeout: timeout, outlivesLinks: outlivesLinks)
-        } take: {
-            $0.takeFound($1)
+        session.operation(on: key) {
+            if case .found(let id) = $0 { id } else { nil }
+        } _: {
+            $0.attributes.lookUp(name, $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
         }
     }
 
@@ -190,7 +190,7 @@ extension Peripheral {
             return stream
         }
         let start = session.loop.now
-        let isLinkExpected = session.readDealing(with: key) { $0.isLinkExpected } ?? false
+        let isLinkExpected = session.readState(of: key) { $0.isLinkExpected } ?? false
         let found = find(name, timeout, outlivesLinks: isLinkExpected)
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
@@ -240,10 +240,10 @@ extension Peripheral {
         let name = AttributeName(service: service, characteristic: characteristic)
         var wasLookedFor = false
         session.decide { core in
-            guard core.state.deals(with: key) else { return [] }
-            let effects = core.state.peripheral(key) { $0.attributes.abandonLookUps(of: name) }
-            wasLookedFor = !effects.isEmpty
-            return effects
+            guard core.state.hasState(of: key) else { return }
+            core.state.peripheral(key, into: &core.orders) {
+                wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1)
+            }
         }
         return wasLookedFor
     }

@@ -17,12 +17,12 @@ public struct PeripheralOperations: Sendable {
 
     /// How many operations and runs have not been settled: the one whose turn it is, and those that wait.
     public var count: Int {
-        peripheral.session.readDealing(with: peripheral.key) { $0.runs.queue.count } ?? 0
+        peripheral.session.readState(of: peripheral.key) { $0.runCount } ?? 0
     }
 
     /// Fails them all with `CancellationError`: those that wait at once; the one that is at work is stopped.
     public func cancelAll() {
-        peripheral.session.decide(peripheral.key) { $0.cancelRuns(.cancelled) }
+        peripheral.session.decide(peripheral.key) { $0.cancelRuns(.cancelled, into: &$1) }
     }
 
     /// Reads the value, however long it is.

@@ -61,46 +61,45 @@ extension CentralSession {
                 core.isKeeping = true
                 core.restored = state
                 for connection in state.connections { watchRestored(connection.key, in: &core) }
-                let effects = core.state.restore(state)
-                return effects + listRestored(state, in: &core, at: now, date: date)
+                core.state.restore(state, into: &core.orders)
+                listRestored(state, in: &core, at: now, date: date)
             }
         }
     }
 
     /// Until the application connects the peripheral itself, somebody has to answer what becomes of the connection.
     private func watchRestored(_ key: PeripheralKey, in core: inout Core) {
-        guard core.state.readDealing(with: key, { $0.connection.isWanted }) != true else { return }
+        guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
         let peripheral = core.handles.hold(key) { Peripheral(session: self, key: key) }
         // The number that its `connect` is going to have.
-        let number = (core.state.readDealing(with: key) { $0.connection.number } ?? 0) + 1
+        let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
         core.connections[ConnectionName(key: key, number: number)] = ConnectionStream(keeping: peripheral)
     }
 
     /// Lists the restored peripherals that BlueZ has on the adapter in use.
     private func listRestored(
         _ restored: RestorationState, in core: inout Core, at now: Instant, date: Date
-    ) -> [CentralState.Effect] {
-        restored.connections.flatMap { connection in
+    ) {
+        for connection in restored.connections {
             let device = core.device(of: connection.key, in: client)
-            return core.state.listRestored(connection.key, device: device, at: now, date: date)
+            core.state.listRestored(connection.key, device: device, at: now, date: date, into: &core.orders)
         }
     }
 
     /// On the loop.
-    func tellRestored() {
+    func completeRestoration() {
         let now = loop.now
         let date = loop.date
         var restored = Restored()
         decide { core in
-            guard let state = core.restored else { return [] }
+            guard let state = core.restored else { return }
             core.restored = nil
-            let effects = listRestored(state, in: &core, at: now, date: date)
+            listRestored(state, in: &core, at: now, date: date)
             for connection in state.connections {
                 restored.peripherals.append(
                     core.handles.hold(connection.key) { Peripheral(session: self, key: connection.key) })
             }
             restored.scan = state.scan
-            return effects
         }
         complete { [restored] in self.restoredPromise.success(restored) }
     }
@@ -109,10 +108,11 @@ extension CentralSession {
 
     /// Something may have changed of what is kept.
     func keepSoon() {
-        guard keeper != nil, core.withLock({ $0.isKeeping && !$0.isClosed && $0.timers[.keeping] == nil }) else {
+        guard keeper != nil, core.withLock({ $0.isKeeping && !$0.isClosed && $0.timers[TimerKey(.keeping)] == nil })
+        else {
             return
         }
-        start(.keeping, after: Self.keepingDelay)
+        start(TimerKey(.keeping), after: Self.keepingDelay)
     }
 
     /// The time has come to have it written.
@@ -125,8 +125,8 @@ extension CentralSession {
     }
 
     private func keepAgain() {
-        guard core.withLock({ !$0.isClosed && $0.timers[.keeping] == nil }) else { return }
-        start(.keeping, after: Self.keepingPatience)
+        guard core.withLock({ !$0.isClosed && $0.timers[TimerKey(.keeping)] == nil }) else { return }
+        start(TimerKey(.keeping), after: Self.keepingPatience)
     }
 }
 

@@ -23,8 +23,9 @@ extension CentralSession: BlueZObserver {
                 kept = options.keepsLinks ? core.state.kept() : RestorationState()
             }
             core.isClosed = true
-            return core.state.stopScan() + core.state.stopRanging()
-                + core.state.closePeripherals(keepingLinks: options.keepsLinks)
+            core.state.stopScan(into: &core.orders)
+            core.state.stopRanging(into: &core.orders)
+            core.state.closePeripherals(keepingLinks: options.keepsLinks, into: &core.orders)
         }
         endRestoration(kept)
         loop.post {
@@ -47,7 +48,7 @@ extension CentralSession: BlueZObserver {
     func reset() {
         decide { core in
             core.standing = Standing()
-            return core.state.reset()
+            core.state.reset(into: &core.orders)
         }
         loop.post { [self] in
             drain()
@@ -79,7 +80,7 @@ extension CentralSession: BlueZObserver {
         }
         decide { core in
             core.standing.reach = Explanation.of(availability)
-            return core.state.event(.reached(.init(availability)))
+            core.state.event(.reached(.init(availability)), into: &core.orders)
         }
     }
 
@@ -99,11 +100,11 @@ extension CentralSession: BlueZObserver {
                 tree.read(handle) { device in core.withLock { $0.state.valuesEnd(key, source, device) } }
             }
             if core.withLock({ $0.link.adapter }) == tree.adapter(of: handle) {
-                linkChanged(key, PeripheralState.Facts())
+                decide { $0.state.factsChanged(PeripheralState.Facts(), of: key, into: &$0.orders) }
             }
             // A daemon that goes takes all its devices along; that says nothing of who is about.
             guard client.availability == .ready else { return }
-            core.withLock { $0.state.deviceRemoved(key, into: &$0.effects.pending) }
+            core.withLock { $0.state.deviceRemoved(key, into: &$0.orders) }
         case .adapterRemoved(let key):
             // Likewise: an adapter that goes with its daemon has not been pulled out.
             guard client.availability == .ready else { return }
@@ -125,7 +126,7 @@ extension CentralSession: BlueZObserver {
         if core.withLock({ $0.link.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
         let mustDrain = core.withLock { core in
             core.batchTime = nil
-            return core.effects.mustWake()
+            return core.orders.mustWake()
         }
         if mustDrain { drain() }
     }
@@ -140,17 +141,17 @@ extension CentralSession: BlueZObserver {
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
                 var facts = PeripheralState.Facts(device)
                 facts.linkEnd = linkEnd
-                core.effects.pending += core.state.factsChanged(facts, of: key)
+                core.state.factsChanged(facts, of: key, into: &core.orders)
             }
-            if !core.state.unlistedRestored.isEmpty {
-                core.effects.pending += core.state.listRestored(key, device: source, at: loop.now, date: loop.date)
+            if core.state.hasUnlistedRestored {
+                core.state.listRestored(key, device: source, at: loop.now, date: loop.date, into: &core.orders)
             }
             // One look at the clock for all that came together.
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
                 key, source, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
-                into: &core.effects.pending)
+                into: &core.orders)
         }
     }
 
@@ -183,7 +184,7 @@ extension CentralSession: BlueZObserver {
             core.standing.adapter = Explanation.of(
                 choice, isPowered: isPowered, values?.powerState, wanted: options.adapter,
                 present: keys.keys.map(\.name).sorted())
-            return core.state.event(.adapterPower(isPowered))
+            core.state.event(.adapterPower(isPowered), into: &core.orders)
         }
         syncDiscovery()
     }
@@ -198,7 +199,7 @@ extension CentralSession: BlueZObserver {
     private func adapterReplaced(in tree: borrowing ObjectTree, by adapter: ObjectKey?) {
         guard let adapter else { return }
         for (key, device) in core.withLock({ $0.state.ownLinks(besides: adapter) }) {
-            takeBack(key)
+            cancelConnect(key)
             if tree.handle(of: device) != nil { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
@@ -214,7 +215,7 @@ extension CentralSession: BlueZObserver {
                 facts[PeripheralKey(device)] = PeripheralState.Facts(device)
             }
         }
-        decide { $0.state.factsReplaced(facts) }
+        decide { $0.state.factsReplaced(facts, into: &$0.orders) }
     }
 
     // MARK: Discovery
@@ -292,7 +293,7 @@ extension CentralSession: BlueZObserver {
             if isTold { complete { promise.success(ScanRestart(reason)) } }
         case .failed(let error):
             core.withLock { $0.link.discoveries[scan] = nil }
-            decide { $0.state.scanFailed(scan, CentralManagerError(error)) }
+            decide { $0.state.scanFailed(scan, CentralManagerError(error), into: &$0.orders) }
             tellWhoWaitsForRest()
         }
     }

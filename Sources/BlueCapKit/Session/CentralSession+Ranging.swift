@@ -25,19 +25,15 @@ extension CentralSession {
         let promise = StreamPromise<BeaconSighting>(capacity: capacity == .max ? 1_024 : capacity)
         var refusal: CentralManagerError?
         decide { core in
-            switch core.state.startRanging(filters, model: model, timeConstant: smoothing) {
-            case .failure(let error):
-                refusal = error
-                return []
-            case .success(let (scan, effects)):
-                core.rangings[scan] = promise
-                return effects
+            switch core.state.startRanging(filters, model: model, timeConstant: smoothing, into: &core.orders) {
+            case .failure(let error): refusal = error
+            case .success(let scan): core.rangings[scan] = promise
             }
         }
         return refusal.map { .failed($0) } ?? promise.stream
     }
 
-    func stopRanging() { decide { $0.state.stopRanging() } }
+    func stopRanging() { decide { $0.state.stopRanging(into: &$0.orders) } }
 
     // MARK: On the loop
 

@@ -58,13 +58,9 @@ extension CentralSession {
         let promise = StreamPromise<T>(capacity: bounded(capacity, for: request))
         var refusal: CentralManagerError?
         decide { core in
-            switch core.state.startScan(request, timeout: timeout) {
-            case .failure(let error):
-                refusal = error
-                return []
-            case .success(let (scan, effects)):
-                core[keyPath: table][scan] = promise
-                return effects
+            switch core.state.startScan(request, timeout: timeout, into: &core.orders) {
+            case .failure(let error): refusal = error
+            case .success(let scan): core[keyPath: table][scan] = promise
             }
         }
         return refusal.map { .failed($0) } ?? promise.stream
@@ -76,7 +72,7 @@ extension CentralSession {
         return request.allowsDuplicates ? 1_024 : options.maximumPeripherals
     }
 
-    func stopScanning() { decide { $0.state.stopScan() } }
+    func stopScanning() { decide { $0.state.stopScan(into: &$0.orders) } }
 
     func whenScanningStopped() -> Future<Void> {
         let promise = Promise<Void>()
@@ -107,7 +103,9 @@ extension CentralSession {
     /// Takes peripherals off the list. What is under way with them goes on.
     func remove(where isRemoved: (PeripheralKey) -> Bool) {
         decide { core in
-            core.state.peripherals.listed { _ in }.map(\.key).filter(isRemoved).flatMap { core.state.forget($0) }
+            for (key, _) in core.state.peripherals.listed({ _ in }) where isRemoved(key) {
+                core.state.forget(key, into: &core.orders)
+            }
         }
     }
 
@@ -141,7 +139,7 @@ extension CentralSession {
                 return (successor, AttributeHandles?.none, StreamPromise<Peripheral>?.none)
             }
             core.state.release(key)
-            if core.connectionHands[key]?.isIdle == true { core.connectionHands[key] = nil }
+            if core.connectionCalls[key]?.isIdle == true { core.connectionCalls[key] = nil }
             return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
         }
         if let services { complete { services.finish() } }

@@ -50,14 +50,12 @@ extension CentralSession {
         let (now, date) = (loop.now, loop.date)
         var retrieved: [Peripheral] = []
         _ = decideIfOpen { core in
-            var effects: [CentralState.Effect] = []
             for (key, device) in candidates {
-                effects += core.state.list(key, device: device, at: now, date: date)
+                core.state.list(key, device: device, at: now, date: date, into: &core.orders)
                 // Its record may have gone since it was picked.
                 guard core.state.peripherals[key] != nil else { continue }
                 retrieved.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
             }
-            return effects
         }
         return retrieved
     }

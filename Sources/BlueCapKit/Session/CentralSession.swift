@@ -6,13 +6,22 @@ import Futures
 import GATT
 import Reactor
 
-/// What stands behind a `CentralManager` and its `Peripheral`s: one lock around `CentralState`, and the hands that do
-/// what it decides.
+/// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state gives.
 ///
-/// Whoever asks for something, on any thread, has it decided under the lock; what follows is queued there, in order,
-/// and done on the loop, where the bus is. The lock is a leaf: under it nobody else's code runs and nothing is waited
-/// for.
+/// A call of the application, on any thread, is decided under the lock; the orders are queued there and executed on the
+/// loop, where the bus is. The lock is a leaf: no other code runs under it, and nothing is waited for.
 final class CentralSession: Sendable {
+    struct TimerKey: Hashable {
+        let peripheral: PeripheralKey
+        let timer: Order.Timer
+
+        /// Identifies a timer of the manager.
+        init(_ timer: Order.Timer, of peripheral: PeripheralKey = PeripheralKey(rawValue: 0)) {
+            self.peripheral = peripheral
+            self.timer = timer
+        }
+    }
+
     struct Core {
         var state: CentralState
         /// How this manager hangs on to BlueZ; changed on the loop alone.
@@ -23,7 +32,7 @@ final class CentralSession: Sendable {
         /// Who watches the services of a peripheral.
         var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
         /// Who receives the notifications of a characteristic.
-        var sinks: [NotificationChannels.Subject: [NotificationSink]] = [:]
+        var sinks: [CharacteristicKey: [NotificationSink]] = [:]
         /// Sockets for writing, while somebody holds them.
         var writers: [PeripheralKey: [WeakWriter]] = [:]
         /// Sockets for writing that BlueZ is asked for.
@@ -33,10 +42,10 @@ final class CentralSession: Sendable {
         /// Those of scans that want each report's own data.
         var reportScans: [ScanNumber: StreamPromise<ScanReport>] = [:]
         var rangings: [ScanNumber: StreamPromise<BeaconSighting>] = [:]
-        var effects = EffectQueue<CentralState.Effect>()
+        var orders = Orders()
         /// The time at which the present batch of messages is heard, once it was asked for.
         var batchTime: Instant?
-        var timers: [CentralState.Timer: TimerID] = [:]
+        var timers: [TimerKey: TimerID] = [:]
         /// The streams of the manager itself; ``CentralManager/invalidate()`` replaces them.
         var streams = ManagerStreams()
         /// What users wait for, until it is settled.
@@ -44,7 +53,7 @@ final class CentralSession: Sendable {
         private var lastOperation: UInt64 = 0
         /// The streams of calls of `connect`, until they end.
         var connections: [ConnectionName: ConnectionStream] = [:]
-        var connectionHands: [PeripheralKey: ConnectionHands] = [:]
+        var connectionCalls: [PeripheralKey: ConnectionCalls] = [:]
         var rssiPolls: [PeripheralKey: RSSIPoll] = [:]
         /// The runs that wait or are at work.
         var runs: [OperationID: PeripheralRun] = [:]
@@ -61,14 +70,7 @@ final class CentralSession: Sendable {
             self.link = link
         }
 
-        mutating func makeOperation(_ completion: @escaping Completion) -> OperationID {
-            let id = nameOperation()
-            completions[id] = completion
-            return id
-        }
-
-        /// For those whose completion has to know the name.
-        mutating func nameOperation() -> OperationID {
+        mutating func makeOperation() -> OperationID {
             lastOperation += 1
             return OperationID(rawValue: lastOperation)
         }
@@ -112,114 +114,127 @@ final class CentralSession: Sendable {
 
     // MARK: Without a thread
 
-    /// There is no thread to talk to the bus on. To be called before anything else is decided: nothing else is announced
-    /// meanwhile.
+    /// No thread is available for the bus. Called before any other decision.
     func fail(_ shortage: LoopShortage) {
-        let effects = core.withLock { core in
+        var orders = Orders()
+        core.withLock { core in
             core.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
-            return core.state.event(.reached(.noBus))
+            core.state.event(.reached(.noBus), into: &orders)
         }
         // Here, since a queue may need a thread, too.
-        for case .announce(let state) in effects { streams.states.success(state) }
+        for order in orders.list { if case .announce(let state) = order.action { streams.states.success(state) } }
     }
 
-    /// If there could be no thread before, there may be one now: then all that has waited for it begins.
+    /// If no thread was available before, one may be now: then everything that has waited for it begins.
     func tryAgain() { _ = loop.start() }
 
     // MARK: Deciding
 
-    /// Has `decision` made under the lock, and what follows from it done on the loop.
-    func decide(_ decision: (inout Core) -> [CentralState.Effect]) {
+    /// Decides under the lock, and has the orders executed on the loop.
+    func decide(_ decision: (inout Core) -> Void) {
         tryAgain()
         let mustWake = core.withLock { core in
-            core.effects.pending += decision(&core)
-            return core.effects.mustWake()
+            decision(&core)
+            return core.orders.mustWake()
         }
         if mustWake { loop.post { self.drain() } }
     }
 
-    /// The same for what must not begin any more once the manager has ended. Answers whether it was decided.
-    func decideIfOpen(_ decision: (inout Core) -> [CentralState.Effect]) -> Bool {
+    /// Decides something that must not begin after the end of the manager. Returns false if the manager has ended.
+    func decideIfOpen(_ decision: (inout Core) -> Void) -> Bool {
         let (isOpen, mustWake) = core.withLock { core in
             guard !core.isClosed else { return (false, false) }
-            core.effects.pending += decision(&core)
-            return (true, core.effects.mustWake())
+            decision(&core)
+            return (true, core.orders.mustWake())
         }
         if mustWake { loop.post { self.drain() } }
         return isOpen
     }
 
-    /// On the loop: does what is pending, and what comes to be pending meanwhile.
+    /// Executes all orders, including those that are given in the meantime. On the loop.
     func drain() {
-        var effects: [CentralState.Effect] = []
+        var orders: [Order] = []
         while true {
-            effects.removeAll(keepingCapacity: true)
-            core.withLock { core in
-                core.effects.take(into: &effects)
-            }
-            guard !effects.isEmpty else { return }
-            perform(effects)
+            orders.removeAll(keepingCapacity: true)
+            core.withLock { $0.orders.take(into: &orders) }
+            guard !orders.isEmpty else { return }
+            execute(orders)
         }
     }
 
-    // MARK: Doing
+    // MARK: Executing
 
-    private func perform(_ effects: [CentralState.Effect]) {
-        var index = effects.startIndex
-        while index < effects.endIndex {
-            switch effects[index] {
+    private func execute(_ orders: [Order]) {
+        var index = orders.startIndex
+        var mayChangeKept = false
+        while index < orders.endIndex {
+            let order = orders[index]
+            if order.subject.peripheral.rawValue != 0 { mayChangeKept = true }
+            switch order.action {
             case .discovered(_, let scan):
-                index = report(effects, from: index, to: { $0.scans[scan] }) { effect, core in
-                    guard case .discovered(let key, scan) = effect else { return nil }
+                index = report(orders, from: index, to: { $0.scans[scan] }) { action, core in
+                    guard case .discovered(let key, scan) = action else { return nil }
                     return core.handles.hold(key) { Peripheral(session: self, key: key) }
                 }
+                continue
             case .reported(_, let scan, _):
-                index = report(effects, from: index, to: { $0.reportScans[scan] }) { effect, core in
-                    guard case .reported(let key, scan, let data) = effect else { return nil }
+                index = report(orders, from: index, to: { $0.reportScans[scan] }) { action, core in
+                    guard case .reported(let key, scan, let data) = action else { return nil }
                     return ScanReport(
                         peripheral: core.handles.hold(key) { Peripheral(session: self, key: key) }, date: data.date,
                         rssi: data.rssi, advertisements: data.advertisements)
                 }
+                continue
+            case .startScan, .stopScan:
+                mayChangeKept = true
+                execute(order)
             default:
-                perform(effects[index])
-                index += 1
+                execute(order)
             }
+            index += 1
         }
+        if mayChangeKept { keepSoon() }
     }
 
-    /// Passes a run of sightings of one scan to its stream at once, so that a handler is woken once for all of them.
-    /// `element` returns `nil` for the first effect that is not of the run. Returns where the run ends.
+    /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of them.
+    /// `element` returns `nil` for the first order that is no such sighting. Returns the index of that order.
     private func report<T: Sendable>(
-        _ effects: [CentralState.Effect], from start: Int, to stream: (Core) -> StreamPromise<T>?,
-        _ element: (CentralState.Effect, inout Core) -> T?
+        _ orders: [Order], from start: Int, to stream: (Core) -> StreamPromise<T>?,
+        _ element: (Order.Action, inout Core) -> T?
     ) -> Int {
         var end = start
         var sighted: [T] = []
-        sighted.reserveCapacity(effects.count - start)
+        sighted.reserveCapacity(orders.count - start)
         let promise = core.withLock { core -> StreamPromise<T>? in
-            while end < effects.endIndex, let next = element(effects[end], &core) {
+            while end < orders.endIndex, let next = element(orders[end].action, &core) {
                 sighted.append(next)
                 end += 1
             }
             return stream(core)
         }
-        // The scan may have been stopped since; then nobody wants to hear of it.
+        // The scan may have been stopped since.
         if let promise { complete { [sighted] in promise.success(contentsOf: sighted) } }
         return end
     }
 
-    private func perform(_ effect: CentralState.Effect) {
-        switch effect {
+    private func execute(_ order: Order) {
+        let subject = order.subject
+        let key = subject.peripheral
+        switch order.action {
+        case .startTimer(let timer, let seconds): start(TimerKey(timer, of: key), after: seconds)
+        case .cancelTimer(let timer): cancel(TimerKey(timer, of: key))
+        case .settle(let id, let outcome):
+            guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
+            if let queue { queue.async { completion(outcome) } } else { completion(outcome) }
+
         case .announce(let state):
             let promise = streams.states
             complete { promise.success(state) }
         case .startScan(let scan, let request): discover(scan, request)
         case .stopScan(let scan): discover(scan, nil)
-        case .startTimer(let timer, let seconds): start(timer, after: seconds)
-        case .cancelTimer(let timer): cancel(timer)
         case .discovered, .reported: break
         case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
-        case .finish(let scan, let error): finish(scan, error)
+        case .finishScan(let scan, let error): finish(scan, error)
         case .expired(let key):
             let (handle, promise) = core.withLock { ($0.handles[key], $0.streams.expiries) }
             guard let handle else { return }
@@ -231,17 +246,57 @@ final class CentralSession: Sendable {
                 return (core.handles.letGo(key), core.attributeHandles[key]?.letGoOfAll())
             }
             withExtendedLifetime(handles) {}
-        case .peripheral(let key, let effect):
-            perform(effect, of: key)
-        case .restored:
-            tellRestored()
-        }
-        // Whatever is kept changes with one of these, though not with each.
-        switch effect {
-        case .startScan, .stopScan, .peripheral: keepSoon()
-        case .announce, .startTimer, .cancelTimer, .discovered, .reported, .ranged, .finish, .expired, .drop,
-            .restored:
-            break
+        case .restored: completeRestoration()
+
+        case .callConnect(let attempt): connect(key, attempt, subject.device)
+        case .cancelConnect: cancelConnect(key)
+        case .callDisconnect: disconnect(key, subject.device)
+        case .seek: seek(key)
+        case .stopSeeking: stopSeeking(key)
+        case .pauseScan: pauseScan(key)
+        case .resumeScan: resumeScan(key)
+        case .report(let number, let report): self.report(report, to: ConnectionName(key: key, number: number))
+        case .reportFailure(let number, let refusal):
+            let stream = core.withLock { $0.connections[ConnectionName(key: key, number: number)] }
+            if let stream { complete { stream.fail(refusal.error) } }
+        case .finishStream(let number):
+            let stream = core.withLock {
+                $0.connections.removeValue(forKey: ConnectionName(key: key, number: number))
+            }
+            if let stream { complete { stream.finish() } }
+        case .linkWentUp:
+            core.withLock { core in
+                core.state.updateState(of: key) { $0.statistics.connected(at: loop.date) }
+            }
+        case .linkWentDown(let loss): linkWentDown(key, loss)
+        case .forget: forget(key)
+
+        case .fence(let device, let link):
+            client.connector.fence(device) { [weak self] in
+                self?.decideHere(key) { $0.attributes.fencePassed(link: link, into: &$1) }
+            }
+        case .readTable(let device, let link): readTable(of: device, of: key, link: link)
+        case .read(let id, let attribute, let offset): read(attribute, offset: offset, for: id, of: key)
+        case .write(let id, let attribute, let data, let type, let offset):
+            write(data, to: attribute, type, offset: offset, for: id, of: key)
+        case .release(let ids): releaseAttributes(ids, of: key)
+        case .servicesChanged:
+            let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
+            guard let promise, let peripheral else { return }
+            complete { promise.success(peripheral) }
+
+        case .callStart(let call): startNotifying(call, subject)
+        case .acquire(let call): acquireNotifications(call, subject)
+        case .callStop(let call): stopNotifying(call, subject)
+        case .closeSocket(let call): if let attribute = subject.attribute { channels.closeSocket(of: attribute, call) }
+        case .openGate(let transport, let afterGap): openGate(transport, afterGap: afterGap, subject)
+        case .markGap: markGap(subject)
+        case .closeGate: closeGate(subject)
+        case .deliver(let failure): deliver(failure, subject)
+        case .finishNotifications(let failure): finishNotifications(failure, subject)
+
+        case .beginRun(let id): core.withLock { $0.runs[id] }?.begin()
+        case .stopRun(let id): core.withLock { $0.runs.removeValue(forKey: id) }?.stop()
         }
     }
 
@@ -296,18 +351,18 @@ final class CentralSession: Sendable {
 
     // MARK: Timers
 
-    func start(_ timer: CentralState.Timer, after seconds: TimeInterval) {
+    func start(_ key: TimerKey, after seconds: TimeInterval) {
         let id = loop.schedule(after: seconds) { [weak self] in
             guard let self else { return }
-            core.withLock { $0.timers[timer] = nil }
-            if timer == .keeping { return keepNow() }
-            decide { $0.state.fired(timer, at: self.loop.now) }
+            core.withLock { $0.timers[key] = nil }
+            if key.timer == .keeping { return keepNow() }
+            decide { $0.state.fired(key.timer, of: key.peripheral, at: self.loop.now, into: &$0.orders) }
         }
-        if let old = core.withLock({ $0.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
+        if let old = core.withLock({ $0.timers.updateValue(id, forKey: key) }) { loop.cancel(old) }
     }
 
-    func cancel(_ timer: CentralState.Timer) {
-        if let id = core.withLock({ $0.timers.removeValue(forKey: timer) }) { loop.cancel(id) }
+    private func cancel(_ key: TimerKey) {
+        if let id = core.withLock({ $0.timers.removeValue(forKey: key) }) { loop.cancel(id) }
     }
 }
 

@@ -4,46 +4,16 @@ import GATT
 import Reactor
 
 /// Names a scan of a manager.
-struct ScanNumber: Hashable, Comparable {
+struct ScanNumber: Hashable, Comparable, Sendable {
     let rawValue: UInt32
 
     static func < (left: ScanNumber, right: ScanNumber) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// All that a `CentralManager` knows, as a value: what happened goes in, what is to be done comes out.
+/// Everything that a `CentralManager` decides, as a value: events go in, orders come out.
 ///
-/// It speaks of scans and peripherals by their ids; promises, clocks and the bus are the session's.
+/// It uses the ids of scans and peripherals; promises, clocks and the bus belong to the session.
 struct CentralState {
-    enum Timer: Hashable {
-        case scanTimeout(ScanNumber)
-        case adapterGrace, expirySweep, restoration
-        /// The state is to be kept.
-        case keeping
-        case peripheral(PeripheralKey, PeripheralState.Timer)
-    }
-
-    enum Effect: Equatable {
-        case announce(ManagerState)
-        /// Asks the daemon's shared discovery for this scan, and reports who is being heard already.
-        // Indirect: a sighting is an effect too, and is to stay small.
-        indirect case startScan(ScanNumber, ScanRequest)
-        case stopScan(ScanNumber)
-        case startTimer(Timer, TimeInterval)
-        case cancelTimer(Timer)
-        case discovered(PeripheralKey, ScanNumber)
-        /// The same for a scan that wants each report's own data.
-        indirect case reported(PeripheralKey, ScanNumber, ReportData)
-        indirect case ranged(PeripheralKey, ScanNumber, RangedBeacon)
-        /// Ends a scan's stream, with this failure as its last element where there is one.
-        indirect case finish(ScanNumber, CentralManagerError?)
-        case expired(PeripheralKey)
-        /// The list lets go of this peripheral.
-        case drop(PeripheralKey)
-        indirect case peripheral(PeripheralKey, PeripheralState.Effect)
-        /// What was restored can be told.
-        case restored
-    }
-
     struct Scan: Equatable {
         let id: ScanNumber
         let request: ScanRequest
@@ -51,36 +21,37 @@ struct CentralState {
         /// Whether a peripheral was reported; the time-out is an error only if none was.
         var hasReported = false
 
-        /// What the scan is to be given of a sighting. `date` is read only if the data are wanted.
-        func sighting(of key: PeripheralKey, _ device: borrowing Device1, date: () -> Date) -> Effect {
+        /// The order for a sighting in the form that the scan requests. `date` is read only if the data are requested.
+        func sighting(of key: PeripheralKey, _ device: borrowing Device1, date: () -> Date) -> Order.Action {
             request.wantsReports ? .reported(key, id, ReportData(device, date: date())) : .discovered(key, id)
         }
     }
 
-    /// How often a scanning manager looks for peripherals that fell silent, in seconds.
+    /// How often a scanning manager checks for peripherals that are silent, in seconds.
     static let sweepInterval: TimeInterval = 5
-    /// How long a returning daemon has to find its adapters, in seconds.
+    /// How long a daemon has to find its adapters after its return, in seconds.
     static let adapterGrace: TimeInterval = 5
+    /// How long the restored state waits for the state of Bluetooth, in seconds.
+    static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
     private(set) var scan: Scan?
     private var lastScan: UInt32 = 0
-    // Those below are changed in this type's files alone.
-    /// Beacons are looked for, beside the scan.
+    /// The ranging of beacons, which is independent of the scan.
     var ranging: Ranging?
     var peripherals: PeripheralTable
-    /// Those that were asked for something.
-    var dealings = KeyedTable<PeripheralState>()
-    /// What BlueZ says of devices that have a link, whoever made it, and of those we deal with.
-    var facts: [PeripheralKey: PeripheralState.Facts] = [:]
-    /// Those whose handle died while something was under way.
-    var released: Set<PeripheralKey> = []
-    /// Restored peripherals of which BlueZ has said nothing yet.
-    var unlistedRestored: Set<PeripheralKey> = []
-    /// What was restored has not been told yet.
-    var isRestoring = false
-    /// Where the chance in back-offs begins.
-    let backOffSeed: UInt64
+    /// The state of each peripheral that the application has used.
+    private var states = KeyedTable<PeripheralState>()
+    /// BlueZ's reports of devices that have a link, with any program, and of those with a state.
+    private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
+    /// Peripherals whose handle was released while something was under way.
+    private var released: Set<PeripheralKey> = []
+    /// Restored peripherals that BlueZ has not reported yet.
+    private var unlistedRestored: Set<PeripheralKey> = []
+    /// Whether the restored state has not been reported yet.
+    private var isRestoring = false
+    /// The seed of the random parts of back-offs.
+    private let backOffSeed: UInt64
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)
@@ -91,39 +62,44 @@ struct CentralState {
 
     // MARK: Daemon and adapter
 
-    /// Forgets how things stood, so that every state is announced anew.
-    mutating func reset() -> [Effect] {
+    /// Resets the manager's state, so that every state is announced again.
+    mutating func reset(into orders: inout Orders) {
         machine = ManagerStateMachine()
-        return stopScan() + stopRanging() + [.cancelTimer(.adapterGrace)]
+        stopScan(into: &orders)
+        stopRanging(into: &orders)
+        orders.append(.cancelTimer(.adapterGrace))
     }
 
-    mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
-        machine.event(event).flatMap { effect -> [Effect] in
+    mutating func event(_ event: ManagerStateMachine.Event, into orders: inout Orders) {
+        for effect in machine.event(event) {
             switch effect {
             case .announce(let state):
-                [.announce(state)] + tellPeripherals { $0.managerStateChanged(state) } + endRestoring()
-            case .startGrace: [.startTimer(.adapterGrace, Self.adapterGrace)]
-            case .cancelGrace: [.cancelTimer(.adapterGrace)]
+                orders.append(.announce(state))
+                for key in states.keys { peripheral(key, into: &orders) { $0.managerStateChanged(state, into: &$1) } }
+                endRestoring(into: &orders)
+            case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
+            case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
             }
         }
     }
 
     // MARK: Scans
 
-    /// Begins a scan: its number and what follows, or the reason why there is none.
+    /// Begins a scan. Returns its number, or the reason why there is none.
     mutating func startScan(
-        _ request: ScanRequest, timeout: TimeInterval
-    ) -> Result<(ScanNumber, [Effect]), CentralManagerError> {
+        _ request: ScanRequest, timeout: TimeInterval, into orders: inout Orders
+    ) -> Result<ScanNumber, CentralManagerError> {
         guard scan == nil else { return .failure(.isScanning) }
         if let refusal = scanRefusal { return .failure(refusal) }
-        let id = nameScan()
+        let id = makeScanNumber()
         scan = Scan(id: id, request: request, hasTimeout: timeout.isFinite)
-        var effects: [Effect] = [.startScan(id, request), .startTimer(.expirySweep, Self.sweepInterval)]
-        if timeout.isFinite { effects.append(.startTimer(.scanTimeout(id), timeout)) }
-        return .success((id, effects))
+        orders.append(.startScan(id, request))
+        orders.append(.startTimer(.expirySweep, Self.sweepInterval))
+        if timeout.isFinite { orders.append(.startTimer(.scanTimeout(id), timeout)) }
+        return .success(id)
     }
 
-    /// Why nothing can be scanned for now; `nil` where it can.
+    /// Why no scan is possible at the moment; `nil` if it is.
     var scanRefusal: CentralManagerError? {
         switch managerState {
         case .unknown, .resetting, .poweredOff: .isPoweredOff
@@ -133,74 +109,75 @@ struct CentralState {
         }
     }
 
-    mutating func nameScan() -> ScanNumber {
+    mutating func makeScanNumber() -> ScanNumber {
         lastScan += 1
         return ScanNumber(rawValue: lastScan)
     }
 
-    mutating func stopScan() -> [Effect] { endScan(nil) }
+    mutating func stopScan(into orders: inout Orders) { endScan(nil, into: &orders) }
 
-    /// The daemon's discovery gave up on this scan.
-    mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError) -> [Effect] {
-        if ranging?.id == id { return endRanging(error) }
-        return scan?.id == id ? endScan(error) : []
+    /// The shared discovery has ended this scan with an error.
+    mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError, into orders: inout Orders) {
+        if ranging?.id == id {
+            endRanging(error, into: &orders)
+        } else if scan?.id == id {
+            endScan(error, into: &orders)
+        }
     }
 
-    private mutating func endScan(_ error: CentralManagerError?) -> [Effect] {
-        guard let ended = scan else { return [] }
+    private mutating func endScan(_ error: CentralManagerError?, into orders: inout Orders) {
+        guard let ended = scan else { return }
         scan = nil
-        var effects: [Effect] = [.stopScan(ended.id)]
-        if ranging == nil { effects.append(.cancelTimer(.expirySweep)) }
-        if ended.hasTimeout { effects.append(.cancelTimer(.scanTimeout(ended.id))) }
-        effects.append(.finish(ended.id, error))
-        return effects
+        orders.append(.stopScan(ended.id))
+        if ranging == nil { orders.append(.cancelTimer(.expirySweep)) }
+        if ended.hasTimeout { orders.append(.cancelTimer(.scanTimeout(ended.id))) }
+        orders.append(.finishScan(ended.id, error))
     }
 
-    mutating func fired(_ timer: Timer, at now: Instant) -> [Effect] {
+    // MARK: Timers
+
+    mutating func fired(
+        _ timer: Order.Timer, of key: PeripheralKey, at now: Instant, into orders: inout Orders
+    ) {
         switch timer {
-        case .adapterGrace:
-            return event(.graceEnded)
-        case .restoration:
-            return endRestoring()
-        case .keeping:
-            return []
+        case .adapterGrace: event(.graceEnded, into: &orders)
+        case .restoration: endRestoring(into: &orders)
+        case .keeping: break
         case .scanTimeout(let id):
-            guard let scan, scan.id == id else { return [] }
-            return endScan(scan.hasReported ? nil : .peripheralScanTimeout)
+            guard let scan, scan.id == id else { return }
+            endScan(scan.hasReported ? nil : .peripheralScanTimeout, into: &orders)
         case .expirySweep:
-            guard isListening else { return [] }
-            var effects: [Effect] = []
-            for key in peripherals.silent(at: now) { expire(key, into: &effects) }
-            effects.append(.startTimer(.expirySweep, Self.sweepInterval))
-            return effects
-        case .peripheral(let key, let timer):
-            return dealings[key] == nil ? [] : peripheral(key) { $0.fired(timer) }
+            guard isListening else { return }
+            for key in peripherals.silent(at: now) { expire(key, into: &orders) }
+            orders.append(.startTimer(.expirySweep, Self.sweepInterval))
+        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription:
+            if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
     }
 
     // MARK: Peripherals
 
-    /// Reads what is known of a peripheral, where it lies; `nil` where nothing is.
+    /// Reads the record of a peripheral without a copy; `nil` if there is none.
     mutating func read<R>(
         _ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?
     ) -> R? {
         peripherals.read(key, body)
     }
 
-    /// `fields` of a device have new values; `wasHeard` if these come from a report of the controller.
+    /// BlueZ has reported a device: `fields` have new values; `wasHeard`: whether an advertisement brought them.
     /// - Parameters:
     ///   - source: The device in the object tree.
-    ///   - only: The one scan that is to see the change, because it has just begun; `nil` for all.
+    ///   - only: The only scan that it is reported to, because that scan has just begun.
     mutating func deviceChanged(
-        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, wasHeard: Bool,
-        at now: Instant,
-        only: ScanNumber? = nil, date: @autoclosure () -> Date, into effects: inout [Effect]
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
+        wasHeard: Bool, at now: Instant, only: ScanNumber? = nil, date: @autoclosure () -> Date,
+        into orders: inout Orders
     ) {
         if wasHeard, only == nil || only == ranging?.id {
-            range(key, source, device, fields: fields, at: now, date: date, into: &effects)
+            range(key, source, device, fields: fields, at: now, date: date, into: &orders)
         }
         let scan = only == nil || only == scan?.id ? scan : nil
-        // A name or a service may come by itself, after the sighting that it belongs to.
+        // BlueZ may report a name or a service separately, after the sighting that it belongs to.
         let isSighting =
             wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
         var isReported = false
@@ -216,23 +193,23 @@ struct CentralState {
             return true
         }
         guard let scan else { return }
-        if isReported { report(key, device, to: scan, date: date, into: &effects) }
+        if isReported { report(key, device, to: scan, date: date, into: &orders) }
         guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
         let evicted = peripherals.list(key, reportedBy: scan.id, device: source, at: now, date: date())
-        effects += evicted.map { drop($0) }
-        report(key, device, to: scan, date: date, into: &effects)
+        for key in evicted { drop(key, into: &orders) }
+        report(key, device, to: scan, date: date, into: &orders)
     }
 
     private mutating func report(
-        _ key: PeripheralKey, _ device: borrowing Device1, to scan: Scan, date: () -> Date, into effects: inout [Effect]
+        _ key: PeripheralKey, _ device: borrowing Device1, to scan: Scan, date: () -> Date, into orders: inout Orders
     ) {
         self.scan?.hasReported = true
-        effects.append(scan.sighting(of: key, device, date: date))
+        orders.append(scan.sighting(of: key, device, date: date))
     }
 
     // MARK: Silence
 
-    /// Whether silence says something.
+    /// Whether silence of a peripheral is meaningful.
     private var isListening: Bool { scan != nil || ranging != nil }
 
     /// BlueZ removes a device, whose values can be read for the last time.
@@ -240,29 +217,28 @@ struct CentralState {
         _ = peripherals.update(key) { $0.wasRemoved(source, device) }
     }
 
-    /// BlueZ has dropped a device.
+    /// BlueZ has removed a device.
     ///
-    /// During a scan that means that it has fallen silent. In every other situation BlueZ removes devices for reasons of its
-    /// own (the scan's end, a restart), and a peripheral that was found a moment ago stays on the list.
-    mutating func deviceRemoved(_ key: PeripheralKey, into effects: inout [Effect]) {
+    /// During a scan the device is out of range or switched off. In every other situation BlueZ removes devices for reasons
+    /// of its own (the end of the scan, a restart), and a peripheral that was discovered a moment ago stays on the list.
+    mutating func deviceRemoved(_ key: PeripheralKey, into orders: inout Orders) {
         guard isListening, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
-        expire(key, into: &effects)
+        expire(key, into: &orders)
     }
 
-    private mutating func expire(_ key: PeripheralKey, into effects: inout [Effect]) {
+    private mutating func expire(_ key: PeripheralKey, into orders: inout Orders) {
         guard peripherals.unlist(key) else { return }
-        effects.append(.expired(key))
-        effects.append(drop(key))
+        orders.append(.expired(key))
+        drop(key, into: &orders)
     }
 
-    /// The list has let go of a peripheral.
-    mutating func drop(_ key: PeripheralKey) -> Effect {
+    /// A peripheral has left the list.
+    mutating func drop(_ key: PeripheralKey, into orders: inout Orders) {
         ranging?.forget(key)
-        return .drop(key)
+        orders.append(.drop(key))
     }
 
-    /// The manager ends: the list is emptied. A peripheral that the application holds keeps its last values, which `read`
-    /// yields.
+    /// The manager ends: the list is emptied. A peripheral with other references keeps its last values, which `read` returns.
     mutating func forgetAll(_ read: (ObjectKey) -> PeripheralTable.LastValues?) {
         var devices: [(key: PeripheralKey, device: ObjectKey)] = []
         peripherals.forEach { devices.append(($0, $1.device)) }
@@ -270,5 +246,225 @@ struct CentralState {
             _ = peripherals.update(key) { $0.keepValues(read(device)) }
             _ = peripherals.unlist(key)
         }
+    }
+
+    // MARK: The states of peripherals
+
+    /// Decides about one peripheral. Its state begins with what BlueZ has reported of it.
+    mutating func peripheral(
+        _ key: PeripheralKey, into orders: inout Orders,
+        _ decision: (inout PeripheralState, inout Orders) -> Void
+    ) {
+        if !hasState(of: key) { makeState(of: key) }
+        orders.subject.peripheral = key
+        defer { orders.subject = Order.Subject() }
+        var use: Bool?
+        states.update(key) { state in
+            let wasInUse = state.isInUse
+            decision(&state, &orders)
+            state.follow(into: &orders)
+            if state.isInUse != wasInUse { use = !wasInUse }
+        }
+        if let use { useChanged(of: key, isInUse: use) }
+    }
+
+    private mutating func makeState(of key: PeripheralKey) {
+        var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
+        // Nothing follows from these before the first request.
+        var unused = Orders()
+        state.managerStateChanged(managerState, into: &unused)
+        state.factsChanged(firstFacts(of: key), into: &unused)
+        states[key] = state
+    }
+
+    /// A device without a link is known from its sightings alone.
+    private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
+        if let known = facts[key] { return known }
+        let device = peripherals.read(key) { $0.device }
+        let first = PeripheralState.Facts(device: device)
+        facts[key] = first
+        return first
+    }
+
+    private mutating func removeState(of key: PeripheralKey) {
+        released.remove(key)
+        states[key] = nil
+        if facts[key]?.isConnected != true { facts[key] = nil }
+    }
+
+    /// The handle of this peripheral was released. What is under way with the peripheral ends first.
+    mutating func release(_ key: PeripheralKey) {
+        peripherals.release(key)
+        guard let isInUse = states.read(key, { $0.isInUse }) else { return }
+        if isInUse { released.insert(key) } else { removeState(of: key) }
+    }
+
+    /// A peripheral that is connected, or to be connected, stays on the list.
+    private mutating func useChanged(of key: PeripheralKey, isInUse: Bool) {
+        _ = peripherals.update(key) { $0.isInUse = isInUse }
+        // It may have a handle again.
+        if !isInUse, released.contains(key), peripherals[key] == nil { removeState(of: key) }
+    }
+
+    /// Whether the application has used a peripheral.
+    mutating func hasState(of key: PeripheralKey) -> Bool { states.read(key) { _ in true } ?? false }
+
+    /// The peripherals that the application has used.
+    var keysWithState: [PeripheralKey] { states.keys }
+
+    /// Reads the state of a peripheral; `nil` if there is none.
+    mutating func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
+        states.read(key, body) ?? nil
+    }
+
+    /// Changes the state of a peripheral without orders; `nil` if there is none.
+    @discardableResult
+    mutating func updateState<R>(of key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
+        states.update(key, change)
+    }
+
+    // MARK: Reports of BlueZ
+
+    /// BlueZ has reported a device's object or link.
+    mutating func factsChanged(_ new: PeripheralState.Facts, of key: PeripheralKey, into orders: inout Orders) {
+        guard hasState(of: key) else {
+            if new.isConnected {
+                facts[key] = new
+            } else if !facts.isEmpty {
+                facts[key] = nil
+            }
+            return
+        }
+        facts[key] = new
+        peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
+    }
+
+    /// All devices of an adapter: a device that is not among them has no link either.
+    mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts], into orders: inout Orders) {
+        facts = all.filter { $0.value.isConnected }
+        for key in states.keys {
+            let new = all[key] ?? PeripheralState.Facts()
+            facts[key] = new
+            peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
+        }
+    }
+
+    /// The newest value of a characteristic, from a notification.
+    mutating func notified(_ key: PeripheralKey, _ characteristic: AttributeID, _ value: Data) {
+        states.update(key) { $0.attributes.notified(characteristic, value) }
+    }
+
+    /// The end of a link shows that the peripheral is near, too.
+    mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
+        _ = peripherals.update(key) { $0.lastHeard = now }
+    }
+
+    /// The devices on other adapters that we have connected, or are connecting.
+    func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
+        var links: [(PeripheralKey, ObjectKey)] = []
+        states.forEach { key, state in
+            if let device = state.facts.device, device.adapter != adapter, state.connection.hasOwnLink {
+                links.append((key, device))
+            }
+        }
+        return links
+    }
+
+    /// The adapter of this manager has this device, too.
+    mutating func found(_ key: PeripheralKey, _ source: ObjectKey) {
+        _ = peripherals.update(key) { $0.isPresent(as: source) }
+    }
+
+    /// The manager ends, and with it every peripheral's state.
+    mutating func closePeripherals(keepingLinks: Bool, into orders: inout Orders) {
+        for key in states.keys {
+            peripheral(key, into: &orders) { $0.closed(keepingLinks: keepingLinks, into: &$1) }
+        }
+        states = KeyedTable()
+    }
+
+    // MARK: The list
+
+    /// Puts a peripheral back on the list.
+    mutating func relist(_ key: PeripheralKey, into orders: inout Orders) {
+        for key in peripherals.relist(key) { drop(key, into: &orders) }
+    }
+
+    /// Takes a peripheral off the list.
+    mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
+        let wasRestored = unlistedRestored.remove(key) != nil
+        if peripherals.unlist(key) || wasRestored { drop(key, into: &orders) }
+    }
+
+    /// Puts a retrieved peripheral on the list: one that was found before, or a device of BlueZ.
+    mutating func list(
+        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
+    ) {
+        guard peripherals[key] == nil else { return relist(key, into: &orders) }
+        guard let device else { return }
+        let evicted = peripherals.list(key, reportedBy: nil, device: device, at: now, date: date)
+        for key in evicted { drop(key, into: &orders) }
+    }
+
+    /// The peripherals that this manager has found and whose device BlueZ has removed, or has on another adapter.
+    func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, record: PeripheralTable.Record)] {
+        var absent: [(PeripheralKey, PeripheralTable.Record)] = []
+        peripherals.forEach { key, record in
+            if record.lastValues != nil || record.device.adapter != adapter { absent.append((key, copy record)) }
+        }
+        return absent
+    }
+
+    /// All peripherals with a record, the first discovered first.
+    var recordKeys: [PeripheralKey] {
+        var records: [(key: PeripheralKey, date: Date)] = []
+        peripherals.forEach { key, record in records.append((key, record.discoveredAt)) }
+        return records.sorted { $0.date < $1.date }.map(\.key)
+    }
+
+    // MARK: Restoration
+
+    /// Everything that is under way at this moment.
+    mutating func kept() -> RestorationState {
+        var kept = RestorationState(scan: scan?.request)
+        for key in states.keys {
+            if let connection = readState(of: key, { $0.kept(key) }) { kept.connections.append(connection) }
+        }
+        kept.connections.sort { $0.key.rawValue < $1.key.rawValue }
+        return kept
+    }
+
+    /// Begins again what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
+    /// known: then links that remained from that process are known, too.
+    mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
+        for connection in kept.connections {
+            let key = connection.key
+            unlistedRestored.insert(key)
+            // The arguments of a call that the application has made in the meantime take precedence.
+            guard readState(of: key, { $0.connection.isWanted }) != true else { continue }
+            peripheral(key, into: &orders) { $0.restore(connection, into: &$1) }
+        }
+        isRestoring = true
+        guard managerState == .unknown else { return endRestoring(into: &orders) }
+        orders.append(.startTimer(.restoration, Self.restorationPatience))
+    }
+
+    /// The state of Bluetooth is known, or takes too long.
+    private mutating func endRestoring(into orders: inout Orders) {
+        guard isRestoring else { return }
+        isRestoring = false
+        orders.append(.cancelTimer(.restoration))
+        orders.append(.restored)
+    }
+
+    var hasUnlistedRestored: Bool { !unlistedRestored.isEmpty }
+
+    /// Puts a restored peripheral on the list once BlueZ has its device.
+    mutating func listRestored(
+        _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
+    ) {
+        guard unlistedRestored.contains(key), device != nil || peripherals[key] != nil else { return }
+        unlistedRestored.remove(key)
+        list(key, device: device, at: now, date: date, into: &orders)
     }
 }

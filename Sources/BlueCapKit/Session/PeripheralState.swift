@@ -1,18 +1,22 @@
 import BlueZ
 import Foundation
+import GATT
 
-/// Names something that a user waits for, such as a read or a discovery. Each is settled exactly once.
+/// Names an operation that a caller waits for, such as a read or a discovery. Each is settled exactly once.
 struct OperationID: Hashable, Sendable {
     let rawValue: UInt64
+
+    /// An operation without a caller.
+    static let none = OperationID(rawValue: .max)
 }
 
-/// Why an operation failed, in the words of the documented errors.
-enum PeripheralFailure: Equatable, Sendable {
+/// Why an operation failed, as one of the documented errors.
+enum PeripheralFailure: Error, Equatable {
     case peripheral(PeripheralError)
     case service(ServiceError)
     case characteristic(CharacteristicError)
     case bus(BusFailure)
-    /// The application does not want it any more.
+    /// The application has cancelled it.
     case cancelled
 
     var error: any Error {
@@ -26,137 +30,348 @@ enum PeripheralFailure: Equatable, Sendable {
     }
 }
 
-/// All that a manager decides about one peripheral, as a value: what happened goes in, what is to be done comes out.
+/// Everything that a manager decides about one peripheral, as a value: events go in, orders come out.
 ///
-/// It puts the peripheral's machines together: what the link does is told to whatever lives on the link. There is one
-/// for each peripheral that was asked for something, from then on until the manager forgets it.
+/// It connects the peripheral's machines: a change of the link is passed to everything that uses the link. There is one for
+/// each peripheral that the application has used, until the manager forgets the peripheral.
 struct PeripheralState {
-    /// Something fell due, or is to.
-    enum Timer: Hashable, Sendable {
-        /// The time of an operation is up.
-        case operation(OperationID)
-        /// The services are to be looked at again.
-        case discovery(ServiceDiscoveryMachine.Timer)
-        /// An operation that BlueZ was too busy for is to be tried again.
-        case retry(AttributeID)
-        /// A transfer goes on.
-        case transfer(OperationID)
-        case connection(ConnectionMachine.Timer)
-        case subscription(AttributeID, SubscriptionMachine.Timer)
-        /// The time of a run is up.
-        case run(OperationID)
-    }
-
-    /// What BlueZ says of the device.
+    /// What BlueZ reports of the device.
     struct Facts: Equatable, Sendable {
-        /// Its object; `nil` while BlueZ has none, as before it is heard or after it was dropped.
+        /// Its object; `nil` while BlueZ has none, as before it is received or after it was removed.
         var device: ObjectKey?
         var isConnected = false
         var areServicesResolved = false
-        /// Why its last link ended, if BlueZ has said so.
+        /// Why its last link ended, if BlueZ has reported it.
         var linkEnd: LinkEnd?
     }
 
-    enum Effect: Equatable, Sendable {
-        case startTimer(Timer, TimeInterval)
-        case cancelTimer(Timer)
-        /// Completes what a user waits for.
-        indirect case settle(OperationID, PeripheralFailure?)
-        indirect case attributes(AttributeState.Effect)
-        /// What the connection wants done, with the device's object at that moment.
-        indirect case connection(ConnectionMachine.Effect, device: ObjectKey?)
-        indirect case subscription(AttributeID, AttributeKey, SubscriptionMachine.Effect)
-        /// Its turn has come, and there is a link.
-        case beginRun(OperationID)
-        /// It is settled, and what it does is to end.
-        case stopRun(OperationID)
-    }
-
     private(set) var facts = Facts()
-    var connection: ConnectionMachine
-    /// What is on the other end of the link.
+    private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
-    var subscriptions = Subscriptions()
-    /// Subscriptions of an earlier run that are to be taken up again.
-    var restored: [RestoredSubscription] = []
+    private var subscriptions = Subscriptions()
     var statistics = ConnectionStatistics()
-    /// Those who want the link to themselves, one after the other.
-    var runs = PeripheralRuns()
-    /// BlueZ is made to forget the device, and is to meet it anew.
-    var isRefreshing = false
+    /// Whether BlueZ is removing the device, so that it discovers the device again.
+    private var isRefreshing = false
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
-    /// What BlueZ says of that, from 5.83 on.
+    /// BlueZ's reason for that, from 5.83 on.
     private(set) var linkEnd: LinkEnd?
+
+    /// The operations that need the link exclusively, one after the other.
+    private var runs = OperationQueueMachine<OperationID, PeripheralFailure?>()
+    /// The time limits of runs that are not settled, in seconds.
+    private var runTimeouts: [OperationID: TimeInterval] = [:]
+
+    /// Subscriptions of an earlier process that have not been resumed so far.
+    private var restored: [RestoredSubscription] = []
+
+    private struct RestoredSubscription {
+        let subscription: RestorationState.Subscription
+        /// On the present link.
+        var wasTried = false
+    }
 
     init(backOff: BackOff) {
         connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
     }
 
-    /// BlueZ's device has come, changed or gone, or its daemon with it.
-    mutating func factsChanged(_ new: Facts) -> [Effect] {
+    // MARK: Questions
+
+    /// Whether there is a link, or the application wants one.
+    var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
+
+    /// Whether the application uses this peripheral, or the end of that is still under way.
+    var isInUse: Bool { connection.isInUse || !runs.isIdle }
+
+    /// Whether the application still needs this peripheral after `terminate`.
+    var isWanted: Bool { connection.isWanted || !runs.isIdle }
+
+    /// How many runs are not settled.
+    var runCount: Int { runs.count }
+
+    func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
+
+    // MARK: Reports
+
+    /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
+    mutating func factsChanged(_ new: Facts, into orders: inout Orders) {
         facts = new
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
             linkEnd = end
         }
-        guard new.device != nil else { return connect(.deviceDisappeared) }
-        let effects = connect(.deviceAppeared(isConnected: new.isConnected))
-        guard connection.state == .connected else { return effects }
-        return effects + attributes.resolved(new.areServicesResolved)
+        guard new.device != nil else { return connect(.deviceDisappeared, into: &orders) }
+        connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
+        if connection.state == .connected { attributes.resolved(new.areServicesResolved, into: &orders) }
     }
 
-    /// The link can be used from here on.
-    mutating func linkWentUp() -> [Effect] {
+    /// The manager's state has changed: whether operations are possible.
+    mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
+        connect(.adapterUsable(state == .poweredOn), into: &orders)
+    }
+
+    mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
+        switch timer {
+        case .operation(let id):
+            if !subscriptions.timedOut(id, into: &orders) { attributes.timedOut(id, into: &orders) }
+        case .discovery(let timer): attributes.fired(timer, into: &orders)
+        case .retry(let lane): attributes.retryDue(lane, into: &orders)
+        case .transfer(let id): attributes.transferDue(id, into: &orders)
+        case .connection(let timer): connect(.timerFired(timer), into: &orders)
+        case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
+        case .run(let id): runTimedOut(id, into: &orders)
+        case .scanTimeout, .adapterGrace, .expirySweep, .restoration, .keeping: break
+        }
+    }
+
+    /// After every event: its consequences for the subscriptions and the runs.
+    mutating func follow(into orders: inout Orders) {
+        followRuns(into: &orders)
+        subscriptions.follow(attributes, canCall: facts.device != nil, into: &orders)
+        resumeRestored(into: &orders)
+    }
+
+    /// The manager ends: all operations fail, and the link is released.
+    mutating func closed(keepingLinks: Bool, into orders: inout Orders) {
+        cancelRuns(.peripheral(.disconnected), into: &orders)
+        subscriptions.closed(canCall: facts.device != nil, into: &orders)
+        connect(.closed(keepingLinks: keepingLinks), into: &orders)
+        attributes.closed(into: &orders)
+    }
+
+    // MARK: The connection
+
+    /// Passes an event to the connection, and its changes of the link to everything that uses the link.
+    mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
+        orders.subject.device = facts.device
+        var index = orders.count
+        connection.event(event, into: &orders)
+        while index < orders.count {
+            switch orders[index] {
+            case .linkWentUp:
+                index += 1
+                index += orders.insert(at: index) { linkWentUp(into: &$0) }
+            case .linkWentDown(let loss):
+                index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
+            case .forget:
+                index += 1 + orders.insert(at: index) { ended(into: &$0) }
+            default:
+                index += 1
+            }
+        }
+    }
+
+    private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil
-        guard let device = facts.device else { return [] }
-        return attributes.linkUp(device, isResolved: facts.areServicesResolved)
+        guard let device = facts.device else { return }
+        attributes.linkUp(device, isResolved: facts.areServicesResolved, into: &orders)
     }
 
-    /// The link is gone, or is being ended: operations that are under way fail.
-    mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss) -> [Effect] {
+    /// The link is lost, or is being ended: operations that are under way fail.
+    private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        let ended = attributes.linkDown(loss == .forced ? .linkEnded : .linkLost)
-        return ended + runLinkWentDown(loss)
+        attributes.linkDown(loss == .forced ? .linkEnded : .linkLost, into: &orders)
+        guard let id = runs.running else { return }
+        cancelRun(id, .peripheral(loss == .forced ? .forcedDisconnect : .disconnected), into: &orders)
     }
 
-    /// Whether operations can be asked for: the manager's state.
-    mutating func managerStateChanged(_ state: ManagerState) -> [Effect] {
-        connect(.adapterUsable(state == .poweredOn))
+    /// The application has terminated its use of the peripheral.
+    private mutating func ended(into orders: inout Orders) {
+        endRefresh(into: &orders)
+        cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
+        attributes.cancelLookUps(into: &orders)
+        subscriptions.closed(canCall: facts.device != nil, into: &orders)
     }
 
-    mutating func fired(_ timer: Timer) -> [Effect] {
-        switch timer {
-        case .operation(let id): subscriptions.timedOut(id) ?? attributes.fired(timer)
-        case .discovery, .retry, .transfer: attributes.fired(timer)
-        case .connection(let timer): connect(.timerFired(timer))
-        case .subscription(let id, let timer): subscriptions.tell(id, .fired(timer))
-        case .run(let id): runTimedOut(id)
+    /// The application ends the link and everything that needs it.
+    mutating func disconnectAsked(into orders: inout Orders) {
+        endRefresh(into: &orders)
+        connect(.disconnectAsked, into: &orders)
+        cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
+    }
+
+    /// The same for a manager that disconnects all its peripherals: only one that is connected, or to be, reports it.
+    mutating func disconnectIfInUse(into orders: inout Orders) {
+        guard connection.isInUse || isRefreshing else {
+            return cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
         }
+        disconnectAsked(into: &orders)
+    }
+
+    // MARK: Refreshing services
+
+    /// Discovers all services on the next link, after BlueZ has removed the device; ends the present link.
+    mutating func refreshAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
+        isRefreshing = true
+        attributes.discoverServicesOnNextLink(id, timeout: timeout, into: &orders)
+        if connection.state == .connected { connect(.disconnectAsked, into: &orders) }
+    }
+
+    private mutating func endRefresh(into orders: inout Orders) {
+        isRefreshing = false
+        attributes.nextLinkUnwanted(into: &orders)
+    }
+
+    /// BlueZ has removed the device, or has refused to. Returns whether the application still wants the refresh.
+    mutating func refreshEnded() -> Bool {
+        defer { isRefreshing = false }
+        return isRefreshing
     }
 
     // MARK: Subscriptions
 
-    /// A user asks something of a subscription.
-    ///
-    /// - Parameter timeout: In seconds, how long `operation` waits.
+    /// The application begins or ends a subscription.
+    /// - Parameter timeout: The time limit of `operation`, in seconds.
     mutating func subscription(
-        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval
-    ) -> [Effect] {
-        if case .stopAsked = event { forgetRestored(id) }
-        return subscriptions.asked(id, event, by: operation, timeout: timeout, attributes)
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
+        into orders: inout Orders
+    ) {
+        if case .stopAsked = event { restored.removeAll { attributes.table.id(of: $0.subscription) == id } }
+        subscriptions.request(id, event, by: operation, timeout: timeout, attributes, into: &orders)
     }
 
-    /// After every event: what it means for the subscriptions and the runs.
-    mutating func follow() -> [Effect] {
-        followRuns() + subscriptions.follow(attributes, canCall: facts.device != nil) + takeUpRestored()
+    /// BlueZ's reply to a call of a subscription, or another report about it.
+    mutating func subscriptionChanged(
+        _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
+    ) {
+        subscriptions.send(id, event, into: &orders)
     }
 
-    /// The manager ends: whatever anybody waits for fails, and the link is let go.
-    mutating func closed(keepingLinks: Bool) -> [Effect] {
-        cancelRuns(.peripheral(.disconnected)) + subscriptions.closed(canCall: facts.device != nil)
-            + connect(.closed(keepingLinks: keepingLinks)) + attributes.closed()
+    // MARK: Runs
+
+    // A run waits for its turn, then for a link, and is executed then. It begins once and is settled once, and the next one
+    // begins when its work has ended. A link that was established for runs alone is kept from one to the next.
+
+    /// - Parameter timeout: From the run's turn on, in seconds.
+    mutating func runAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
+        if timeout.isFinite { runTimeouts[id] = timeout }
+        runEvent(.enqueued(id), into: &orders)
+    }
+
+    mutating func cancelRun(_ id: OperationID, _ failure: PeripheralFailure, into orders: inout Orders) {
+        runEvent(.cancelled(id, failure), into: &orders)
+    }
+
+    mutating func cancelRuns(_ failure: PeripheralFailure, into orders: inout Orders) {
+        runEvent(.allCancelled(failure), into: &orders)
+    }
+
+    /// The work of a run has ended.
+    mutating func runEnded(_ id: OperationID, into orders: inout Orders) { runEvent(.finished(id, nil), into: &orders) }
+
+    private mutating func runTimedOut(_ id: OperationID, into orders: inout Orders) {
+        runTimeouts[id] = nil
+        cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
+    }
+
+    /// Begins the first run of the queue once there is a link, or fails it if there will be none.
+    private mutating func followRuns(into orders: inout Orders) {
+        while let id = runs.current, runs.running == nil {
+            switch connection.state {
+            case .connected:
+                runEvent(.began(id), into: &orders)
+                orders.append(.beginRun(id))
+            case .disconnected, .closed:
+                runEvent(.finished(id, .peripheral(connection.lastError ?? .disconnected)), into: &orders)
+            case .waiting, .seeking, .connecting, .cancelling, .disconnecting:
+                return
+            }
+        }
+    }
+
+    private mutating func runEvent(
+        _ event: OperationQueueMachine<OperationID, PeripheralFailure?>.Event, into orders: inout Orders
+    ) {
+        let wasIdle = runs.isIdle
+        for effect in runs.event(event) {
+            switch effect {
+            case .begin(let id):
+                if let timeout = runTimeouts[id] { orders.append(.startTimer(.run(id), timeout)) }
+                connect(.linkNeededByRun, into: &orders)
+            case .stop(let id):
+                orders.append(.stopRun(id))
+            case .settle(let id, let failure):
+                if runTimeouts.removeValue(forKey: id) != nil { orders.append(.cancelTimer(.run(id))) }
+                orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
+            }
+        }
+        if !wasIdle, runs.isIdle { connect(.linkNotNeededByRuns, into: &orders) }
+    }
+
+    // MARK: Restoration
+
+    /// What is kept of this peripheral beyond the process; `nil` if the application does not want it connected.
+    func kept(_ key: PeripheralKey) -> RestorationState.Connection? {
+        guard connection.isWanted else { return nil }
+        var kept = RestorationState.Connection(
+            address: key.address, addressType: key.addressType, timeoutRetries: connection.policy.timeoutRetries,
+            disconnectRetries: connection.policy.disconnectRetries,
+            connectionTimeout: connection.policy.timeout ?? .infinity)
+        kept.subscriptions = subscriptions.wanted.compactMap { attributes.table.kept($0.id, $0.transport) }
+        // Those that have not been resumed so far.
+        for entry in restored where !kept.subscriptions.contains(entry.subscription) {
+            kept.subscriptions.append(entry.subscription)
+        }
+        return kept
+    }
+
+    /// Connects as in an earlier process, without a caller that waits for it.
+    mutating func restore(_ kept: RestorationState.Connection, into orders: inout Orders) {
+        restored = kept.subscriptions.map { RestoredSubscription(subscription: $0) }
+        let timeout = kept.connectionTimeout.isFinite ? kept.connectionTimeout : nil
+        let policy = ConnectionPolicy(
+            timeoutRetries: kept.timeoutRetries, disconnectRetries: kept.disconnectRetries, timeout: timeout)
+        connect(.connectAsked(policy), into: &orders)
+    }
+
+    /// The subscriptions of an earlier process that have not been resumed so far.
+    var restoredSubscriptions: [RestorationState.Subscription] { restored.map(\.subscription) }
+
+    /// Removes a subscription of an earlier process, unless it has been resumed.
+    mutating func removeRestored(where isRemoved: (RestorationState.Subscription) -> Bool) {
+        restored.removeAll { isRemoved($0.subscription) }
+    }
+
+    /// Subscribes as in an earlier process, once the attributes are known: once on each link, until it has succeeded.
+    private mutating func resumeRestored(into orders: inout Orders) {
+        guard !restored.isEmpty, attributes.isReady else { return }
+        restored.removeAll { entry in
+            // A characteristic that the peripheral no longer has cannot be subscribed to.
+            guard let id = attributes.table.id(of: entry.subscription) else { return true }
+            return subscriptions.isNotifying(id)
+        }
+        for index in restored.indices where !restored[index].wasTried {
+            guard let id = attributes.table.id(of: restored[index].subscription) else { continue }
+            restored[index].wasTried = true
+            subscriptions.event(
+                id, .startAsked(.none, restored[index].subscription.transport), attributes, into: &orders)
+        }
+    }
+}
+
+extension AttributeTable {
+    fileprivate func kept(
+        _ id: AttributeID, _ transport: NotificationTransport
+    ) -> RestorationState.Subscription? {
+        guard let record = self[id], let handle = record.handle.attHandle,
+            let service = record.parent.flatMap({ self[$0] })
+        else { return nil }
+        return RestorationState.Subscription(
+            service: service.uuid, characteristic: record.uuid, handle: handle, transport: transport)
+    }
+
+    /// The characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if the handles
+    /// have changed.
+    fileprivate func id(of subscription: RestorationState.Subscription) -> AttributeID? {
+        if let id = id(at: AttributeHandle(subscription.handle)), matches(id, subscription) { return id }
+        let alike = allServices.flatMap { self[$0]?.children ?? [] }.filter { matches($0, subscription) }
+        return alike.count == 1 ? alike.first : nil
+    }
+
+    private func matches(_ id: AttributeID, _ subscription: RestorationState.Subscription) -> Bool {
+        guard let record = self[id], record.isPresent, record.uuid == subscription.characteristic else { return false }
+        return record.parent.flatMap { self[$0]?.uuid } == subscription.service
     }
 }

@@ -90,42 +90,46 @@ extension Beacon {
 }
 
 extension CentralState {
-    /// Begins to range: its number and what follows, or the reason why not.
+    /// Begins to range beacons. Returns the number of the scan, or the reason why there is none.
     mutating func startRanging(
-        _ filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval
-    ) -> Result<(ScanNumber, [Effect]), CentralManagerError> {
+        _ filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval, into orders: inout Orders
+    ) -> Result<ScanNumber, CentralManagerError> {
         guard ranging == nil else { return .failure(.isRanging) }
         if let refusal = scanRefusal { return .failure(refusal) }
-        let id = nameScan()
+        let id = makeScanNumber()
         ranging = Ranging(id: id, filters: filters, model: model, timeConstant: timeConstant)
         var request = ScanRequest()
         request.allowsDuplicates = true
-        return .success((id, [.startScan(id, request), .startTimer(.expirySweep, Self.sweepInterval)]))
+        orders.append(.startScan(id, request))
+        orders.append(.startTimer(.expirySweep, Self.sweepInterval))
+        return .success(id)
     }
 
-    mutating func stopRanging() -> [Effect] { endRanging(nil) }
+    mutating func stopRanging(into orders: inout Orders) { endRanging(nil, into: &orders) }
 
-    mutating func endRanging(_ error: CentralManagerError?) -> [Effect] {
-        guard let id = ranging?.id else { return [] }
+    mutating func endRanging(_ error: CentralManagerError?, into orders: inout Orders) {
+        guard let id = ranging?.id else { return }
         ranging = nil
-        return [.stopScan(id)] + (scan == nil ? [.cancelTimer(.expirySweep)] : []) + [.finish(id, error)]
+        orders.append(.stopScan(id))
+        if scan == nil { orders.append(.cancelTimer(.expirySweep)) }
+        orders.append(.finishScan(id, error))
     }
 
-    /// A device was heard.
+    /// A device was received.
     mutating func range(
         _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
-        at now: Instant, date: () -> Date, into effects: inout [Effect]
+        at now: Instant, date: () -> Date, into orders: inout Orders
     ) {
         guard let id = ranging?.id else { return }
         let beacons = Beacon.all(in: device, heard: fields)
         guard !beacons.isEmpty, let ranged = ranging?.heard(key, beacons, rssi: device.rssi, at: now),
             !ranged.isEmpty
         else { return }
-        // Who is listed stays marked as reported by the scan that runs beside this.
+        // A listed peripheral stays marked as reported by the scan that runs at the same time.
         if peripherals.read(key, { $0.isListed }) != true {
             let evicted = peripherals.list(key, reportedBy: nil, device: source, at: now, date: date())
-            effects += evicted.map { drop($0) }
+            for key in evicted { drop(key, into: &orders) }
         }
-        for beacon in ranged { effects.append(.ranged(key, id, beacon)) }
+        for beacon in ranged { orders.append(.ranged(key, id, beacon)) }
     }
 }

@@ -6,7 +6,7 @@ import XCTest
 @testable import BlueCapKit
 
 final class AttributeStateTests: XCTestCase {
-    private typealias Effects = AttributeState.Effects
+    private typealias Effects = [Order.Action]
 
     private var state = AttributeState()
     private var device = ObjectKey(adapter: 0)
@@ -39,12 +39,14 @@ final class AttributeStateTests: XCTestCase {
     private func settled(_ effects: Effects) -> [OperationID: PeripheralFailure?] {
         Dictionary(
             effects.compactMap { effect in
-                if case .settle(let id, let failure) = effect { (id, failure) } else { nil }
+                guard case .settle(let id, let outcome) = effect else { return nil }
+                if case .failed(let failure) = outcome { return (id, failure) }
+                return (id, nil)
             }, uniquingKeysWith: { first, _ in first })
     }
 
     private func calls(_ effects: Effects) -> [OperationID] {
-        effects.compactMap { if case .attributes(.call(let id, _, _, _)) = $0 { id } else { nil } }
+        effects.compactMap { if case .read(let id, _, _) = $0 { id } else { nil } }
     }
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
@@ -70,9 +72,9 @@ final class AttributeStateTests: XCTestCase {
         _ = state.resolved(true)
         _ = state.fencePassed(link: 1)
         XCTAssertFalse(
-            state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.attributes(.servicesChanged)))
-        _ = state.fired(.discovery(.quiet))
-        XCTAssertTrue(state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.attributes(.servicesChanged)))
+            state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.servicesChanged))
+        _ = state.fired(.quiet)
+        XCTAssertTrue(state.tableRead(new, naming: [CBUUID(0x181A)], link: 1).contains(.servicesChanged))
     }
 
     func testAServiceThatBlueZNeverExportsIsWaitedForOnce() throws {
@@ -82,7 +84,7 @@ final class AttributeStateTests: XCTestCase {
         _ = state.fencePassed(link: 1)
         _ = state.tableRead(table, naming: named, link: 1)
         XCTAssertFalse(state.isReady)
-        _ = state.fired(.discovery(.quiet))
+        _ = state.fired(.quiet)
         _ = state.tableRead(table, naming: named, link: 1)
         XCTAssertTrue(state.isReady)
         _ = state.linkDown(.linkLost)

@@ -4,7 +4,7 @@ import XCTest
 @testable import BlueCapKit
 
 final class OperationLanesTests: XCTestCase {
-    private typealias Lanes = OperationLanes<String>
+    private typealias Lanes = OperationLanes
 
     private var lanes = Lanes()
     private let lane = AttributeID(rawValue: 1)
@@ -15,26 +15,44 @@ final class OperationLanesTests: XCTestCase {
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
 
-    /// Effects in short: `send 1`, `done 1`, `failed 1`, `retry 1`.
-    private func words(_ effects: [Lanes.Effect]) -> [String] {
-        effects.map { effect in
-            switch effect {
-            case .send(let operation): "send \(operation.id.rawValue)"
-            case .finish(let operation, nil): "done \(operation.id.rawValue)"
-            case .finish(let operation, .timedOut?): "timed out \(operation.id.rawValue)"
-            case .finish(let operation, _?): "failed \(operation.id.rawValue)"
-            case .startRetry(let lane, _): "retry \(lane.rawValue)"
-            case .cancelRetry(let lane): "cancel \(lane.rawValue)"
+    /// Orders and operations to send in short: `send 1`, `done 1`, `failed 1`, `retry 1`.
+    private func words(_ decide: (inout Orders) -> [Lanes.Operation]) -> [String] {
+        var sent: [Lanes.Operation] = []
+        let actions = Orders.given { sent = decide(&$0) }
+        let orders = actions.map { action in
+            switch action {
+            case .settle(let id, .done): "done \(id.rawValue)"
+            case .settle(let id, .failed(.characteristic(.readTimeout))): "timed out \(id.rawValue)"
+            case .settle(let id, .failed): "failed \(id.rawValue)"
+            case .startTimer(.retry(let lane), _): "retry \(lane.rawValue)"
+            case .cancelTimer(.retry(let lane)): "cancel \(lane.rawValue)"
+            default: "\(action)"
             }
         }
+        return orders + sent.map { "send \($0.id.rawValue)" }
     }
 
+    private func words(_ sent: [Lanes.Operation]) -> [String] { words { _ in sent } }
+    private func words(_ sent: Lanes.Operation?) -> [String] { words { _ in [sent].compactMap { $0 } } }
+
     private func submit(_ number: UInt64, lane: AttributeID? = nil) -> [String] {
-        words(lanes.submit(.init(id: id(number), target: lane ?? self.lane, request: ""), lane: lane ?? self.lane))
+        words(
+            lanes.submit(
+                .init(id: id(number), target: lane ?? self.lane, request: .read(offset: 0)), lane: lane ?? self.lane))
     }
 
     private func replied(_ number: UInt64, _ failure: OperationFailure? = nil) -> [String] {
-        words(lanes.replied(id(number), failure))
+        words { orders in
+            let result = failure.map { Result<Order.Outcome, OperationFailure>.failure($0) } ?? .success(.done)
+            return [lanes.replied(id(number), result, into: &orders)].compactMap { $0 }
+        }
+    }
+
+    private func timedOut(_ number: UInt64) -> [String] {
+        words { orders in
+            lanes.timedOut(id(number), into: &orders)
+            return []
+        }
     }
 
     // MARK: Order
@@ -70,8 +88,8 @@ final class OperationLanesTests: XCTestCase {
     func testWhatTimesOutInFlightKeepsItsPlaceUntilBlueZAnswers() {
         _ = submit(1)
         _ = submit(2)
-        XCTAssertEqual(words(lanes.timedOut(id(1))), ["timed out 1"])
-        XCTAssertEqual(words(lanes.timedOut(id(1))), [])
+        XCTAssertEqual(timedOut(1), ["timed out 1"])
+        XCTAssertEqual(timedOut(1), [])
         XCTAssertEqual(replied(1), ["send 2"], "The late reply settles nothing, and frees the lane.")
         XCTAssertEqual(replied(1), [])
         XCTAssertEqual(replied(2), ["done 2"])
@@ -82,14 +100,14 @@ final class OperationLanesTests: XCTestCase {
         _ = submit(1)
         _ = submit(2)
         _ = submit(3)
-        XCTAssertEqual(words(lanes.timedOut(id(2))), ["timed out 2"])
+        XCTAssertEqual(timedOut(2), ["timed out 2"])
         XCTAssertEqual(replied(1), ["done 1", "send 3"])
     }
 
     func testTheTimeOfWhatIsFinishedSaysNothing() {
         _ = submit(1)
         _ = replied(1)
-        XCTAssertEqual(words(lanes.timedOut(id(1))), [])
+        XCTAssertEqual(timedOut(1), [])
     }
 
     // MARK: Busy
@@ -116,7 +134,7 @@ final class OperationLanesTests: XCTestCase {
         _ = submit(1)
         _ = submit(2)
         _ = replied(1, inProgress)
-        XCTAssertEqual(words(lanes.timedOut(id(1))), ["timed out 1"])
+        XCTAssertEqual(timedOut(1), ["timed out 1"])
         XCTAssertEqual(words(lanes.retry(lane)), ["send 2"])
     }
 
@@ -134,7 +152,10 @@ final class OperationLanesTests: XCTestCase {
         _ = submit(2)
         _ = submit(3, lane: other)
         _ = replied(3, inProgress)
-        XCTAssertEqual(words(lanes.fail(.linkLost)), ["failed 1", "failed 2", "cancel 2", "failed 3"])
+        XCTAssertEqual(
+            words { orders in
+                lanes.fail(.linkLost, into: &orders); return []
+            }, ["failed 1", "failed 2", "cancel 2", "failed 3"])
         XCTAssertTrue(lanes.isIdle)
         XCTAssertEqual(replied(1), [])
         XCTAssertEqual(words(lanes.retry(other)), [])
@@ -150,7 +171,10 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(submit(2, lane: other), [])
         XCTAssertEqual(lanes.heldLanes, [lane, other])
         XCTAssertEqual(words(lanes.release(lane)), ["send 1"])
-        XCTAssertEqual(words(lanes.fail(other, .invalidated)), ["failed 2"])
+        XCTAssertEqual(
+            words { orders in
+                lanes.fail(other, .invalidated, into: &orders); return []
+            }, ["failed 2"])
         XCTAssertEqual(lanes.heldLanes, [])
         XCTAssertEqual(replied(1), ["done 1"])
         XCTAssertTrue(lanes.isIdle)

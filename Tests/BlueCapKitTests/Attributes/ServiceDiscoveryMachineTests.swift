@@ -1,26 +1,56 @@
 import XCTest
 
 @testable import BlueCapKit
+@testable import BlueZ
 
 final class ServiceDiscoveryMachineTests: XCTestCase {
-    private typealias Effect = ServiceDiscoveryMachine.Effect
+    /// What an event gives, in the order in which it takes effect.
+    private enum Effect: Equatable {
+        case fence, read, tableHolds, tableIsVoid
+        case startTimer(ServiceDiscoveryMachine.Timer, TimeInterval)
+        case cancelTimer(ServiceDiscoveryMachine.Timer)
+        case finish(OperationID, ServiceDiscoveryMachine.Change.Result)
+    }
+
     private typealias Event = ServiceDiscoveryMachine.Event
 
     private var machine = ServiceDiscoveryMachine()
+    private let device = ObjectKey(foreign: 1)
     private let first = OperationID(rawValue: 1)
     private let second = OperationID(rawValue: 2)
 
     private let settle: [Effect] = [.startTimer(.quiet, 0.25), .startTimer(.limit, 5)]
 
     private func tell(_ events: Event..., file: StaticString = #filePath, line: UInt = #line) -> [Effect] {
-        events.map { machine.event($0) }.last ?? []
+        events.map { play($0) }.last ?? []
+    }
+
+    private func play(_ event: Event) -> [Effect] {
+        var orders = Orders()
+        let change = machine.event(event, into: &orders)
+        var effects = orders.list.compactMap { order -> Effect? in
+            switch order.action {
+            case .fence: .fence
+            case .readTable: .read
+            case .startTimer(.discovery(let timer), let seconds): .startTimer(timer, seconds)
+            case .cancelTimer(.discovery(let timer)): .cancelTimer(timer)
+            default: nil
+            }
+        }
+        XCTAssertEqual(effects.count, orders.count)
+        switch change.table {
+        case .isValid: effects.append(.tableHolds)
+        case .isVoid: effects.append(.tableIsVoid)
+        case nil: break
+        }
+        return effects + change.finished.map { .finish($0, change.result) }
     }
 
     func testAWholeTableIsReadyAtOnce() {
-        XCTAssertEqual(tell(.linkUp(isResolved: false)), [])
+        XCTAssertEqual(tell(.linkUp(device, isResolved: false)), [])
         XCTAssertEqual(tell(.wanted(first)), [])
         XCTAssertEqual(tell(.resolved(true)), [.fence])
-        XCTAssertEqual(tell(.cameOrWent), [], "The burst after ServicesResolved is what the fence is for.")
+        XCTAssertEqual(tell(.changed), [], "The burst after ServicesResolved is what the fence is for.")
         XCTAssertEqual(tell(.fencePassed), [.read])
         XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
         XCTAssertTrue(machine.isReady)
@@ -28,24 +58,24 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testALinkThatIsResolvedAlreadyNeedsTheFenceAlone() {
-        XCTAssertEqual(tell(.linkUp(isResolved: true)), [.fence])
+        XCTAssertEqual(tell(.linkUp(device, isResolved: true)), [.fence])
     }
 
     func testAPartialTableWaitsForQuiet() {
-        XCTAssertEqual(tell(.linkUp(isResolved: true), .wanted(first), .fencePassed), [.read])
+        XCTAssertEqual(tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed), [.read])
         XCTAssertEqual(tell(.read(.some)), settle)
-        XCTAssertEqual(tell(.cameOrWent), [.startTimer(.quiet, 0.25)])
+        XCTAssertEqual(tell(.changed), [.startTimer(.quiet, 0.25)])
         XCTAssertEqual(tell(.fired(.quiet)), [.cancelTimer(.limit), .read])
         XCTAssertEqual(tell(.read(.some)), [.tableHolds, .finish(first, .found)])
     }
 
     func testWhatNeverComesToRestIsReadAfterTheLimit() {
-        _ = tell(.linkUp(isResolved: true), .wanted(first), .fencePassed, .read(.some), .cameOrWent)
+        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed, .read(.some), .changed)
         XCTAssertEqual(tell(.fired(.limit)), [.cancelTimer(.quiet), .read])
     }
 
     func testAnEmptyTableIsAFailureAfterQuiet() {
-        _ = tell(.linkUp(isResolved: true), .wanted(first), .fencePassed)
+        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .fencePassed)
         XCTAssertEqual(tell(.read(.nothing)), settle)
         _ = tell(.fired(.quiet))
         XCTAssertEqual(tell(.read(.nothing)), [.tableHolds, .finish(first, .foundNothing)])
@@ -54,8 +84,8 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testServicesThatComeLaterAreTakenIn() {
-        _ = tell(.linkUp(isResolved: true), .fencePassed, .read(.whole))
-        XCTAssertEqual(tell(.cameOrWent), settle)
+        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
+        XCTAssertEqual(tell(.changed), settle)
         XCTAssertEqual(tell(.wanted(first)), [])
         _ = tell(.fired(.quiet))
         XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(first, .found)])
@@ -63,14 +93,14 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
 
     func testTheLostLinkFailsEverybodyInEachState() {
         let ways: [(events: [Event], timersRun: Bool)] = [
-            ([.linkUp(isResolved: false)], false),
-            ([.linkUp(isResolved: true)], false),
-            ([.linkUp(isResolved: true), .fencePassed], false),
-            ([.linkUp(isResolved: true), .fencePassed, .read(.some)], true),
+            ([.linkUp(device, isResolved: false)], false),
+            ([.linkUp(device, isResolved: true)], false),
+            ([.linkUp(device, isResolved: true), .fencePassed], false),
+            ([.linkUp(device, isResolved: true), .fencePassed, .read(.some)], true),
         ]
         for (events, timersRun) in ways {
             machine = ServiceDiscoveryMachine()
-            for event in events + [.wanted(first), .wanted(second)] { _ = machine.event(event) }
+            for event in events + [.wanted(first), .wanted(second)] { _ = play(event) }
             let timers: [Effect] = timersRun ? [.cancelTimer(.quiet), .cancelTimer(.limit)] : []
             XCTAssertEqual(
                 tell(.linkLost), timers + [.finish(first, .linkLost), .finish(second, .linkLost)], "\(events)")
@@ -79,20 +109,20 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     }
 
     func testLateNewsOfALostLinkSaysNothing() {
-        _ = tell(.linkUp(isResolved: true), .fencePassed, .linkLost)
-        for event in [Event.fencePassed, .read(.whole), .cameOrWent, .fired(.quiet), .resolved(true), .linkLost] {
-            XCTAssertEqual(machine.event(event), [], "\(event)")
+        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .linkLost)
+        for event in [Event.fencePassed, .read(.whole), .changed, .fired(.quiet), .resolved(true), .linkLost] {
+            XCTAssertEqual(play(event), [], "\(event)")
         }
         XCTAssertEqual(tell(.wanted(first)), [.finish(first, .linkLost)])
     }
 
     func testWhoWaitsNoLongerIsNotTold() {
-        _ = tell(.linkUp(isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
+        _ = tell(.linkUp(device, isResolved: true), .wanted(first), .wanted(second), .abandoned(first), .fencePassed)
         XCTAssertEqual(tell(.read(.whole)), [.tableHolds, .finish(second, .found)])
     }
 
     func testABrokenWordOfBlueZVoidsTheTable() {
-        _ = tell(.linkUp(isResolved: true), .fencePassed, .read(.whole))
+        _ = tell(.linkUp(device, isResolved: true), .fencePassed, .read(.whole))
         XCTAssertEqual(tell(.resolved(false)), [.tableIsVoid])
         XCTAssertEqual(tell(.wanted(first)), [])
         XCTAssertEqual(tell(.resolved(true)), [.fence])

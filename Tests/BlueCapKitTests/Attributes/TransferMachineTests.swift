@@ -5,7 +5,7 @@ import XCTest
 @testable import BlueCapKit
 
 final class TransferMachineTests: XCTestCase {
-    private typealias Effect = TransferMachine.Effect
+    private typealias Effect = TransferMachine.Action
 
     private let fence = AttributeID(rawValue: 7)
     private let busy = OperationFailure(BlueZError(name: "org.bluez.Error.InProgress"))
@@ -17,7 +17,7 @@ final class TransferMachineTests: XCTestCase {
         _ machine: inout TransferMachine, secondsPerWrite: Double = 0, secondsPerFence: Double = 0
     ) -> [Effect] {
         var now = 0.0
-        var effects = machine.event(.begun)
+        var effects = machine.steps(.begun)
         var all = effects
         while let effect = effects.first {
             switch effect {
@@ -25,7 +25,7 @@ final class TransferMachineTests: XCTestCase {
             case .read: now += secondsPerFence
             case .pause, .finish: return all
             }
-            effects = machine.event(.replied(nil, time(now)))
+            effects = machine.steps(.replied(nil, time(now)))
             all += effects
         }
         return all
@@ -77,18 +77,18 @@ final class TransferMachineTests: XCTestCase {
 
     func testABusyCharacteristicIsTriedAgainWithTheSamePart() {
         var machine = TransferMachine(count: 2, length: 1, fence: .none)
-        XCTAssertEqual(machine.event(.begun), [.write(0..<1, isRequest: false)])
-        XCTAssertEqual(machine.event(.replied(busy, time(0))), [.pause(0.05)])
-        XCTAssertEqual(machine.event(.paused), [.write(0..<1, isRequest: false)])
-        XCTAssertEqual(machine.event(.replied(nil, time(0))), [.write(1..<2, isRequest: false)])
+        XCTAssertEqual(machine.steps(.begun), [.write(0..<1, isRequest: false)])
+        XCTAssertEqual(machine.steps(.replied(busy, time(0))), [.pause(0.05)])
+        XCTAssertEqual(machine.steps(.paused), [.write(0..<1, isRequest: false)])
+        XCTAssertEqual(machine.steps(.replied(nil, time(0))), [.write(1..<2, isRequest: false)])
     }
 
     func testWhatIsRefusedEndsTheTransfer() {
         let refusal = OperationFailure(BlueZError(name: "org.bluez.Error.NotPermitted"))
         var machine = TransferMachine(count: 2, length: 1, fence: .none)
         _ = machine.event(.begun)
-        XCTAssertEqual(machine.event(.replied(refusal, time(0))), [.finish(refusal)])
-        XCTAssertEqual(machine.event(.replied(nil, time(0))), [])
+        XCTAssertEqual(machine.steps(.replied(refusal, time(0))), [.finish(refusal)])
+        XCTAssertEqual(machine.steps(.replied(nil, time(0))), [])
         XCTAssertEqual(machine.sent, 0)
     }
 
@@ -96,21 +96,25 @@ final class TransferMachineTests: XCTestCase {
         let refusal = OperationFailure(BlueZError(name: "org.bluez.Error.NotPermitted"))
         var machine = TransferMachine(count: 1, length: 1, fence: .read(fence))
         _ = machine.event(.begun)
-        XCTAssertEqual(machine.event(.replied(nil, time(0))), [.read(fence)])
-        XCTAssertEqual(machine.event(.replied(refusal, time(0))), [.finish(nil)])
+        XCTAssertEqual(machine.steps(.replied(nil, time(0))), [.read(fence)])
+        XCTAssertEqual(machine.steps(.replied(refusal, time(0))), [.finish(nil)])
     }
 
     func testALostLinkEndsTheTransferInEachStep() {
         var machine = TransferMachine(count: 1, length: 1, fence: .read(fence))
         _ = machine.event(.begun)
         var later = machine
-        XCTAssertEqual(machine.event(.replied(.linkLost, time(0))), [.finish(.linkLost)])
+        XCTAssertEqual(machine.steps(.replied(.linkLost, time(0))), [.finish(.linkLost)])
         _ = later.event(.replied(nil, time(0)))
-        XCTAssertEqual(later.event(.replied(.linkLost, time(0))), [.finish(.linkLost)])
+        XCTAssertEqual(later.steps(.replied(.linkLost, time(0))), [.finish(.linkLost)])
     }
 
     func testNothingIsTransferredAtOnce() {
         var machine = TransferMachine(count: 0, length: 20, fence: .read(fence))
-        XCTAssertEqual(machine.event(.begun), [.finish(nil)])
+        XCTAssertEqual(machine.steps(.begun), [.finish(nil)])
     }
+}
+
+extension TransferMachine {
+    fileprivate mutating func steps(_ event: Event) -> [Action] { self.event(event).map { [$0] } ?? [] }
 }

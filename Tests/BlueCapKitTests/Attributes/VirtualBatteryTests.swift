@@ -31,7 +31,8 @@ final class VirtualBatteryTests: XCTestCase {
         XCTAssertEqual(state.batteryChanged(85), [])
         let operation = OperationID(rawValue: 1)
         XCTAssertEqual(
-            state.submit(.read(offset: 0), on: try id(), operation, timeout: .infinity), [.settle(operation, nil)])
+            state.submit(.read(offset: 0), on: try id(), operation, timeout: .infinity),
+            [.settle(operation, .value(Data([85])))])
         XCTAssertEqual(state.table[try id()]?.value, Data([85]))
     }
 
@@ -40,7 +41,7 @@ final class VirtualBatteryTests: XCTestCase {
         let operation = OperationID(rawValue: 1)
         XCTAssertEqual(
             state.submit(.write(Data([1]), .withResponse, offset: 0), on: try id(), operation, timeout: .infinity),
-            [.settle(operation, .characteristic(.writeNotSupported))])
+            [.settle(operation, .failed(.characteristic(.writeNotSupported)))])
     }
 
     func testALevelThatComesLateHasTheTableReadAgain() {
@@ -76,14 +77,14 @@ final class VirtualBatteryTests: XCTestCase {
         XCTAssertTrue(key.isVirtual)
         var subscriptions = Subscriptions()
         let call = SubscriptionMachine.Call(rawValue: 1)
+        var orders = Orders()
+        subscriptions.event(level, .startAsked(OperationID(rawValue: 1), .signals), state, into: &orders)
+        let asked = orders.count
+        XCTAssertEqual(orders.list.map(\.action), [.openGate(.signals, afterGap: false), .callStart(call)])
+        subscriptions.send(level, .startReplied(call, isNotifying: true), into: &orders)
         XCTAssertEqual(
-            subscriptions.event(level, .startAsked(OperationID(rawValue: 1), .signals), state),
-            [
-                .subscription(level, key, .openGate(.signals, afterGap: false)),
-                .subscription(level, key, .callStart(call)),
-            ])
-        XCTAssertEqual(
-            subscriptions.tell(level, .startReplied(call, isNotifying: true)),
-            [.subscription(level, key, .markGap), .settle(OperationID(rawValue: 1), nil)])
+            orders.list[asked...].map(\.action), [.markGap, .settle(OperationID(rawValue: 1), .done)])
+        XCTAssertTrue(
+            orders.list[..<3].allSatisfy { $0.subject.characteristic == level && $0.subject.attribute == key })
     }
 }

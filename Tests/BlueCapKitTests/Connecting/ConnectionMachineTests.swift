@@ -199,7 +199,7 @@ final class ConnectionMachineTests: XCTestCase {
         for _ in 1...4 {
             _ = machine.event(.timerFired(.timeout))
             _ = machine.event(.connectReplied(machine.lastAttempt, cancelled))
-            for case .startTimer(.delay, let seconds) in machine.event(.reconnectAsked(delay: 0)) {
+            for case .startTimer(.connection(.delay), let seconds) in machine.event(.reconnectAsked(delay: 0)) {
                 waits.append(seconds)
                 _ = machine.event(.timerFired(.delay))
             }
@@ -448,7 +448,7 @@ final class ConnectionMachineTests: XCTestCase {
     // MARK: The adapter (F1, F2)
 
     func testAnAdapterThatGoesEndsWhatIsUnderWayOnceAndTheNextTryWaitsForIt() {
-        let cases: [(ConnectionMachine, [Machine.Effect])] = [
+        let cases: [(ConnectionMachine, [Order.Action])] = [
             (connecting(timeout: 9), [.cancelConnect, .cancelTimer(.timeout), .report(1, .disconnected)]),
             (connected(), [.cancelTimer(.stability), .linkWentDown(.adapterLost), .report(1, .disconnected)]),
         ]
@@ -475,7 +475,7 @@ final class ConnectionMachineTests: XCTestCase {
                 .startTimer(.timeout, 9),
             ])
         XCTAssertEqual(machine.state, .waiting(.power))
-        XCTAssertEqual(machine.event(.connectReplied(2, .notHeard)), [])
+        XCTAssertEqual(machine.event(.connectReplied(2, .notFound)), [])
         XCTAssertEqual(machine.event(.adapterUsable(true)), [.cancelTimer(.timeout), .callConnect(3)])
         // That was another loss.
         XCTAssertEqual(machine.event(.adapterUsable(false)).last, .report(1, .disconnected))
@@ -484,7 +484,7 @@ final class ConnectionMachineTests: XCTestCase {
     func testATryForARunWaitsForTheAdapterAfterAReportedLoss() {
         var machine = connected(retries: 1)
         XCTAssertEqual(machine.event(.connectedChanged(false)).last, .report(1, .disconnected))
-        XCTAssertEqual(machine.event(.linkBorrowed), [.callConnect(2)])
+        XCTAssertEqual(machine.event(.linkNeededByRun), [.callConnect(2)])
         XCTAssertEqual(machine.event(.adapterUsable(false)), [.cancelTimer(.loss), .cancelConnect])
         XCTAssertEqual(machine.state, .waiting(.power))
         XCTAssertEqual(machine.disconnections, 1)
@@ -547,7 +547,7 @@ final class ConnectionMachineTests: XCTestCase {
         _ = answered.event(.connectReplied(1, nil))
         XCTAssertEqual(
             answered.event(.closed(keepingLinks: false)),
-            [.callDisconnect, .cancelTimer(.confirmation), .finishStream(1)])
+            [.callDisconnect, .cancelTimer(.connection(.confirmation)), .finishStream(1)])
         XCTAssertEqual(
             tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .notConnected), .finishStream(2)])
     }

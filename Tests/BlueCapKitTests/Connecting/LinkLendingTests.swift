@@ -11,7 +11,7 @@ final class LinkLendingTests: XCTestCase {
 
     private func lent() -> ConnectionMachine {
         var machine = machine()
-        XCTAssertEqual(machine.event(.linkBorrowed), [.callConnect(1)])
+        XCTAssertEqual(machine.event(.linkNeededByRun), [.callConnect(1)])
         _ = machine.event(.connectStarted(1))
         _ = machine.event(.connectedChanged(true))
         _ = machine.event(.connectReplied(1, nil))
@@ -22,21 +22,21 @@ final class LinkLendingTests: XCTestCase {
     func testALinkThatWasMadeForBorrowersEndsWithThem() {
         var machine = lent()
         XCTAssertFalse(machine.isWanted, "It is not to come back after a crash.")
-        XCTAssertTrue(machine.event(.linkReturned).contains(.callDisconnect))
+        XCTAssertTrue(machine.event(.linkNotNeededByRuns).contains(.callDisconnect))
         XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced)])
         XCTAssertEqual(machine.state, .disconnected)
-        XCTAssertEqual(machine.event(.linkReturned), [])
+        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
     }
 
     func testALinkOfTheUserStays() {
         var machine = machine()
         _ = machine.event(.connectAsked(ConnectionPolicy()))
-        XCTAssertEqual(machine.event(.linkBorrowed), [])
+        XCTAssertEqual(machine.event(.linkNeededByRun), [])
         _ = machine.event(.connectStarted(1))
         _ = machine.event(.connectedChanged(true))
         _ = machine.event(.connectReplied(1, nil))
-        XCTAssertEqual(machine.event(.linkBorrowed), [])
-        XCTAssertEqual(machine.event(.linkReturned), [])
+        XCTAssertEqual(machine.event(.linkNeededByRun), [])
+        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
         XCTAssertEqual(machine.state, .connected)
     }
 
@@ -45,7 +45,7 @@ final class LinkLendingTests: XCTestCase {
             var machine = lent()
             _ = machine.event(event)
             XCTAssertTrue(machine.isWanted)
-            XCTAssertEqual(machine.event(.linkReturned), [], "\(event)")
+            XCTAssertEqual(machine.event(.linkNotNeededByRuns), [], "\(event)")
             XCTAssertEqual(machine.state, .connected)
         }
     }
@@ -53,42 +53,42 @@ final class LinkLendingTests: XCTestCase {
     func testALinkThatSomebodyElseHasMadeStays() {
         var machine = machine(isLinkUp: true)
         XCTAssertEqual(
-            machine.event(.linkBorrowed), [.startTimer(.stability, 3), .linkWentUp, .report(0, .connected)])
-        XCTAssertEqual(machine.event(.linkReturned), [])
+            machine.event(.linkNeededByRun), [.startTimer(.stability, 3), .linkWentUp, .report(0, .connected)])
+        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
     }
 
     func testATryThatNobodyNeedsAnyMoreIsTakenBack() {
         var machine = machine()
-        _ = machine.event(.linkBorrowed)
+        _ = machine.event(.linkNeededByRun)
         XCTAssertEqual(
-            machine.event(.linkReturned),
+            machine.event(.linkNotNeededByRuns),
             [.cancelConnect, .startTimer(.cancellation, ConnectionMachine.cancellationLimit)])
         var waiting = self.machine(isUsable: false)
-        XCTAssertEqual(waiting.event(.linkBorrowed), [])
+        XCTAssertEqual(waiting.event(.linkNeededByRun), [])
         XCTAssertEqual(waiting.state, .waiting(.power))
-        XCTAssertEqual(waiting.event(.linkReturned), [.report(0, .forced)])
+        XCTAssertEqual(waiting.event(.linkNotNeededByRuns), [.report(0, .forced)])
         XCTAssertEqual(waiting.state, .disconnected)
     }
 
     func testTheUsersTryThatWaitsBeginsSooner() {
         var machine = machine()
         _ = machine.event(.reconnectAsked(delay: 60))
-        XCTAssertEqual(machine.event(.linkBorrowed), [.cancelTimer(.delay), .callConnect(1)])
-        XCTAssertEqual(machine.event(.linkReturned), [], "It is the user's.")
+        XCTAssertEqual(machine.event(.linkNeededByRun), [.cancelTimer(.delay), .callConnect(1)])
+        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [], "It is the user's.")
     }
 
     func testALinkThatEndsIsFollowedByAnother() {
         var machine = lent()
-        _ = machine.event(.linkReturned)
-        XCTAssertEqual(machine.event(.linkBorrowed), [])
+        _ = machine.event(.linkNotNeededByRuns)
+        XCTAssertEqual(machine.event(.linkNeededByRun), [])
         XCTAssertEqual(
             machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced), .callConnect(2)])
-        XCTAssertTrue(machine.isBorrowed)
+        XCTAssertTrue(machine.isForRuns)
         // And where nobody needs it before the first has ended, by none.
         var other = lent()
-        _ = other.event(.linkReturned)
-        _ = other.event(.linkBorrowed)
-        XCTAssertEqual(other.event(.linkReturned), [])
+        _ = other.event(.linkNotNeededByRuns)
+        _ = other.event(.linkNeededByRun)
+        XCTAssertEqual(other.event(.linkNotNeededByRuns), [])
         XCTAssertEqual(other.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(0, .forced)])
         XCTAssertEqual(other.state, .disconnected)
     }
@@ -96,7 +96,7 @@ final class LinkLendingTests: XCTestCase {
     func testNothingIsLentByAManagerThatIsGone() {
         var machine = machine()
         _ = machine.event(.closed(keepingLinks: false))
-        XCTAssertEqual(machine.event(.linkBorrowed), [])
-        XCTAssertEqual(machine.event(.linkReturned), [])
+        XCTAssertEqual(machine.event(.linkNeededByRun), [])
+        XCTAssertEqual(machine.event(.linkNotNeededByRuns), [])
     }
 }

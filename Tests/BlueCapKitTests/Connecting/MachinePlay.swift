@@ -42,10 +42,10 @@ struct MachinePlay {
         case 11: send(.deviceAppeared(isConnected: Bool.random(using: &random)))
         case 12: send(.deviceDisappeared)
         case 13: send(.adapterUsable(Int.random(in: 0..<3, using: &random) > 0))
-        case 14: send(.linkBorrowed)
+        case 14: send(.linkNeededByRun)
         case 15:
-            send(.linkReturned)
-            check(!machine.isBorrowed, "lends for ever")
+            send(.linkNotNeededByRuns)
+            check(!machine.isForRuns, "lends for ever")
         default:
             guard let timer = Self.inOrder(timers).randomElement(using: &random) else { return }
             timers.remove(timer)
@@ -102,14 +102,15 @@ struct MachinePlay {
         }
     }
 
-    private mutating func took(_ effect: ConnectionMachine.Effect) {
+    private mutating func took(_ effect: Order.Action) {
         switch effect {
         case .callConnect(let attempt): check(pendingConnects.insert(attempt).inserted, "an attempt twice")
         case .cancelConnect, .callDisconnect, .forget: break
-        case .startTimer(let timer, let seconds):
+        case .startTimer(.connection(let timer), let seconds):
             check(seconds > 0 && seconds.isFinite, "\(timer) of \(seconds) s")
             timers.insert(timer)
-        case .cancelTimer(let timer): check(timers.remove(timer) != nil, "cancels \(timer), which does not run")
+        case .cancelTimer(.connection(let timer)):
+            check(timers.remove(timer) != nil, "cancels \(timer), which does not run")
         case .seek: toggle(\.isSeeking, to: true, "search")
         case .stopSeeking: toggle(\.isSeeking, to: false, "search")
         case .pauseScan: toggle(\.isPausing, to: true, "pause")
@@ -119,6 +120,7 @@ struct MachinePlay {
         case .report(let number, _): check(number <= machine.number, "reports to nobody")
         case .reportFailure: break
         case .finishStream(let number): check(openStreams.remove(number) != nil, "finishes stream \(number) twice")
+        default: check(false, "no order of a connection: \(effect)")
         }
     }
 

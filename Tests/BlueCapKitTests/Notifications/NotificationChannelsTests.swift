@@ -16,7 +16,7 @@ final class NotificationChannelsTests: XCTestCase {
 
     private func open(_ handles: Range<UInt16>) throws {
         for handle in handles {
-            let subject = NotificationChannels.Subject(
+            let subject = CharacteristicKey(
                 peripheral: PeripheralKey(rawValue: 1), characteristic: AttributeID(rawValue: Int(handle)))
             channels.open(try key(handle), of: subject, .signals, afterGap: false)
         }

@@ -12,7 +12,7 @@ final class SubscriptionChanceTests: XCTestCase {
         private(set) var asked: [OperationID] = []
         private(set) var settled: [OperationID: Int] = [:]
         private(set) var openSockets: Set<SubscriptionMachine.Call> = []
-        private var unanswered: [SubscriptionMachine.Effect] = []
+        private var unanswered: [Order.Action] = []
 
         init(_ random: TestRandom) { self.random = random }
 

@@ -4,7 +4,7 @@ import XCTest
 
 /// The subscription's table: links that fall and return, daemons that go, attributes that change.
 final class SubscriptionLinkTests: XCTestCase {
-    private typealias Effect = SubscriptionMachine.Effect
+    private typealias Effect = Order.Action
     private typealias Failure = SubscriptionMachine.Failure
 
     private var machine = SubscriptionMachine(isReady: true)
@@ -96,7 +96,10 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.startReplied(call(1), isNotifying: false))
         XCTAssertEqual(
             event(lost),
-            [.cancelTimer(.confirmation), .settle(id(1), .link(.disconnected)), .closeGate, .callStop(call(2))])
+            [
+                .cancelTimer(SubscriptionMachine.Timer.confirmation), .settle(id(1), .link(.disconnected)), .closeGate,
+                .callStop(call(2)),
+            ])
     }
 
     func testTheWishCanBeTakenBackWithoutALink() {

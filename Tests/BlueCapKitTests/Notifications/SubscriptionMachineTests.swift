@@ -4,7 +4,7 @@ import XCTest
 
 /// The subscription's table: starting, stopping, and who waits for it.
 final class SubscriptionMachineTests: XCTestCase {
-    private typealias Effect = SubscriptionMachine.Effect
+    private typealias Effect = Order.Action
     private typealias Failure = SubscriptionMachine.Failure
 
     private var machine = SubscriptionMachine(isReady: true)
@@ -37,9 +37,11 @@ final class SubscriptionMachineTests: XCTestCase {
 
     func testAYesAloneIsNotEnough() {
         _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(event(.startReplied(call(1), isNotifying: false)), [.startTimer(.confirmation)])
         XCTAssertEqual(
-            event(.notifyingChanged(true)), [.cancelTimer(.confirmation), .markGap, .settle(id(1), nil)])
+            event(.startReplied(call(1), isNotifying: false)), [.startTimer(SubscriptionMachine.Timer.confirmation)])
+        XCTAssertEqual(
+            event(.notifyingChanged(true)),
+            [.cancelTimer(SubscriptionMachine.Timer.confirmation), .markGap, .settle(id(1), nil)])
     }
 
     func testAYesThatNothingFollowsFailsInTheEndAndIsTakenBack() {

@@ -4,7 +4,7 @@ import XCTest
 
 /// The subscription's table: those that outlive links, and those that wait for a limited time.
 final class SubscriptionSetUpTests: XCTestCase {
-    private typealias Effect = SubscriptionMachine.Effect
+    private typealias Effect = Order.Action
     private typealias Failure = SubscriptionMachine.Failure
 
     private var machine = SubscriptionMachine(isReady: true)
@@ -34,7 +34,8 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testALossBeforeTheConfirmationIsFollowedByAnotherStart() {
         _ = askLasting()
         _ = event(.startReplied(call(1), isNotifying: false))
-        XCTAssertEqual(event(lost), [.cancelTimer(.confirmation), .closeGate, .callStop(call(2))])
+        XCTAssertEqual(
+            event(lost), [.cancelTimer(SubscriptionMachine.Timer.confirmation), .closeGate, .callStop(call(2))])
         _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(3))])
     }
@@ -68,7 +69,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testItMayBeAskedForWithoutALink() {
         machine = SubscriptionMachine(isReady: false)
         XCTAssertEqual(askLasting(), [])
-        XCTAssertEqual(machine.wish, .signals)
+        XCTAssertEqual(machine.wanted, .signals)
         XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(1))])
     }
 
@@ -184,7 +185,10 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.startReplied(call(1), isNotifying: false))
         XCTAssertEqual(
             event(.timedOut(id(1))),
-            [.settle(id(1), .unconfirmed), .cancelTimer(.confirmation), .closeGate, .callStop(call(2))])
+            [
+                .settle(id(1), .unconfirmed), .cancelTimer(SubscriptionMachine.Timer.confirmation), .closeGate,
+                .callStop(call(2)),
+            ])
     }
 
     func testASocketThatTakesTooLongIsClosed() {
@@ -206,7 +210,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = askLasting(2)
         XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .unconfirmed)])
         _ = event(lost)
-        XCTAssertEqual(machine.wish, .signals)
+        XCTAssertEqual(machine.wanted, .signals)
     }
 
     func testOneThatWaitsBehindAnotherRunsOutByItself() {

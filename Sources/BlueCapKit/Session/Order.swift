@@ -1,0 +1,184 @@
+import BlueZ
+import Foundation
+import GATT
+
+/// One action for the loop, decided by the state of a central manager.
+///
+/// All machines of the central role use this one language. A machine appends an order when it decides; the session
+/// executes each order once, in the order of the decisions.
+struct Order: Equatable {
+    /// What an order refers to. `Orders` adds it, so that a machine does not store its own identity.
+    struct Subject: Equatable, Sendable {
+        /// Zero in orders about the manager.
+        var peripheral = PeripheralKey(rawValue: 0)
+        /// BlueZ's object of the peripheral at the time of the decision; `nil` if there was none.
+        var device: ObjectKey?
+        /// The subscribed characteristic, in orders of a subscription.
+        var characteristic = AttributeID(rawValue: -1)
+        /// BlueZ's name of that characteristic when it was last present. A subscription that began under this name is
+        /// ended under it.
+        var attribute: AttributeKey?
+    }
+
+    /// Identifies a timer together with the peripheral of the order.
+    enum Timer: Hashable, Sendable {
+        case scanTimeout(ScanNumber)
+        case adapterGrace, expirySweep, restoration
+        /// The state is due to be written to the disk.
+        case keeping
+        /// The time limit of an operation.
+        case operation(OperationID)
+        /// The time limit of a run.
+        case run(OperationID)
+        /// The pause of a transfer.
+        case transfer(OperationID)
+        /// The pause before an operation that BlueZ was too busy for is repeated.
+        case retry(AttributeID)
+        case discovery(ServiceDiscoveryMachine.Timer)
+        case connection(ConnectionMachine.Timer)
+        case subscription(AttributeID, SubscriptionMachine.Timer)
+    }
+
+    /// The result of an operation that a caller waits for.
+    enum Outcome: Equatable, Sendable {
+        case done
+        /// The value that a read returned.
+        case value(Data)
+        /// The attribute that a name refers to.
+        case found(AttributeID)
+        case transferred(TransferReport)
+        case failed(PeripheralFailure)
+    }
+
+    enum Action: Equatable {
+        // MARK: Timers and results
+
+        case startTimer(Timer, TimeInterval)
+        case cancelTimer(Timer)
+        case settle(OperationID, Outcome)
+
+        // MARK: The manager
+
+        case announce(ManagerState)
+        /// Adds this scan to the shared discovery, and reports the devices that BlueZ already receives.
+        // Indirect: a sighting is an order too, and stays small.
+        indirect case startScan(ScanNumber, ScanRequest)
+        case stopScan(ScanNumber)
+        case discovered(PeripheralKey, ScanNumber)
+        /// A sighting for a scan that requests the data of each report.
+        indirect case reported(PeripheralKey, ScanNumber, ReportData)
+        indirect case ranged(PeripheralKey, ScanNumber, RangedBeacon)
+        /// Finishes the stream of a scan, after this failure if there is one.
+        case finishScan(ScanNumber, CentralManagerError?)
+        case expired(PeripheralKey)
+        /// Releases the handles of a peripheral that has left the list.
+        case drop(PeripheralKey)
+        /// Completes the future of the restored state.
+        case restored
+
+        // MARK: The connection
+
+        case callConnect(ConnectionMachine.Attempt)
+        /// Cancels the `Connect` that is under way or queued.
+        case cancelConnect
+        case callDisconnect
+        /// Discovers until `stopSeeking`, so that BlueZ finds the device and keeps it.
+        case seek
+        case stopSeeking
+        /// Pauses all scans on this adapter.
+        case pauseScan
+        case resumeScan
+        case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
+        case reportFailure(ConnectionMachine.ConnectionNumber, ConnectionMachine.Refusal)
+        case finishStream(ConnectionMachine.ConnectionNumber)
+        /// The link can be used from here on.
+        case linkWentUp
+        /// No operation is possible from here on; those under way have failed.
+        case linkWentDown(ConnectionMachine.LinkLoss)
+        /// The application has ended its use of this peripheral.
+        case forget
+
+        // MARK: Attributes
+
+        /// Calls BlueZ about the device, and reports the reply.
+        case fence(ObjectKey, link: UInt32)
+        /// Reads the attributes that BlueZ has exported, and reports them.
+        case readTable(ObjectKey, link: UInt32)
+        case read(OperationID, AttributeKey, offset: Int)
+        case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int)
+        /// Releases the handles of attributes that no longer exist.
+        case release([AttributeID])
+        /// The services differ from those known before on this connection.
+        case servicesChanged
+
+        // MARK: Subscriptions
+
+        case callStart(SubscriptionMachine.Call)
+        case acquire(SubscriptionMachine.Call)
+        case callStop(SubscriptionMachine.Call)
+        /// Closes the socket that this call returned, if there is one.
+        case closeSocket(SubscriptionMachine.Call)
+        /// From here on, values are delivered to the streams. `afterGap`: a gap mark precedes the first of them.
+        case openGate(NotificationTransport, afterGap: Bool)
+        /// Delivers the gap mark, unless a value has delivered it.
+        case markGap
+        case closeGate
+        /// Delivers a failure to the streams, which continue.
+        case deliver(SubscriptionMachine.Failure)
+        /// Finishes the streams, after this failure if there is one.
+        case finishNotifications(SubscriptionMachine.Failure?)
+
+        // MARK: Runs
+
+        /// Begins a run: it is first in the queue, and there is a link.
+        case beginRun(OperationID)
+        /// Ends the work of a run that is settled.
+        case stopRun(OperationID)
+    }
+
+    let subject: Subject
+    let action: Action
+}
+
+/// The orders that wait for the loop. Machines append to it; the session removes them in their order.
+struct Orders {
+    private(set) var list: [Order] = []
+    /// What the orders that are appended next refer to.
+    var subject = Order.Subject()
+    /// Whether the loop has been asked to execute the orders, or is executing them.
+    private var isDraining = false
+
+    var count: Int { list.count }
+    var isEmpty: Bool { list.isEmpty }
+    subscript(index: Int) -> Order.Action { list[index].action }
+
+    mutating func append(_ action: Order.Action) { list.append(Order(subject: subject, action: action)) }
+
+    /// Appends `action` for each element of a list.
+    mutating func append<Element>(_ action: (Element) -> Order.Action, for elements: some Sequence<Element>) {
+        for element in elements { append(action(element)) }
+    }
+
+    /// Inserts the orders that `add` appends in front of those from `index` on. Returns how many there are.
+    mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {
+        let rest = Array(list[index...])
+        list.removeSubrange(index...)
+        add(&self)
+        defer { list += rest }
+        return list.count - index
+    }
+
+    /// Whether the loop has to be asked to execute the orders: true for one caller only.
+    mutating func mustWake() -> Bool {
+        guard !list.isEmpty, !isDraining else { return false }
+        isDraining = true
+        return true
+    }
+
+    /// Exchanges the orders for an empty array, whose memory is used for the next ones. If there were none, the next
+    /// caller of ``mustWake()`` has to ask the loop.
+    mutating func take(into taken: inout [Order]) {
+        swap(&taken, &list)
+        isDraining = !taken.isEmpty
+    }
+}

@@ -1,0 +1,101 @@
+import BlueZ
+import Foundation
+import GATT
+import Reactor
+
+@testable import BlueCapKit
+
+/// Tests of machines compare the actions of the orders that an event gives.
+extension Orders {
+    static func given(_ decide: (inout Orders) -> Void) -> [Order.Action] {
+        var orders = Orders()
+        decide(&orders)
+        return orders.list.map(\.action)
+    }
+}
+
+extension Order.Action {
+    static func startTimer(_ timer: ConnectionMachine.Timer, _ seconds: TimeInterval) -> Self {
+        .startTimer(.connection(timer), seconds)
+    }
+
+    static func cancelTimer(_ timer: ConnectionMachine.Timer) -> Self { .cancelTimer(.connection(timer)) }
+
+    static func startTimer(_ timer: SubscriptionMachine.Timer) -> Self {
+        .startTimer(.subscription(Order.Subject().characteristic, timer), timer.seconds)
+    }
+
+    static func cancelTimer(_ timer: SubscriptionMachine.Timer) -> Self {
+        .cancelTimer(.subscription(Order.Subject().characteristic, timer))
+    }
+
+    static func settle(_ id: OperationID, _ failure: SubscriptionMachine.Failure?) -> Self {
+        .settle(id, failure.map { .failed(PeripheralFailure($0)) } ?? .done)
+    }
+
+    static func finish(_ failure: SubscriptionMachine.Failure?) -> Self { .finishNotifications(failure) }
+}
+
+extension ConnectionMachine {
+    mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
+}
+
+extension SubscriptionMachine {
+    mutating func event(_ event: Event) -> [Order.Action] { Orders.given { self.event(event, into: &$0) } }
+}
+
+extension AttributeState {
+    mutating func linkUp(_ device: ObjectKey, isResolved: Bool) -> [Order.Action] {
+        Orders.given { linkUp(device, isResolved: isResolved, into: &$0) }
+    }
+
+    mutating func linkDown(_ failure: OperationFailure) -> [Order.Action] {
+        Orders.given { linkDown(failure, into: &$0) }
+    }
+
+    mutating func resolved(_ isResolved: Bool) -> [Order.Action] {
+        Orders.given { resolved(isResolved, into: &$0) }
+    }
+
+    mutating func fencePassed(link: UInt32) -> [Order.Action] {
+        Orders.given { fencePassed(link: link, into: &$0) }
+    }
+
+    mutating func tableRead(
+        _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32
+    ) -> [Order.Action] {
+        Orders.given { tableRead(declarations, naming: named, link: link, into: &$0) }
+    }
+
+    mutating func fired(_ timer: ServiceDiscoveryMachine.Timer) -> [Order.Action] {
+        Orders.given { fired(timer, into: &$0) }
+    }
+
+    mutating func submit(
+        _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval
+    ) -> [Order.Action] {
+        Orders.given { submit(request, on: target, id, timeout: timeout, into: &$0) }
+    }
+
+    mutating func replied(
+        _ id: OperationID, _ result: Result<Data?, BlueZError>, at now: Instant
+    ) -> [Order.Action] {
+        Orders.given { replied(id, result, at: now, into: &$0) }
+    }
+
+    mutating func batteryChanged(_ level: UInt8?) -> [Order.Action] {
+        Orders.given { batteryChanged(level, into: &$0) }
+    }
+}
+
+extension PeripheralState {
+    mutating func factsChanged(_ new: Facts) -> [Order.Action] { Orders.given { factsChanged(new, into: &$0) } }
+
+    mutating func managerStateChanged(_ state: ManagerState) -> [Order.Action] {
+        Orders.given { managerStateChanged(state, into: &$0) }
+    }
+
+    mutating func connect(_ event: ConnectionMachine.Event) -> [Order.Action] {
+        Orders.given { connect(event, into: &$0) }
+    }
+}
