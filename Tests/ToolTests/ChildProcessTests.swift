@@ -32,22 +32,22 @@ final class ChildProcessTests: XCTestCase {
 
     func testACommandThatCannotRunHasTheShellsStatus() {
         XCTAssertThrowsError(try ChildProcess(["/no/such/command"], environment: [:])) { error in
-            XCTAssertEqual((error as? ChildProcess.Failure)?.status, 127)
+            XCTAssertEqual((error as? ToolFailure)?.status, 127)
         }
         XCTAssertThrowsError(try ChildProcess(["/"], environment: [:])) { error in
-            XCTAssertEqual((error as? ChildProcess.Failure)?.status, 126)
+            XCTAssertEqual((error as? ToolFailure)?.status, 126)
         }
     }
 }
 
 final class ServiceArgumentTests: XCTestCase {
     func testAServiceIsNamedByShortOrLongUUIDOrByName() {
-        let heartRate = ServiceArgument(argument: "180D")
+        let heartRate = try? Arguments.service("180D")
         XCTAssertNotNil(heartRate)
         for text in ["180d", "0x180D", "0000180d-0000-1000-8000-00805f9b34fb", "heart rate"] {
-            XCTAssertEqual(ServiceArgument(argument: text), heartRate, text)
+            XCTAssertEqual(try? Arguments.service(text), heartRate, text)
         }
-        XCTAssertNotNil(ServiceArgument(argument: "6e400001-b5a3-f393-e0a9-e50e24dcca9e"))
-        for text in ["", "18", "xyzzy", "180D-", "0x"] { XCTAssertNil(ServiceArgument(argument: text), text) }
+        XCTAssertNoThrow(try Arguments.service("6e400001-b5a3-f393-e0a9-e50e24dcca9e"))
+        for text in ["", "18", "xyzzy", "180D-", "0x"] { XCTAssertThrowsError(try Arguments.service(text), text) }
     }
 }

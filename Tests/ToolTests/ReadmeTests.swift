@@ -33,7 +33,7 @@ final class ReadmeTests: XCTestCase {
         let run = try ToolRun(
             script: #"exec "$BLUECAP" simulate -- stdbuf -oL "$(dirname "$BLUECAP")/ScanExample""#)
         XCTAssertNotNil(try run.line { $0.hasSuffix("Pulse Strap 7F") && $0.hasPrefix("C0:5A:17:00:18:0D -") })
-        // Waited for: who kills the simulation before it has passed the signal on leaves the example running.
+        // Waits for the end: a simulation that is killed before it forwards the signal leaves the example running.
         run.signal(SIGTERM)
         _ = try run.finish()
     }

@@ -52,7 +52,7 @@ final class ToolRun {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    /// Waits until standard output has a line that satisfies the condition, and gives it.
+    /// Waits until standard output has a line that satisfies the condition, and returns it.
     func line(where condition: (String) -> Bool = { _ in true }, file: StaticString = #filePath, line: UInt = #line)
         throws -> String
     {
@@ -98,7 +98,7 @@ final class ToolRun {
     }
 }
 
-/// Reads a pipe to its end on a thread of its own, and lets others wait for what comes.
+/// Reads a pipe to its end on a thread of its own, and waits for lines.
 private final class Collector: @unchecked Sendable {
     let pipe = Pipe()
     private let condition = NSCondition()
@@ -126,7 +126,7 @@ private final class Collector: @unchecked Sendable {
 
     var lines: [String] { condition.withLock { completeLines } }
 
-    /// Told apart in bytes: as characters, a terminal's CR LF is one, and no LF.
+    /// Separated by bytes: as a character, a terminal's CR LF is one, which is not LF.
     private var completeLines: [String] {
         data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
             .map { String(decoding: $0, as: UTF8.self) }

@@ -31,44 +31,44 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("service"),
-        help: ArgumentHelp("A service, by UUID or by name; may be given several times.", valueName: "uuid"))
-    var services: [ServiceArgument] = []
+        help: ArgumentHelp("A service, by UUID or by name; may be given several times.", valueName: "uuid"),
+        transform: Arguments.service)
+    var services: [CBUUID] = []
 
     @Option(
         name: .customLong("solicit"),
-        help: ArgumentHelp("A service that it needs from a central; may be given several times.", valueName: "uuid"))
-    var solicited: [ServiceArgument] = []
+        help: ArgumentHelp("A service that it needs from a central; may be given several times.", valueName: "uuid"),
+        transform: Arguments.service)
+    var solicited: [CBUUID] = []
 
     @Option(
         name: .customLong("manufacturer"),
         help: ArgumentHelp(
             "A company's data, such as 0xFFFF=0102; may be given several times.", valueName: "company=bytes"),
-        transform: ManufacturerArgument.reading(
-            "a company from 0 to 65535 or in hexadecimal digits, and its data, such as 0xFFFF=0102"))
-    var manufacturers: [ManufacturerArgument] = []
+        transform: Arguments.manufacturer)
+    var manufacturers: [(company: UInt16, data: Data)] = []
 
     @Option(
         name: .customLong("service-data"),
         help: ArgumentHelp("A service's data, such as 181A=5908; may be given several times.", valueName: "uuid=bytes"),
-        transform: ServiceDataArgument.reading("a service and its data, such as 181A=5908"))
-    var serviceData: [ServiceDataArgument] = []
+        transform: Arguments.serviceData)
+    var serviceData: [(service: CBUUID, data: Data)] = []
 
     @Option(
         help: ArgumentHelp("Its appearance: a number, such as 0x00C0, or Watch.", valueName: "appearance"),
-        transform: AppearanceArgument.reading(
-            "a number from 0 to 65535, such as 0x00C0, or an assigned name, such as Watch"))
-    var appearance: AppearanceArgument?
+        transform: Arguments.appearance)
+    var appearance: UInt16?
 
     @Option(
         help: ArgumentHelp("The time between two packets, such as 100 or 100-200.", valueName: "milliseconds"),
-        transform: IntervalArgument.reading("a time from 20 to 10240 milliseconds, or two such as 100-200"))
-    var interval: IntervalArgument?
+        transform: Arguments.interval)
+    var interval: ClosedRange<TimeInterval>?
 
     // Unconditional: a power may begin with a dash.
     @Option(
         name: .customLong("tx-power"), parsing: .unconditional,
         help: ArgumentHelp("The power of the sender, from -127 to 20; it is advertised too.", valueName: "dbm"),
-        transform: NumberArgument.strength)
+        transform: Arguments.strength)
     var txPower: Int?
 
     @Flag(name: .customLong("tell-power"), help: "Advertise the power of the sender.")
@@ -84,13 +84,13 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     /// The advertisement of the options.
     var data: AdvertisingData {
-        var data = AdvertisingData(localName: name, serviceUUIDs: services.map(\.uuid))
+        var data = AdvertisingData(localName: name, serviceUUIDs: services)
         data.kind = broadcast ? .broadcast : .connectable
-        data.solicitedServiceUUIDs = solicited.map(\.uuid)
+        data.solicitedServiceUUIDs = solicited
         data.manufacturerData = Dictionary(manufacturers.map { ($0.company, $0.data) }) { $1 }
         data.serviceData = Dictionary(serviceData.map { ($0.service, $0.data) }) { $1 }
-        data.appearance = appearance?.value
-        data.interval = interval?.range
+        data.appearance = appearance
+        data.interval = interval
         data.txPower = txPower
         data.includesTxPower = tellsPower || txPower != nil
         data.isDiscoverable = discoverable && !broadcast

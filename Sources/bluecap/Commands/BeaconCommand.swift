@@ -40,14 +40,18 @@ struct BeaconCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp("Of an AltBeacon: its number, from 0 to 4294967295.", valueName: "number"),
-        transform: NumberArgument.whole(0...UInt32.max))
+        transform: Arguments.whole(0...UInt32.max))
     var number: UInt32?
 
-    @Option(help: ArgumentHelp("Of Eddystone's UID: ten bytes of its owner's.", valueName: "bytes"))
-    var namespace: BytesArgument?
+    @Option(
+        help: ArgumentHelp("Of Eddystone's UID: ten bytes of its owner's.", valueName: "bytes"),
+        transform: Arguments.bytes)
+    var namespace: Data?
 
-    @Option(help: ArgumentHelp("Of Eddystone's UID: six bytes of its own.", valueName: "bytes"))
-    var instance: BytesArgument?
+    @Option(
+        help: ArgumentHelp("Of Eddystone's UID: six bytes of its own.", valueName: "bytes"),
+        transform: Arguments.bytes)
+    var instance: Data?
 
     @Option(help: ArgumentHelp("Eddystone's URL: a short link.", valueName: "link"))
     var url: String?
@@ -57,18 +61,18 @@ struct BeaconCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp("The battery's voltage, for --telemetry.", valueName: "millivolts"),
-        transform: NumberArgument.whole(0...UInt16.max, "millivolts"))
+        transform: Arguments.whole(0...UInt16.max, "millivolts"))
     var battery: UInt16?
 
     @Option(
         parsing: .unconditional, help: ArgumentHelp("The temperature in °C, for --telemetry.", valueName: "degrees"),
-        transform: NumberArgument.number(-127.99...127.99, "°C"))
+        transform: Arguments.number(-127.99...127.99, "°C"))
     var temperature: Double?
 
     @Option(
         name: .customLong("measured-power"), parsing: .unconditional,
         help: ArgumentHelp("The strength at a distance of one metre; -59 unless it is given.", valueName: "dbm"),
-        transform: NumberArgument.whole(-127...20, "dBm"))
+        transform: Arguments.whole(-127...20, "dBm"))
     var measuredPower: Int8?
 
     @OptionGroup var options: ServingOptions
@@ -83,7 +87,7 @@ struct BeaconCommand: AsyncParsableCommand {
 
     func run() async throws { try await options.run(advertising: try plans()) }
 
-    private static let sixteenBits = NumberArgument.whole(0...UInt16.max)
+    private static let sixteenBits = Arguments.whole(0...UInt16.max)
 
     @Sendable static func uuid(_ text: String) throws -> UUID {
         guard let uuid = UUID(uuidString: text) else {
@@ -136,7 +140,7 @@ struct BeaconCommand: AsyncParsableCommand {
         guard namespace != nil || instance != nil else { return nil }
         guard let namespace, let instance,
             let frame = Eddystone.UID(
-                namespace: namespace.data, instance: instance.data, powerAtZeroMetres: powerAtZeroMetres)
+                namespace: namespace, instance: instance, powerAtZeroMetres: powerAtZeroMetres)
         else {
             throw ValidationError("Eddystone's UID takes both: --namespace of ten bytes, and --instance of six.")
         }

@@ -33,13 +33,12 @@ struct ExploreCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await remote.run { [self] remote in
-            let timeout = self.remote.timeout
             let name = remote.peripheral.name
             await remote.console.stage("Discovering the services of \(name) …")
-            var directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
+            var directory = try await remote.discover()
             if values {
                 await remote.console.stage("Reading the values of \(name) …")
-                try await directory.readValues(timeout: timeout)
+                try await directory.readValues(timeout: remote.timeout)
             }
             let terminal = Terminal.present
             let text = TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured)

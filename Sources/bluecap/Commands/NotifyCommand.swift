@@ -32,12 +32,12 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp("End after so many values.", valueName: "number"),
-        transform: NumberArgument.whole(1...1_000_000_000, "values"))
+        transform: Arguments.whole(1...1_000_000_000, "values"))
     var count: Int?
 
     @Option(
         help: ArgumentHelp("End so many seconds after the subscription.", valueName: "seconds"),
-        transform: NumberArgument.seconds)
+        transform: Arguments.seconds)
     var duration: Double?
 
     @Option(name: .customLong("as"), help: "How the values are printed.")
@@ -49,12 +49,10 @@ struct NotifyCommand: AsyncParsableCommand {
     func run() async throws {
         try await remote.run(isPersistent: true) { [self] remote in
             await remote.console.stage("Subscribing …")
-            let timeout = self.remote.timeout
-            let directory = try await AttributeDirectory(of: remote.peripheral, timeout: timeout)
-            let (_, target) = try directory.find(characteristic, usableFor: [.notify, .indicate])
+            let (_, target) = try await remote.find(characteristic, usableFor: [.notify, .indicate])
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
                 target.receiveNotificationUpdates()
-            let subscription: Future<Characteristic> = target.startNotifying(timeout: timeout)
+            let subscription: Future<Characteristic> = target.startNotifying(timeout: remote.timeout)
             _ = try await subscription.value
             await remote.console.clear()
             try await Subscription(

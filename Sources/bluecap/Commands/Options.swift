@@ -19,25 +19,57 @@ struct CommonOptions: ParsableArguments {
     func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && verbose == 0) }
 }
 
+/// What is simulated.
+struct SimulationOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
+        transform: SimulationOptions.room)
+    var peripherals: Room?
+
+    @Option(
+        help: ArgumentHelp(
+            "The version of BlueZ that is simulated: 5.55 to 5.87, or head. (default: \(BlueZVersion.default))",
+            valueName: "version"), transform: SimulationOptions.version)
+    var bluez: BlueZVersion?
+
+    func makeRoom(adapters: Int = 1) throws -> SimulatedRoom {
+        try SimulatedRoom(peripherals ?? .furnished, adapters: adapters, bluez: bluez ?? .default)
+    }
+
+    @Sendable private static func room(_ name: String) throws -> Room {
+        do { return try Room.named(name) } catch { throw ValidationError(error.description) }
+    }
+
+    @Sendable private static func version(_ text: String) throws -> BlueZVersion {
+        guard let version = BlueZVersion(text) else {
+            throw ValidationError("It is not a version of BlueZ, such as 5.72.")
+        }
+        let known = BlueZVersion.known
+        guard version >= known.lowerBound else {
+            throw ValidationError("The simulator knows BlueZ \(known.lowerBound) and newer.")
+        }
+        guard version <= known.upperBound else {
+            throw ValidationError("The simulator knows BlueZ up to 5.87, and its development version as \"head\".")
+        }
+        return version
+    }
+}
+
 /// Which adapter a command uses: the machine's, or a simulated one.
 struct RadioOptions: ParsableArguments {
     @Flag(help: "Use a simulated BlueZ with virtual peripherals: needs no radio and no rights.")
     var simulated = false
 
-    @Option(help: SimulatedRoom.help, transform: SimulatedRoom.room)
-    var peripherals: Room?
-
-    @Option(help: SimulatedRoom.versionHelp, transform: SimulatedRoom.version)
-    var bluez: BlueZVersion?
+    @OptionGroup var simulation: SimulationOptions
 
     @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
     var adapter: String?
 
     func validate() throws {
-        if peripherals != nil, !simulated {
+        if simulation.peripherals != nil, !simulated {
             throw ValidationError("--peripherals chooses what is simulated: add --simulated.")
         }
-        if bluez != nil, !simulated {
+        if simulation.bluez != nil, !simulated {
             throw ValidationError("--bluez chooses what is simulated: add --simulated.")
         }
         if adapter?.isEmpty == true { throw ValidationError("--adapter takes hci0 or an address; it was empty.") }
@@ -53,7 +85,7 @@ struct RadioOptions: ParsableArguments {
         _ work: @escaping @Sendable (Radio) async throws -> Void
     ) async throws {
         try await CommandRun.run(restoring: restore) { [self] in
-            let room = simulated ? try SimulatedRoom(peripherals, bluez: bluez) : nil
+            let room = simulated ? try simulation.makeRoom() : nil
             defer { room?.end() }
             if isVisited { room?.sendVisitor() }
             try await work(Radio(busAddress: room?.address, adapter: adapter, logger: common.makeLogger()))
@@ -71,7 +103,7 @@ struct RemoteOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Give up after so many seconds: of searching and connecting together, and of waiting for each response.",
-            valueName: "seconds"), transform: NumberArgument.number(0.001...1e6, "seconds"))
+            valueName: "seconds"), transform: Arguments.number(0.001...1e6, "seconds"))
     var timeout = 30.0
 
     @OptionGroup var common: CommonOptions
@@ -101,7 +133,7 @@ struct ServingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
-        transform: NumberArgument.seconds)
+        transform: Arguments.seconds)
     var duration: Double?
 
     @Flag(help: "Print JSON, one object a line.")

@@ -35,14 +35,15 @@ struct ScanCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp(
-            "Only peripherals with this service, by UUID or by name; may be given several times.", valueName: "uuid"))
-    var services: [ServiceArgument] = []
+            "Only peripherals with this service, by UUID or by name; may be given several times.", valueName: "uuid"),
+        transform: Arguments.service)
+    var services: [CBUUID] = []
 
     // Unconditional: a strength begins with a dash, and is no option.
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Only peripherals at least this strong, such as -70.", valueName: "dbm"),
-        transform: NumberArgument.strength)
+        transform: Arguments.strength)
     var rssi: Int?
 
     @Option(help: ArgumentHelp("Only peripherals with a name, or an address, that begins so.", valueName: "prefix"))
@@ -50,7 +51,7 @@ struct ScanCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
-        transform: NumberArgument.seconds)
+        transform: Arguments.seconds)
     var duration: Double?
 
     @Flag(help: "Print every sighting, not only what is new.")
@@ -74,7 +75,7 @@ struct ScanCommand: AsyncParsableCommand {
         let restore: @Sendable () -> Void = { if format == .table { try? Output.standard.write(LiveScreen.end) } }
         try await radio.run(common, restoring: restore) { [self] radio in
             let scan = Scan(
-                radio: radio, services: services.map(\.uuid), weakestRSSI: rssi, namePrefix: name, duration: duration)
+                radio: radio, services: services, weakestRSSI: rssi, namePrefix: name, duration: duration)
             try await scan.run(on: ScanDisplay(format, includesDuplicates: duplicates, terminal: terminal))
         }
     }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A command that runs in the foreground of our terminal, in our own process group, as if the shell had started it.
+/// A command that runs in the foreground of the tool's terminal, in the tool's process group, as if the shell had started it.
 ///
-/// Foundation's `Process` would put it into a group of its own, where the terminal stops it as soon as it reads.
+/// Foundation's `Process` would put it into a group of its own, which the terminal stops as soon as it reads.
 struct ChildProcess: Sendable {
     let identifier: pid_t
 
     /// Starts the command, found in `PATH`, with the present environment and these changes to it.
     ///
-    /// - Throws: ``Failure``, with the shell's status for it.
+    /// - Throws: ``ToolFailure`` with the shells' status: 127 for a command that does not exist, 126 for one that cannot be run.
     init(_ command: [String], environment changes: [String: String]) throws {
         guard let name = command.first else { preconditionFailure("A command has at least its name: pass one.") }
         var environment = ProcessInfo.processInfo.environment
@@ -17,7 +17,7 @@ struct ChildProcess: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What we ignore or watch must not reach the command: it starts with what we were started with.
+        // The command starts with the dispositions that the tool was started with.
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
@@ -34,11 +34,15 @@ struct ChildProcess: Sendable {
                 posix_spawnp(&identifier, name, nil, &attributes, arguments, variables)
             }
         }
-        guard code == 0 else { throw Failure(command: name, code: code) }
+        guard code == 0 else {
+            var failure = ToolFailure("Cannot run \(name): \(String(cString: strerror(code))).")
+            failure.status = code == ENOENT ? 127 : 126
+            throw failure
+        }
         self.identifier = identifier
     }
 
-    /// Waits for the command's end, on a thread of its own: its status, or 128 and the signal that ended it.
+    /// Waits for the command's end on a thread of its own; returns its status, or 128 and the signal that ended it.
     func status() async -> Int32 {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
@@ -49,8 +53,8 @@ struct ChildProcess: Sendable {
         }
     }
 
-    /// Passes a signal on, unless the terminal has sent it to the command already: Ctrl-C reaches the whole group in
-    /// the foreground, and many programs take a second one as "at once".
+    /// Forwards a signal, unless the terminal has sent it to the command already: Ctrl-C reaches the whole group in the
+    /// foreground, and many programs end at once after a second one.
     func forward(_ signal: Int32) {
         if signal == SIGINT || signal == SIGQUIT, Self.isInForeground { return }
         kill(identifier, signal)
@@ -63,7 +67,7 @@ struct ChildProcess: Sendable {
         return tcgetpgrp(terminal) == getpgrp()
     }
 
-    /// A wait status as shells tell it (`wait(2)`: the low seven bits name the signal, the next byte the status).
+    /// Returns a wait status as shells report it (`wait(2)`: the low seven bits are the signal, the next byte the status).
     static func shellStatus(_ status: Int32) -> Int32 {
         let signal = status & 0x7F
         return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
@@ -76,16 +80,5 @@ struct ChildProcess: Sendable {
         pointers.append(nil)
         defer { for pointer in pointers { free(pointer) } }
         return body(pointers)
-    }
-
-    /// The command could not be started.
-    struct Failure: Error, CustomStringConvertible {
-        let command: String
-        let code: Int32
-
-        var description: String { "Cannot run \(command): \(String(cString: strerror(code)))." }
-
-        /// As shells have it: 127 for a command that is not there, 126 for one that cannot be run.
-        var status: Int32 { code == ENOENT ? 127 : 126 }
     }
 }

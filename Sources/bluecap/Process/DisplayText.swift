@@ -3,20 +3,20 @@ enum DisplayText {
     /// How a scalar of a text is printed.
     enum Showing: Equatable, Sendable {
         case asItIs
-        /// It could move the cursor, change colours, turn the direction of the text around, or is not to be seen.
+        /// It could move the cursor, change colours or the direction of the text, or is invisible.
         case escaped
         /// A combining mark beyond those that a character may have.
         case excess
     }
 
-    /// Combining marks of one character that are printed. Living languages need fewer; more of them cover other lines.
+    /// The number of combining marks of one character that are printed. Languages need fewer; more would cover other lines.
     static let mostMarks = 8
 
-    /// Bytes in UTF-8 of a device's name that are printed: no device has a longer one (Core Specification 5.3, volume 4,
-    /// part E, 7.3.11).
+    /// The number of bytes in UTF-8 of a device's name that are printed: the longest name that a device can have (Core
+    /// Specification 5.3, volume 4, part E, 7.3.11).
     static let longestName = 248
 
-    /// Whether a scalar is not printed as it is, wherever it stands.
+    /// Whether a scalar is never printed unchanged, except in the flag of a region.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         // The joiner is a part of emoji.
         guard scalar.value != 0x200D else { return false }
@@ -26,7 +26,7 @@ enum DisplayText {
         }
     }
 
-    /// Calls `body` with each scalar of the text, and with how it is to be printed where it stands.
+    /// Calls `body` with each scalar of the text, and with how it is printed in its place.
     static func forEachScalar(of text: String, _ body: (Unicode.Scalar, Showing) -> Void) {
         for character in text {
             let scalars = character.unicodeScalars
@@ -45,7 +45,7 @@ enum DisplayText {
         }
     }
 
-    /// The text as a terminal may show it: names and values come from outside. What is unsafe is written as `\u{202E}`,
+    /// Returns a text that is safe to print: names and values come from outside. Unsafe scalars are written as `\u{202E}`,
     /// and a character keeps its first eight combining marks.
     static func safe(_ text: String) -> String {
         guard !text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return text }
@@ -61,22 +61,19 @@ enum DisplayText {
         return String(result)
     }
 
-    /// A device's name as a terminal may show it: cut to the length that names have.
+    /// Returns a device's name that is safe to print, cut to the longest name that a device can have.
     static func name(_ text: String) -> String {
         guard text.utf8.count > longestName else { return safe(text) }
-        var room = longestName
-        let characters = text.prefix { character in
-            room -= character.utf8.count
-            return room >= 0
+        var rest = longestName
+        func fits(_ bytes: Int) -> Bool {
+            rest -= bytes
+            return rest >= 0
         }
+        let characters = text.prefix { fits($0.utf8.count) }
         guard characters.isEmpty else { return safe(String(characters)) + "…" }
-        // One character that is longer than a name.
-        room = longestName
-        let scalars = text.unicodeScalars.prefix { scalar in
-            room -= scalar.utf8.count
-            return room >= 0
-        }
-        return safe(String(scalars)) + "…"
+        // A single character is longer than a name.
+        rest = longestName
+        return safe(String(text.unicodeScalars.prefix { fits($0.utf8.count) })) + "…"
     }
 
     /// Whether it is the flag of a region, the one emoji that has tags: a black flag, up to six tags, and the last tag
@@ -95,10 +92,10 @@ enum DisplayText {
         }
     }
 
-    /// How many cells the text takes in a terminal.
+    /// Returns the number of cells that the text takes in a terminal.
     static func width(_ text: String) -> Int { text.reduce(0) { $0 + width($1) } }
 
-    /// How many cells one character takes: 0, 1 or 2.
+    /// Returns the number of cells that one character takes: 0, 1 or 2.
     static func width(_ character: Character) -> Int {
         let scalars = character.unicodeScalars
         guard let first = scalars.first else { return 0 }
@@ -110,23 +107,23 @@ enum DisplayText {
         }
     }
 
-    /// The text cut to at most `cells`, with an ellipsis where something was cut.
+    /// Returns the text cut to at most `cells`, with an ellipsis if something was cut.
     static func cut(_ text: String, to cells: Int, ellipsis: String = "…") -> String {
         guard width(text) > cells else { return text }
-        let room = cells - width(ellipsis)
-        guard room > 0 else { return String(ellipsis.prefix(max(cells, 0))) }
+        let limit = cells - width(ellipsis)
+        guard limit > 0 else { return String(ellipsis.prefix(max(cells, 0))) }
         var result = ""
         var used = 0
         for character in text {
             used += width(character)
-            guard used <= room else { break }
+            guard used <= limit else { break }
             result.append(character)
         }
         while result.last == " " { result.removeLast() }
         return result + ellipsis
     }
 
-    /// The text with spaces behind it, or before it, up to `cells`.
+    /// Returns the text with spaces after it, or before it, up to `cells`.
     static func padded(_ text: String, to cells: Int, alignment: Alignment = .leading) -> String {
         let space = String(repeating: " ", count: max(0, cells - width(text)))
         return alignment == .leading ? text + space : space + text

@@ -2,7 +2,7 @@ import ArgumentParser
 import Dispatch
 import Foundation
 
-/// How a command ends: the one place that turns signals, a reader that leaves and failures into an exit status.
+/// How a command ends: the one place that turns a signal, or a reader that leaves, into an exit status.
 enum CommandRun {
     /// Runs the work of a command in a task. The first signal, or a reader that closes the output, cancels it; a second
     /// signal ends the process at once.
@@ -12,10 +12,10 @@ enum CommandRun {
     /// | returns, also after it was cancelled | 0 |
     /// | throws `CancellationError` after a signal | 128 and the signal's number |
     /// | throws `CancellationError` because the reader has closed the output | 0 |
-    /// | throws ``ToolFailure`` | the failure's, after its line on standard error |
+    /// | throws ``ToolFailure`` | the failure's |
     ///
     /// - Parameter restore: Called before a second signal ends the process.
-    /// - Throws: `ExitCode`.
+    /// - Throws: `ExitCode`, ``ToolFailure``.
     static func run(
         restoring restore: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -44,8 +44,6 @@ enum CommandRun {
             try await task.value
         } catch is CancellationError {
             if let signal { throw ExitCode(128 + signal) }
-        } catch let failure as ToolFailure {
-            throw failure.reported()
         }
     }
 

@@ -92,7 +92,7 @@ extension AttributeTree.Characteristic {
 /// The attributes of a connected peripheral: as a value, and the library's objects by their handles.
 struct AttributeDirectory: Sendable {
     var tree: AttributeTree
-    private var characteristics: [UInt32: Characteristic] = [:]
+    private(set) var characteristics: [UInt32: Characteristic] = [:]
     private var descriptors: [UInt32: Descriptor] = [:]
 
     /// Discovers everything, and reads no value.
@@ -114,17 +114,6 @@ struct AttributeDirectory: Sendable {
             }
             tree.services.append(entry)
         }
-    }
-
-    /// Returns the characteristic that an argument names.
-    ///
-    /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
-    func find(
-        _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
-    ) throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
-        let entry = try argument.find(in: tree, usableFor: wanted)
-        guard let target = characteristics[entry.handle] else { throw CharacteristicError.invalidated }
-        return (entry, target)
     }
 
     /// Reads every value that can be read into the tree. All reads are started together; the library performs them one after

@@ -10,7 +10,26 @@ struct Remote: Sendable {
     let peripheral: Peripheral
     /// The events of its connection, from the beginning.
     let events: Events
+    /// In seconds, for each response.
+    let timeout: Double
     let console: Console
+
+    /// Discovers all attributes.
+    func discover() async throws -> AttributeDirectory {
+        try await AttributeDirectory(of: peripheral, timeout: timeout)
+    }
+
+    /// Discovers the characteristic that an argument names.
+    ///
+    /// - Throws: As ``AttributeArgument/find(in:usableFor:)``.
+    func find(
+        _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+        let directory = try await discover()
+        let entry = try argument.find(in: directory.tree, usableFor: wanted)
+        guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+        return (entry, target)
+    }
 }
 
 /// Finds a peripheral, connects to it, does a command's work with it, and ends the link, also if the work fails or its task is
@@ -56,7 +75,9 @@ struct RemoteSession: Sendable {
         let result: Result<Void, any Error>
         do {
             try await waitForLink(events)
-            result = .success(try await work(Remote(peripheral: peripheral, events: events, console: console)))
+            result = .success(
+                try await work(
+                    Remote(peripheral: peripheral, events: events, timeout: timeout, console: console)))
         } catch {
             result = .failure(error)
         }

@@ -16,89 +16,79 @@ struct TreeText: Sendable {
     var glyphs: Glyphs
     var isColoured: Bool
 
+    private typealias Part = (text: String, tints: [Tint])
+
+    private struct Node {
+        var parts: [Part]
+        var children: [Node] = []
+    }
+
     func lines(_ tree: AttributeTree) -> [StyledLine] {
-        var lines = [head(tree)]
+        let numbers = [tree.rssi.map { "  \($0) dBm" }, tree.mtu.map { "  MTU \($0)" }].compactMap { $0 }.joined()
+        let head = "  \(tree.address)  \(tree.addressType)\(numbers)"
+        var lines = [line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
         let names = Dictionary(tree.services.map { ($0.handle, label($0.name, $0.uuid)) }) { first, _ in first }
-        for (index, service) in tree.services.enumerated() {
-            let isLast = index == tree.services.count - 1
-            lines.append(line(service, branch(isLast), names))
-            append(service.characteristics, below: trunk(isLast), to: &lines)
-        }
-        if tree.services.isEmpty {
-            lines.append(StyledLine(glyphs.lastBranch + "no services", .dim, coloured: isColoured))
-        }
+        let nodes = tree.services.map { node($0, names) }
+        append(nodes.isEmpty ? [Node(parts: [("no services", [.dim])])] : nodes, below: "", to: &lines)
         return lines
     }
 
-    // MARK: Lines
+    private func append(_ nodes: [Node], below trunk: String, to lines: inout [StyledLine]) {
+        for (index, node) in nodes.enumerated() {
+            let isLast = index == nodes.count - 1
+            lines.append(line([(trunk + (isLast ? glyphs.lastBranch : glyphs.branch), [.dim])] + node.parts))
+            append(node.children, below: trunk + (isLast ? "   " : glyphs.trunk), to: &lines)
+        }
+    }
 
-    private func head(_ tree: AttributeTree) -> StyledLine {
+    private func line(_ parts: [Part]) -> StyledLine {
         var line = StyledLine()
-        line.append(tree.name.map(DisplayText.name) ?? "(no name)", [.bold], coloured: isColoured)
-        line.append("  \(tree.address)  \(tree.addressType)")
-        if let rssi = tree.rssi { line.append("  \(rssi) dBm") }
-        if let mtu = tree.mtu { line.append("  MTU \(mtu)") }
+        for (text, tints) in parts { line.append(text, tints, coloured: isColoured) }
         return line
     }
 
-    private func line(
-        _ service: AttributeTree.Service, _ branch: String, _ names: [UInt32: String]
-    ) -> StyledLine {
-        var line = opening(branch, service.name, service.uuid, service.handle, [.bold, .cyan])
-        if !service.isPrimary { line.append("  secondary", [.dim], coloured: isColoured) }
+    // MARK: Nodes
+
+    private func node(_ service: AttributeTree.Service, _ names: [UInt32: String]) -> Node {
+        var parts = opening(service.name, service.uuid, service.handle, [.bold, .cyan])
+        if !service.isPrimary { parts.append(("  secondary", [.dim])) }
         if !service.includes.isEmpty {
             let included = service.includes.map { names[$0] ?? AttributeArgument.text(of: $0) }
-            line.append("  includes " + included.joined(separator: ", "), [.dim], coloured: isColoured)
+            parts.append(("  includes " + included.joined(separator: ", "), [.dim]))
         }
-        return line
+        return Node(parts: parts, children: service.characteristics.map(node))
     }
 
-    private func append(
-        _ characteristics: [AttributeTree.Characteristic], below trunk: String, to lines: inout [StyledLine]
-    ) {
-        for (index, characteristic) in characteristics.enumerated() {
-            let isLast = index == characteristics.count - 1
-            var line = opening(
-                trunk + branch(isLast), characteristic.name, characteristic.uuid, characteristic.handle, [.bold])
-            let names = characteristic.properties.names
-            if !names.isEmpty { line.append("  " + names.joined(separator: " "), [.cyan], coloured: isColoured) }
-            append(characteristic.reading, to: &line)
-            lines.append(line)
-            for (index, descriptor) in characteristic.descriptors.enumerated() {
-                let last = index == characteristic.descriptors.count - 1
-                var line = opening(
-                    trunk + self.trunk(isLast) + branch(last), descriptor.name, descriptor.uuid, descriptor.handle, [])
-                append(descriptor.reading, to: &line)
-                lines.append(line)
-            }
-        }
+    private func node(_ characteristic: AttributeTree.Characteristic) -> Node {
+        let names = characteristic.properties.names
+        return Node(
+            parts: opening(characteristic.name, characteristic.uuid, characteristic.handle, [.bold])
+                + (names.isEmpty ? [] : [("  " + names.joined(separator: " "), [.cyan])])
+                + parts(of: characteristic.reading),
+            children: characteristic.descriptors.map { descriptor in
+                Node(
+                    parts: opening(descriptor.name, descriptor.uuid, descriptor.handle, [])
+                        + parts(of: descriptor.reading))
+            })
     }
 
-    /// Branch, name, UUID, handle. Without a name, the UUID is printed once.
-    private func opening(
-        _ branch: String, _ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]
-    ) -> StyledLine {
-        var line = StyledLine()
-        line.append(branch, [.dim], coloured: isColoured)
-        line.append(label(name, uuid), tints, coloured: isColoured)
-        if name != nil { line.append("  " + uuid.uuidString) }
-        line.append("  " + AttributeArgument.text(of: handle), [.dim], coloured: isColoured)
-        return line
+    /// Name, UUID, handle. Without a name, the UUID is printed once.
+    private func opening(_ name: String?, _ uuid: CBUUID, _ handle: UInt32, _ tints: [Tint]) -> [Part] {
+        [
+            (label(name, uuid), tints), (name == nil ? "" : "  " + uuid.uuidString, []),
+            ("  " + AttributeArgument.text(of: handle), [.dim]),
+        ]
     }
 
-    private func append(_ reading: AttributeTree.Reading, to line: inout StyledLine) {
+    private func parts(of reading: AttributeTree.Reading) -> [Part] {
         switch reading {
-        case .none: break
-        case .value(let value):
-            line.append("  " + value.text, [.green], coloured: isColoured)
-        case .failed(let why):
-            line.append("  (" + DisplayText.safe(why) + ")", [.red], coloured: isColoured)
+        case .none: []
+        case .value(let value): [("  " + value.text, [.green])]
+        case .failed(let why): [("  (" + DisplayText.safe(why) + ")", [.red])]
         }
     }
 
     private func label(_ name: String?, _ uuid: CBUUID) -> String { name.map(DisplayText.safe) ?? uuid.uuidString }
-    private func branch(_ isLast: Bool) -> String { isLast ? glyphs.lastBranch : glyphs.branch }
-    private func trunk(_ isLast: Bool) -> String { isLast ? "   " : glyphs.trunk }
 }
 
 /// The tree as one JSON object, for programs.

@@ -34,7 +34,7 @@ struct JSON: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     init(dictionaryLiteral members: (String, JSON)...) { self.init(members) }
 
     /// An object of bytes, in ascending order of its keys.
-    init<Key>(_ data: [Key: Data], key: (Key) -> String) {
+    init<Identifier>(_ data: [Identifier: Data], key: (Identifier) -> String) {
         self.init(data.map { (key($0.key), JSON($0.value)) }.sorted { $0.0 < $1.0 })
     }
 

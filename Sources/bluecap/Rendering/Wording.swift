@@ -57,17 +57,21 @@ enum Wording {
 }
 
 extension CBCharacteristicProperties {
-    /// The properties by the names that BlueZ and the specification use, in the order of their bits.
-    var names: [String] {
-        let all: [(CBCharacteristicProperties, String)] = [
-            (.broadcast, "broadcast"), (.read, "read"), (.writeWithoutResponse, "write-without-response"),
-            (.write, "write"), (.notify, "notify"), (.indicate, "indicate"),
-            (.authenticatedSignedWrites, "authenticated-signed-writes"),
-            (.extendedProperties, "extended-properties"),
-            (.notifyEncryptionRequired, "notify-encryption-required"),
-            (.indicateEncryptionRequired, "indicate-encryption-required"),
-        ]
-        return all.filter { contains($0.0) }.map(\.1)
+    /// The names that BlueZ and the specification use, in the order of the bits.
+    private static let namesInOrder: [(CBCharacteristicProperties, String)] = [
+        (.broadcast, "broadcast"), (.read, "read"), (.writeWithoutResponse, "write-without-response"),
+        (.write, "write"), (.notify, "notify"), (.indicate, "indicate"),
+        (.authenticatedSignedWrites, "authenticated-signed-writes"), (.extendedProperties, "extended-properties"),
+        (.notifyEncryptionRequired, "notify-encryption-required"),
+        (.indicateEncryptionRequired, "indicate-encryption-required"),
+    ]
+
+    /// The names of the properties.
+    var names: [String] { Self.namesInOrder.filter { contains($0.0) }.map(\.1) }
+
+    /// The properties of these names; others are ignored.
+    init(names: some Collection<String>) {
+        self = Self.namesInOrder.reduce(into: []) { if names.contains($1.1) { $0.insert($1.0) } }
     }
 }
 

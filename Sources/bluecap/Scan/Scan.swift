@@ -50,7 +50,7 @@ struct Scan: Sendable {
         } catch {
             failure = failure ?? error
         }
-        // A scan that was cancelled, and one whose reader has left, has ended as asked.
+        // The end of a scan that was cancelled, or after its reader has left, is no failure.
         if let failure, !(failure is CancellationError) { throw failure }
     }
 

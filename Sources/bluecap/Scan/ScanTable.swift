@@ -42,8 +42,8 @@ struct ScanTable: Sendable {
     func lines(_ board: ScanBoard, status: Status, notice: String?, at now: Double) -> [StyledLine] {
         let rows = board.rows
         // In addition to the rows: the header, the status, and the notice if there is one.
-        let room = paper.height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
-        let shown = rows.prefix(rows.count > room ? max(0, room - 1) : room)
+        let capacity = paper.height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
+        let shown = rows.prefix(rows.count > capacity ? max(0, capacity - 1) : capacity)
         let columns = columns(at: now)
         let widths = widths(of: columns, for: shown)
         var lines = [header(columns, widths)]
@@ -174,11 +174,11 @@ struct ColumnLayout: Equatable, Sendable {
     private(set) var widths: [Int: Int] = [:]
 
     init(_ columns: [Column], width: Int) {
-        var room = width + Self.gap
+        var rest = width + Self.gap
         var shown: [Column] = []
         for column in columns.sorted(by: { $0.importance < $1.importance }) {
-            guard room >= column.least + Self.gap else { break }
-            room -= column.least + Self.gap
+            guard rest >= column.least + Self.gap else { break }
+            rest -= column.least + Self.gap
             widths[column.id] = column.least
             shown.append(column)
         }
@@ -187,11 +187,11 @@ struct ColumnLayout: Equatable, Sendable {
             return
         }
         var isGrowing = true
-        while room > 0, isGrowing {
+        while rest > 0, isGrowing {
             isGrowing = false
-            for column in shown where room > 0 && widths[column.id, default: 0] < column.wanted {
+            for column in shown where rest > 0 && widths[column.id, default: 0] < column.wanted {
                 widths[column.id, default: 0] += 1
-                room -= 1
+                rest -= 1
                 isGrowing = true
             }
         }

@@ -48,7 +48,8 @@ extension PeripheralModel {
     ) throws -> Characteristic {
         let uuid = self.uuid(characteristic.uuid)
         var model = Characteristic(
-            uuid: uuid, profile: profile?.characteristic(uuid), properties: properties(characteristic.flags),
+            uuid: uuid, profile: profile?.characteristic(uuid),
+            properties: .init(names: characteristic.flags.map(\.rawValue)),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
                 Descriptor(uuid: self.uuid($0.uuid), value: Data($0.value))
@@ -74,15 +75,6 @@ extension PeripheralModel {
     /// A UUID of the file, which may begin with 0x; the decoder has checked it.
     private static func uuid(_ text: String) -> CBUUID {
         CBUUID(string: text.lowercased().hasPrefix("0x") ? String(text.dropFirst(2)) : text)
-    }
-
-    private static func properties(_ flags: Set<CharacteristicFlag>) -> CBCharacteristicProperties {
-        let pairs: [(CharacteristicFlag, CBCharacteristicProperties)] = [
-            (.broadcast, .broadcast), (.read, .read), (.writeWithoutResponse, .writeWithoutResponse), (.write, .write),
-            (.notify, .notify), (.indicate, .indicate), (.authenticatedSignedWrites, .authenticatedSignedWrites),
-            (.extendedProperties, .extendedProperties),
-        ]
-        return pairs.reduce(into: []) { if flags.contains($1.0) { $0.insert($1.1) } }
     }
 
     // MARK: The file

@@ -147,7 +147,7 @@ struct Serving: Sendable {
 
 /// Follows a peripheral that is registered: requests, timers and the adapter's state pass, one by one, through a
 /// ``ServingMachine``, and its effects are performed and printed here.
-struct ServingLoop {
+private struct ServingLoop {
     enum Input: Sendable {
         case request(ServingMachine.Key, any CBATTRequestInjectable, any CBCentralInjectable, Date)
         case centrals([Central], Date)
@@ -161,24 +161,17 @@ struct ServingLoop {
         case timeIsOver
     }
 
-    private let serving: Serving
-    private let manager: PeripheralManager
-    private var machine: ServingMachine
-    private let table: [ServingMachine.Key: MutableCharacteristic]
-    private let clock = Stopwatch()
-    private var summary = ServingEvent.Summary()
-    private var present: [ServingEvent.Who] = []
-    private var subscribers: [ServingMachine.Key: [ServingEvent.Who]] = [:]
-    private var state = RadioWatch()
+    let serving: Serving
+    let manager: PeripheralManager
+    var machine: ServingMachine
+    let table: [ServingMachine.Key: MutableCharacteristic]
+    let clock = Stopwatch()
+    var summary = ServingEvent.Summary()
+    var present: [ServingEvent.Who] = []
+    var subscribers: [ServingMachine.Key: [ServingEvent.Who]] = [:]
+    var state = RadioWatch()
     /// Timers to start.
-    private var timers: [(input: Input, after: Double)] = []
-
-    init(
-        serving: Serving, manager: PeripheralManager, machine: ServingMachine,
-        table: [ServingMachine.Key: MutableCharacteristic]
-    ) {
-        (self.serving, self.manager, self.machine, self.table) = (serving, manager, machine, table)
-    }
+    var timers: [(input: Input, after: Double)] = []
 
     /// Returns when the time is over, and if the task is cancelled.
     mutating func run(_ inputs: AsyncStream<Input>, _ feed: AsyncStream<Input>.Continuation) async throws {
@@ -285,7 +278,7 @@ struct ServingLoop {
             try characteristic.update(withData: data)
             return true
         } catch {
-            // The link is slower than the values; the next value replaces this one.
+            // The link carries less than the values need; the next value replaces this one.
             serving.radio.logger.debug("value left out", metadata: ["why": "\(error)"])
             return false
         }

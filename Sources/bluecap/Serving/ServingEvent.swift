@@ -64,12 +64,64 @@ enum ServingEvent: Equatable, Sendable {
 // MARK: Lines
 
 extension ServingEvent {
+    /// The event's name for programs and its verb for people, with what they are about.
+    private var facts: (name: String, verb: String, who: Who?, attribute: Attribute?, value: AttributeValue?) {
+        switch self {
+        case .serving: ("serving", "", nil, nil, nil)
+        case .connected(let who): ("connected", "connected", who, nil, nil)
+        case .disconnected(let who): ("disconnected", "disconnected", who, nil, nil)
+        case .subscribed(let attribute, let who): ("subscribed", "subscribed to", who, attribute, nil)
+        case .unsubscribed(let attribute, let who): ("unsubscribed", "unsubscribed from", who, attribute, nil)
+        case .read(let attribute, let value, let who): ("read", "read", who, attribute, value)
+        case .written(let attribute, let value, let who, _): ("write", "wrote", who, attribute, value)
+        case .sent(let attribute, let value): ("update", "were sent", nil, attribute, value)
+        case .finished: ("finished", "", nil, nil, nil)
+        }
+    }
+
     /// Returns the event's line of the output; `nil` if it has none.
     func line(_ format: Format, at date: Date, in timeZone: TimeZone = .current) -> String? {
         if format == .json { return JSON(members(at: date)).text }
-        guard let (who, what) = sentence else { return nil }
+        let (_, verb, who, attribute, value) = facts
+        guard !verb.isEmpty else { return nil }
+        var text = verb
+        if let attribute { text += " " + DisplayText.safe(attribute.name ?? attribute.uuid.uuidString) }
+        if let value { text += ": " + value.text }
+        if case .written(_, _, _, let result) = self, result != .success { text += "; refused: \(result)" }
+        let subject = who.map(\.text) ?? "all subscribers"
         // As wide as an address, so that the following column is aligned.
-        return "\(Wording.clock(date, in: timeZone))  \(DisplayText.padded(who, to: 17))  \(what)"
+        return "\(Wording.clock(date, in: timeZone))  \(DisplayText.padded(subject, to: 17))  \(text)"
+    }
+
+    private func members(at date: Date) -> JSON.Members {
+        let (name, _, who, attribute, value) = facts
+        var members: JSON.Members = [("event", JSON(name)), ("time", JSON(Wording.timestamp(date)))]
+        if let who { members.append(("central", JSON(who.address))) }
+        if let attribute {
+            members += [
+                ("service", JSON(attribute.service.uuidString)),
+                ("characteristic", JSON(attribute.uuid.uuidString)), ("name", JSON(attribute.name)),
+            ]
+        }
+        if let value { members += value.members }
+        switch self {
+        case .serving(let services, let advertisements):
+            members += [
+                ("services", JSON(services.map(\.uuid.uuidString))),
+                ("advertisements", JSON(advertisements.map(\.json))),
+            ]
+        case .written(_, _, _, let result):
+            members.append(("error", result == .success ? .null : JSON("\(result)")))
+        case .finished(let summary):
+            members = [
+                ("event", JSON(name)), ("connections", JSON(summary.connections)),
+                ("subscriptions", JSON(summary.subscriptions)), ("reads", JSON(summary.reads)),
+                ("writes", JSON(summary.writes)), ("updates", JSON(summary.updates)),
+                ("seconds", JSON(seconds: summary.seconds)),
+            ]
+        case .connected, .disconnected, .subscribed, .unsubscribed, .read, .sent: break
+        }
+        return members
     }
 
     /// Returns the event's remark for people on standard error; `nil` if it has none.
@@ -94,65 +146,5 @@ extension ServingEvent {
             return parts.joined(separator: ", ") + " in " + Wording.tenths(summary.seconds)
         case .connected, .disconnected, .subscribed, .unsubscribed, .read, .written, .sent: return nil
         }
-    }
-
-    /// Who did what, for people.
-    private var sentence: (who: String, what: String)? {
-        switch self {
-        case .serving, .finished: nil
-        case .connected(let who): (who.text, "connected")
-        case .disconnected(let who): (who.text, "disconnected")
-        case .subscribed(let attribute, let who): (who.text, "subscribed to \(attribute.text)")
-        case .unsubscribed(let attribute, let who): (who.text, "unsubscribed from \(attribute.text)")
-        case .read(let attribute, let value, let who): (who.text, "read \(attribute.text): \(value.text)")
-        case .written(let attribute, let value, let who, let result):
-            (
-                who.text,
-                "wrote \(attribute.text): \(value.text)\(result == .success ? "" : "; refused: \(result)")"
-            )
-        case .sent(let attribute, let value):
-            ("all subscribers", "were sent \(attribute.text): \(value.text)")
-        }
-    }
-
-    private func members(at date: Date) -> JSON.Members {
-        func members(
-            _ event: String, _ who: Who? = nil, _ attribute: Attribute? = nil, _ value: AttributeValue? = nil
-        ) -> JSON.Members {
-            [("event", JSON(event)), ("time", JSON(Wording.timestamp(date)))]
-                + (who.map { [("central", JSON($0.address))] } ?? []) + (attribute?.members ?? [])
-                + (value?.members ?? [])
-        }
-        switch self {
-        case .serving(let services, let advertisements):
-            return members("serving") + [
-                ("services", JSON(services.map(\.uuid.uuidString))),
-                ("advertisements", JSON(advertisements.map(\.json))),
-            ]
-        case .connected(let who): return members("connected", who)
-        case .disconnected(let who): return members("disconnected", who)
-        case .subscribed(let attribute, let who): return members("subscribed", who, attribute)
-        case .unsubscribed(let attribute, let who): return members("unsubscribed", who, attribute)
-        case .read(let attribute, let value, let who): return members("read", who, attribute, value)
-        case .written(let attribute, let value, let who, let result):
-            return members("write", who, attribute, value)
-                + [("error", result == .success ? .null : JSON("\(result)"))]
-        case .sent(let attribute, let value): return members("update", nil, attribute, value)
-        case .finished(let summary):
-            return [
-                ("event", JSON("finished")), ("connections", JSON(summary.connections)),
-                ("subscriptions", JSON(summary.subscriptions)), ("reads", JSON(summary.reads)),
-                ("writes", JSON(summary.writes)), ("updates", JSON(summary.updates)),
-                ("seconds", JSON(seconds: summary.seconds)),
-            ]
-        }
-    }
-}
-
-extension ServingEvent.Attribute {
-    fileprivate var text: String { DisplayText.safe(name ?? uuid.uuidString) }
-
-    fileprivate var members: JSON.Members {
-        [("service", JSON(service.uuidString)), ("characteristic", JSON(uuid.uuidString)), ("name", JSON(name))]
     }
 }

@@ -1,25 +1,25 @@
 import Foundation
 
-/// The socket over which a simulator takes faults from other processes of this user.
+/// The socket over which a simulator receives faults from other processes of this user.
 ///
-/// A line is a fault in its words, such as `restart-daemon 2`; a line comes back when it is done: `ok`, or `error` and a
-/// sentence. A connection takes as many as it sends, one after another.
+/// A client sends a fault on a line, such as `restart-daemon 2`, and receives a line when it is done: `ok`, or `error` and a
+/// sentence. A connection may send any number of lines, one after another.
 final class ControlSocket: Sendable {
-    /// The variable in which a program finds the socket's path.
+    /// The environment variable with the socket's path.
     static let variable = "BLUECAP_SIMULATOR"
 
-    /// Bytes of a line at most.
+    /// The greatest length of a line, in bytes.
     private static let longestLine = 4096
 
-    /// Where it is, absolute: programs may run in other directories.
+    /// The absolute path: programs may run in other directories.
     let path: String
     private let descriptor: Int32
-    /// Names the file, so that only our own is removed.
+    /// Identifies the file, so that no other file is removed.
     private let identity: (device: dev_t, inode: ino_t)
 
-    /// Opens the socket and answers on threads of its own. Only this user can connect.
+    /// Opens the socket, and serves it on threads of its own. Only this user can connect.
     ///
-    /// - Throws: ``ToolFailure`` where the path is too long, is in use, or cannot be bound.
+    /// - Throws: ``ToolFailure`` if the path is too long, is in use, or cannot be bound.
     init(at path: String, _ desk: FaultDesk) throws {
         let path = URL(fileURLWithPath: path).path
         self.path = path
@@ -27,7 +27,7 @@ final class ControlSocket: Sendable {
         try Self.removeLeftover(at: path, &address)
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw Self.failure(path, errno) }
-        // Before it has a file: the file takes these rights with it, so that at no moment others may connect.
+        // Before it has a file: the file gets these permissions, so that other users can connect at no moment.
         fchmod(descriptor, S_IRUSR | S_IWUSR)
         guard address.withPointer({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, 16) == 0 else {
             let code = errno
@@ -41,7 +41,7 @@ final class ControlSocket: Sendable {
         Thread.detachNewThread { Self.serve(descriptor, desk) }
     }
 
-    /// Takes no more connections, and removes the file. A second call does nothing.
+    /// Accepts no more connections, and removes the file. A second call does nothing.
     func end() {
         shutdown(descriptor, Int32(SHUT_RDWR))
         var status = stat()
@@ -51,17 +51,17 @@ final class ControlSocket: Sendable {
         unlink(path)
     }
 
-    /// A socket to which nobody listens was left by a simulator that was killed; anything else is not ours.
+    /// Removes a socket without a listener, which a killed simulator has left. Anything else is not removed.
     private static func removeLeftover(at path: String, _ address: inout UnixAddress) throws {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw ToolFailure("Cannot open the control socket: there is a file \(path) already.")
+            throw ToolFailure("Cannot open the control socket: there is a file \(path) already; use another path.")
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(probe) }
         guard address.withPointer({ connect(probe, $0, $1) }) != 0, errno == ECONNREFUSED else {
-            throw ToolFailure("Cannot open the control socket: another program uses \(path).")
+            throw ToolFailure("Cannot open the control socket: another program uses \(path); use another path.")
         }
         unlink(path)
     }
@@ -76,7 +76,7 @@ final class ControlSocket: Sendable {
         while true {
             let connection = accept(listener, nil, nil)
             if connection >= 0 {
-                // Not for a command that is started meanwhile: its descriptor would keep the connection open.
+                // A command that starts now must not inherit the descriptor, and keep the connection open.
                 _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
                 Thread.detachNewThread {
                     converse(over: connection, desk)
@@ -92,7 +92,7 @@ final class ControlSocket: Sendable {
     }
 
     private static func converse(over connection: Int32, _ desk: FaultDesk) {
-        // The file's rights keep others out; where it is in a directory of theirs they may have swapped it.
+        // The file's permissions exclude other users, but the owner of its directory may have replaced it.
         guard peer(of: connection) == geteuid() || peer(of: connection) == 0 else { return }
         var lines = LineReader(descriptor: connection, longest: longestLine)
         while let line = lines.next() {
@@ -102,7 +102,7 @@ final class ControlSocket: Sendable {
                 try desk.perform(Fault(words))
                 reply = "ok"
             } catch {
-                reply = "error \(DisplayText.safe("\(error)"))"
+                reply = "error \(error)"
             }
             guard send(reply + "\n", over: connection) else { return }
         }
@@ -116,7 +116,7 @@ final class ControlSocket: Sendable {
         return credentials[1]
     }
 
-    /// Sends all of a text; `false` where the other side has left.
+    /// Sends all of a text; returns `false` if the other side has closed the connection.
     static func send(_ text: String, over connection: Int32) -> Bool {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -137,13 +137,14 @@ final class ControlSocket: Sendable {
 struct UnixAddress {
     private var storage = sockaddr_un()
 
-    /// - Throws: ``ToolFailure`` where the path is too long for one.
+    /// - Throws: ``ToolFailure`` if the path is empty or too long.
     init(_ path: String) throws {
         storage.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8)
-        let room = MemoryLayout.size(ofValue: storage.sun_path) - 1
-        guard !bytes.isEmpty, bytes.count <= room, !bytes.contains(0) else {
-            throw ToolFailure("A control socket's path has 1 to \(room) bytes; \(path) has \(bytes.count).")
+        let capacity = MemoryLayout.size(ofValue: storage.sun_path) - 1
+        guard !bytes.isEmpty, bytes.count <= capacity, !bytes.contains(0) else {
+            throw ToolFailure(
+                "A control socket's path has 1 to \(capacity) bytes; \(path) has \(bytes.count): use another path.")
         }
         withUnsafeMutableBytes(of: &storage.sun_path) { $0.copyBytes(from: bytes) }
     }
@@ -160,7 +161,7 @@ struct UnixAddress {
 /// Reads lines from a descriptor.
 struct LineReader {
     let descriptor: Int32
-    /// Bytes; what sends a longer line is not listened to any more.
+    /// The greatest length of a line, in bytes; a longer line ends the reading.
     let longest: Int
     private var received: [UInt8] = []
 

@@ -1,10 +1,10 @@
 import BlueZSimulator
 
-/// A fault to inject into a simulator, or to end; written as words, such as `lose-link C0:5A:17:00:18:0D`.
+/// A fault to cause in a simulator, or to end; written as words, such as `lose-link C0:5A:17:00:18:0D`.
 enum Fault: Equatable, Sendable {
     case killDaemon
     case startDaemon
-    /// Killed, and started again so many seconds later.
+    /// Kills the daemon, and starts it again so many seconds later.
     case restartDaemon(after: Double)
     case powerOff(adapter: Int)
     case powerOn(adapter: Int)
@@ -13,7 +13,7 @@ enum Fault: Equatable, Sendable {
     case addAdapter(Int)
     case denyAccess(Bool)
     case slowReplies(Double)
-    /// Calls of a method, `nil` for any, are refused.
+    /// Refuses calls of a method, `nil` for any.
     case refuseCalls(Int, of: String?, DaemonError)
     case ignoreCalls(Int, of: String?)
     case failDiscovery(Int)
@@ -27,10 +27,10 @@ enum Fault: Equatable, Sendable {
     case slowAnswers(VirtualAddress, Double)
     case forgetDevice(VirtualAddress)
 
-    /// A fault as it is written, and how its words are read.
+    /// How a fault is written, and how its words are read.
     struct Form: Sendable {
         let name: String
-        /// What follows the name.
+        /// The words after the name.
         let parameters: String
         let summary: String
         let read: @Sendable (inout FaultWords) throws -> Fault
@@ -47,31 +47,31 @@ enum Fault: Equatable, Sendable {
 
     /// All faults, in the order of the help.
     static let forms: [Form] = [
-        Form("restart-daemon", takes: "[SECONDS]", "bluetoothd dies, and is back after 1 s.") { words in
+        Form("restart-daemon", takes: "[SECONDS]", "bluetoothd ends, and starts again after 1 s.") { words in
             .restartDaemon(after: try words.seconds(or: 1))
         },
-        Form("kill-daemon", "bluetoothd dies.") { _ in .killDaemon },
-        Form("start-daemon", "bluetoothd is back.") { _ in .startDaemon },
+        Form("kill-daemon", "bluetoothd ends.") { _ in .killDaemon },
+        Form("start-daemon", "bluetoothd starts.") { _ in .startDaemon },
         Form("power-off", takes: "[ADAPTER]", "The adapter is switched off.") { words in
             .powerOff(adapter: try words.adapter())
         },
         Form("power-on", takes: "[ADAPTER]", "The adapter is switched on.") { words in
             .powerOn(adapter: try words.adapter())
         },
-        Form("rfkill-block", takes: "[ADAPTER]", "rfkill holds the adapter off.") { words in
+        Form("rfkill-block", takes: "[ADAPTER]", "rfkill blocks the adapter.") { words in
             .rfkill(true, adapter: try words.adapter())
         },
-        Form("rfkill-unblock", takes: "[ADAPTER]", "rfkill releases it; it is switched on.") { words in
+        Form("rfkill-unblock", takes: "[ADAPTER]", "rfkill unblocks it; it is switched on.") { words in
             .rfkill(false, adapter: try words.adapter())
         },
-        Form("remove-adapter", takes: "[ADAPTER]", "The adapter is pulled out.") { words in
+        Form("remove-adapter", takes: "[ADAPTER]", "The adapter is unplugged.") { words in
             .removeAdapter(try words.adapter())
         },
         Form("add-adapter", takes: "[ADAPTER]", "An adapter is plugged in.") { words in
             .addAdapter(try words.adapter())
         },
         Form("deny-access", "Every call is refused.") { _ in .denyAccess(true) },
-        Form("allow-access", "Calls are taken again.") { _ in .denyAccess(false) },
+        Form("allow-access", "Calls are accepted again.") { _ in .denyAccess(false) },
         Form("slow-replies", takes: "SECONDS", "Every reply is late; 0 ends it.") { words in
             .slowReplies(try words.seconds())
         },
@@ -84,24 +84,24 @@ enum Fault: Equatable, Sendable {
         Form("fail-discovery", takes: "[COUNT]", "The next attempts to scan fail.") { words in
             .failDiscovery(try words.count(or: 1))
         },
-        Form("stop-discovery", takes: "[ADAPTER]", "Discovering turns false by itself.") { words in
+        Form("stop-discovery", takes: "[ADAPTER]", "Discovering becomes false without a call.") { words in
             .stopDiscovery(adapter: try words.adapter(), isAnnounced: true)
         },
-        Form("deafen", takes: "[ADAPTER]", "A scan goes on, and finds nothing more.") { words in
+        Form("deafen", takes: "[ADAPTER]", "A scan continues, and finds nothing more.") { words in
             .stopDiscovery(adapter: try words.adapter(), isAnnounced: false)
         },
         Form("out-of-range", takes: "ADDRESS", "A peripheral is out of range.") { words in
             .outOfRange(true, try words.address())
         },
         Form("in-range", takes: "ADDRESS", "It is back.") { words in .outOfRange(false, try words.address()) },
-        Form("lose-link", takes: "ADDRESS", "Its link falls.") { words in .loseLink(try words.address()) },
-        Form("lose-link-after", takes: "ADDRESS REQUESTS", "Its link falls instead of a response.") { words in
+        Form("lose-link", takes: "ADDRESS", "Its link is lost.") { words in .loseLink(try words.address()) },
+        Form("lose-link-after", takes: "ADDRESS REQUESTS", "Its link is lost instead of a response.") { words in
             .loseLinkAfter(try words.address(), requests: try words.count())
         },
         Form("refuse-connections", takes: "ADDRESS [COUNT]", "The next attempts to connect fail.") { words in
             .refuseConnections(try words.address(), try words.count(or: 1))
         },
-        Form("lose-connections", takes: "ADDRESS [COUNT]", "The next links fall once they are up.") { words in
+        Form("lose-connections", takes: "ADDRESS [COUNT]", "The next links are lost once they are up.") { words in
             .loseConnections(try words.address(), try words.count(or: 1))
         },
         Form("silence", takes: "ADDRESS", "It sends no responses.") { words in .silence(try words.address(), true) },
@@ -118,33 +118,26 @@ enum Fault: Equatable, Sendable {
 
     /// Reads a fault.
     ///
-    /// - Throws: ``FaultError``, a sentence; for an unknown name it lists those there are.
+    /// - Throws: ``ToolFailure``; for an unknown name it lists all names.
     init(_ words: [String]) throws {
         let names = Self.forms.map(\.name).joined(separator: ", ")
-        guard let name = words.first else { throw FaultError("Name a fault; there are: \(names).") }
+        guard let name = words.first else { throw ToolFailure("Name a fault; there are: \(names).") }
         guard let form = Self.forms.first(where: { $0.name == name }) else {
-            throw FaultError("There is no fault \"\(name)\"; there are: \(names).")
+            throw ToolFailure("There is no fault \"\(name)\"; there are: \(names).")
         }
         var rest = FaultWords(form: form, words: words.dropFirst())
         self = try form.read(&rest)
-        if let stranger = rest.words.first { throw rest.misuse("\"\(stranger)\" is too much") }
+        if let stranger = rest.words.first { throw rest.misuse("\"\(stranger)\" is one word too many") }
     }
 
-    /// A list of them for a help text.
+    /// The list of all faults for a help text.
     static var list: String {
         let width = forms.map(\.usage.count).max() ?? 0
         return forms.map { "  \(DisplayText.padded($0.usage, to: width))  \($0.summary)" }.joined(separator: "\n")
     }
 }
 
-/// Why a fault cannot be: a sentence.
-struct FaultError: Error, Equatable, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
-/// The words behind a fault's name, read one after another.
+/// The words after a fault's name, read one after another.
 struct FaultWords {
     let form: Fault.Form
     fileprivate(set) var words: ArraySlice<String>
@@ -154,21 +147,21 @@ struct FaultWords {
         self.words = words
     }
 
-    fileprivate func misuse(_ why: String) -> FaultError { FaultError("\(why): write `\(form.usage)`.") }
+    fileprivate func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why): write `\(form.usage)`.") }
 
-    /// `hci1`, or `1`; `hci0` where none is given.
+    /// `hci1`, or `1`; `hci0` if none is given.
     mutating func adapter() throws -> Int {
         guard let word = words.popFirst() else { return 0 }
         let digits = word.hasPrefix("hci") ? String(word.dropFirst(3)) : word
         guard let number = Int(digits), (0...15).contains(number) else {
-            throw misuse("\"\(word)\" is no adapter from hci0 to hci15")
+            throw misuse("\"\(word)\" is not an adapter from hci0 to hci15")
         }
         return number
     }
 
     mutating func address() throws -> VirtualAddress {
         guard let word = words.popFirst() else { throw misuse("A peripheral's address is missing") }
-        guard let address = VirtualAddress(word) else { throw misuse("\"\(word)\" is no address") }
+        guard let address = VirtualAddress(word) else { throw misuse("\"\(word)\" is not an address") }
         return address
     }
 
@@ -196,14 +189,14 @@ struct FaultWords {
 
     /// The name of a method; `nil` for `any`.
     mutating func method() throws -> String? {
-        guard let word = words.popFirst() else { throw misuse("A method is missing, or any") }
+        guard let word = words.popFirst() else { throw misuse("The name of a method, or any, is missing") }
         guard word.utf8.allSatisfy({ $0 != UInt8(ascii: ".") }), !word.isEmpty else {
-            throw misuse("\"\(word)\" is no method, such as Connect")
+            throw misuse("\"\(word)\" is not a method, such as Connect")
         }
         return word == "any" ? nil : word
     }
 
-    /// A D-Bus error: its name, and a text that goes to the end of the line.
+    /// A D-Bus error: its name, and a text up to the end of the line.
     mutating func error() throws -> DaemonError {
         guard let name = words.popFirst() else { return .failed("Operation failed") }
         let elements = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -214,7 +207,7 @@ struct FaultWords {
                 element.first?.isNumber == false
                     && element.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
             }
-        guard isName else { throw misuse("\"\(name)\" is no error name, such as org.bluez.Error.Failed") }
+        guard isName else { throw misuse("\"\(name)\" is not an error name, such as org.bluez.Error.Failed") }
         let text = words.joined(separator: " ")
         words = []
         return DaemonError(name: name, message: text.isEmpty ? "Operation failed" : text)

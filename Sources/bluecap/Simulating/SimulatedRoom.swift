@@ -1,18 +1,14 @@
-import ArgumentParser
 import BlueZSimulator
 import Dispatch
+import Foundation
 
 /// A simulator on a bus of its own, for the length of one command.
 struct SimulatedRoom: Sendable {
     private let simulator: Simulator
     private let adapterCount: Int
 
-    /// - Parameters:
-    ///   - room: The virtual peripherals; `nil` for the usual ones.
-    ///   - adapters: The number of adapters.
-    ///   - bluez: The version of BlueZ that is simulated.
     /// - Throws: ``ToolFailure`` if no bus can be started.
-    init(_ room: Room?, adapters: Int = 1, bluez: BlueZVersion? = nil) throws {
+    init(_ room: Room, adapters: Int, bluez: BlueZVersion) throws {
         adapterCount = adapters
         // A crowd of a million takes seconds.
         let notice = DispatchWorkItem { Output.remark("Preparing the virtual peripherals …") }
@@ -22,8 +18,7 @@ struct SimulatedRoom: Sendable {
         defer { notice.cancel() }
         do {
             simulator = try Simulator.onPrivateBus(
-                room: room ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) },
-                bluez: bluez ?? .default)
+                room: room, adapters: (0..<adapters).map { VirtualAdapter(index: $0) }, bluez: bluez)
         } catch {
             throw ToolFailure(error.description)
         }
@@ -52,35 +47,88 @@ struct SimulatedRoom: Sendable {
 
     /// Ends the simulator and its bus.
     func end() { simulator.end() }
+}
 
-    static let help = ArgumentHelp(
-        "The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name")
+/// A virtual central that connects again and again, so that a served peripheral can be observed without a radio.
+///
+/// It connects as soon as a connectable peripheral is advertised, reads and subscribes to everything, writes the values that it
+/// has, stays connected for a while, and disconnects.
+struct Visitor: Sendable {
+    /// Seconds between two requests, so that the output can be followed.
+    private static let pause = 0.2
+    /// Seconds that it stays connected, and seconds until it connects again.
+    private static let stay = 8.0
+    private static let absence = 5.0
+    /// Seconds that a response may take.
+    private static let patience = 5.0
 
-    static let versionHelp = ArgumentHelp(
-        "The version of BlueZ that is simulated: 5.55 to 5.87, or head. (default: \(BlueZVersion.default))",
-        valueName: "version")
+    /// BlueZ's own services, which it does not use.
+    private static let skipped: Set<String> = ["1800", "1801", "180A"]
 
-    /// Reads a version of BlueZ on the command line.
-    @Sendable static func version(_ text: String) throws -> BlueZVersion {
-        guard let version = BlueZVersion(text) else {
-            throw ValidationError("It is not a version of BlueZ, such as 5.72.")
+    let simulator: Simulator
+    /// The number of the adapter that it connects to.
+    let adapter: Int
+
+    /// Starts a visitor on a thread of its own, which lasts as long as the process.
+    static func send(to adapter: Int, of simulator: Simulator) {
+        let visitor = Visitor(simulator: simulator, adapter: adapter)
+        Thread.detachNewThread {
+            while true {
+                visitor.visit()
+                Thread.sleep(forTimeInterval: absence)
+            }
         }
-        let known = BlueZVersion.known
-        guard version >= known.lowerBound else {
-            throw ValidationError("The simulator knows BlueZ \(known.lowerBound) and newer.")
-        }
-        guard version <= known.upperBound else {
-            throw ValidationError("The simulator knows BlueZ up to 5.87, and its development version as \"head\".")
-        }
-        return version
     }
 
-    /// Reads a set of virtual peripherals on the command line.
-    @Sendable static func room(_ name: String) throws -> Room {
-        do {
-            return try Room.named(name)
-        } catch {
-            throw ValidationError(error.description)
+    private func visit() {
+        let phone = VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", mtu: 247)
+        let link = simulator.connect(phone, to: adapter)
+        // The link waits until a peripheral advertises.
+        guard simulator.wait(until: { link.state != .connecting }, limit: 3600), link.state == .connected else {
+            return
+        }
+        let characteristics = link.services.filter { !Self.skipped.contains($0.uuid.uppercased()) }
+            .flatMap(\.characteristics)
+        for characteristic in characteristics where characteristic.flags.contains(.read) {
+            finish(link.read(AttributeSelector(characteristic)))
+        }
+        for characteristic in characteristics {
+            guard !characteristic.flags.isDisjoint(with: [.notify, .indicate]) else { continue }
+            finish(
+                link.subscribe(
+                    to: AttributeSelector(characteristic), indications: !characteristic.flags.contains(.notify)))
+        }
+        for characteristic in characteristics {
+            guard !characteristic.flags.isDisjoint(with: [.write, .writeWithoutResponse]) else { continue }
+            finish(
+                link.write(
+                    Self.bytes(for: characteristic.uuid), to: AttributeSelector(characteristic),
+                    type: characteristic.flags.contains(.write) ? .request : .command))
+        }
+        _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.stay)
+        link.disconnect()
+        _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.patience)
+    }
+
+    private func finish(_ request: CentralRequest) {
+        _ = simulator.wait(until: { request.result != nil }, limit: Self.patience)
+        Thread.sleep(forTimeInterval: Self.pause)
+    }
+
+    /// The value that it writes: a greeting to a serial line; "on", or the first command, to everything else.
+    private static func bytes(for uuid: String) -> [UInt8] {
+        switch uuid.uppercased() {
+        case "6E400002-B5A3-F393-E0A9-E50E24DCCA9E": Array("hello".utf8)
+        // The period of a SensorTag's sensor: a second, in hundredths.
+        case "F000AA13-0451-4000-B000-000000000000", "F000AA33-0451-4000-B000-000000000000": [100]
+        // The gyroscope's three axes.
+        case "F000AA52-0451-4000-B000-000000000000": [7]
+        default: [1]
         }
     }
+}
+
+extension AttributeSelector {
+    /// By handle: several characteristics may have one UUID.
+    fileprivate init(_ characteristic: ServedCharacteristic) { self = .handle(characteristic.valueHandle) }
 }

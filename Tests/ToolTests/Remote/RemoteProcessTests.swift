@@ -4,7 +4,7 @@ import XCTest
 
 @testable import bluecap
 
-/// A room with one strap in it, on a bus of its own, for processes that deal with it.
+/// One virtual strap, on a bus of its own, for processes that use it.
 final class RemoteBench {
     static let address: VirtualAddress = "C0:5A:17:00:18:0D"
     static let text = "C0:5A:17:00:18:0D"
@@ -135,7 +135,7 @@ final class ExploreProcessTests: XCTestCase {
             "No peripheral named \"Kitchen\" was found in 1 s")
     }
 
-    func testWhoDoesNotAnswerIsOneLine() throws {
+    func testAPeripheralThatRefusesConnectionsIsOneLine() throws {
         let bench = try RemoteBench()
         bench.simulator.simulateConnectFailures(1_000, of: RemoteBench.address)
         assertOneLine(try bench.run("explore", RemoteBench.text, "--timeout", "2"), "did not connect in time")

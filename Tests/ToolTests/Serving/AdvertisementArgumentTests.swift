@@ -7,30 +7,30 @@ import XCTest
 
 final class AdvertisementArgumentTests: XCTestCase {
     func testManufacturerDataAndServiceData() {
-        XCTAssertEqual(ManufacturerArgument(argument: "0x004C=0215")?.company, 0x4C)
-        XCTAssertEqual(ManufacturerArgument(argument: "76=02 15")?.data, Data([2, 0x15]))
-        XCTAssertEqual(ManufacturerArgument(argument: "0xFFFF=")?.data, Data())
+        XCTAssertEqual(try Arguments.manufacturer("0x004C=0215").company, 0x4C)
+        XCTAssertEqual(try Arguments.manufacturer("76=02 15").data, Data([2, 0x15]))
+        XCTAssertEqual(try Arguments.manufacturer("0xFFFF=").data, Data())
         for wrong in ["", "=", "76", "x=01", "65536=01", "0x=01", "76=0", "+76=01"] {
-            XCTAssertNil(ManufacturerArgument(argument: wrong), wrong)
+            XCTAssertThrowsError(try Arguments.manufacturer(wrong), wrong)
         }
-        XCTAssertEqual(ServiceDataArgument(argument: "180F=64")?.service, CBUUID(string: "180F"))
-        XCTAssertEqual(ServiceDataArgument(argument: "battery=64")?.data, Data([0x64]))
-        XCTAssertNil(ServiceDataArgument(argument: "nothing=64"))
+        XCTAssertEqual(try Arguments.serviceData("180F=64").service, CBUUID(string: "180F"))
+        XCTAssertEqual(try Arguments.serviceData("battery=64").data, Data([0x64]))
+        XCTAssertThrowsError(try Arguments.serviceData("nothing=64"))
     }
 
     func testAppearancesByNumberAndByName() {
-        XCTAssertEqual(AppearanceArgument(argument: "0x00C0")?.value, 0xC0)
-        XCTAssertEqual(AppearanceArgument(argument: "833")?.value, 833)
-        XCTAssertEqual(AppearanceArgument(argument: "watch")?.value, 0xC0)
-        XCTAssertEqual(AppearanceArgument(argument: "Mouse")?.value, 0x3C2)
-        XCTAssertNil(AppearanceArgument(argument: "spoon"))
+        XCTAssertEqual(try Arguments.appearance("0x00C0"), 0xC0)
+        XCTAssertEqual(try Arguments.appearance("833"), 833)
+        XCTAssertEqual(try Arguments.appearance("watch"), 0xC0)
+        XCTAssertEqual(try Arguments.appearance("Mouse"), 0x3C2)
+        XCTAssertThrowsError(try Arguments.appearance("spoon"))
     }
 
     func testIntervals() {
-        XCTAssertEqual(IntervalArgument(argument: "100")?.range, 0.1...0.1)
-        XCTAssertEqual(IntervalArgument(argument: "100-200")?.range, 0.1...0.2)
+        XCTAssertEqual(try Arguments.interval("100"), 0.1...0.1)
+        XCTAssertEqual(try Arguments.interval("100-200"), 0.1...0.2)
         for wrong in ["", "-", "0", "200-100", "1-2-3", "-100", "x", "nan", "inf"] {
-            XCTAssertNil(IntervalArgument(argument: wrong), wrong)
+            XCTAssertThrowsError(try Arguments.interval(wrong), wrong)
         }
     }
 

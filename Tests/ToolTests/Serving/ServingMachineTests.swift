@@ -5,7 +5,7 @@ import XCTest
 
 @testable import bluecap
 
-/// What a served peripheral decides by itself, as tables.
+/// The decisions of a served peripheral, as tables.
 final class ServingMachineTests: XCTestCase {
     private typealias Key = ServingMachine.Key
 
@@ -27,7 +27,7 @@ final class ServingMachineTests: XCTestCase {
         return nil
     }
 
-    // MARK: What changes by itself
+    // MARK: Values that change
 
     func testAHeartRateComesEverySecondAndVaries() throws {
         var machine = try machine("heart-rate")
@@ -69,7 +69,7 @@ final class ServingMachineTests: XCTestCase {
         XCTAssertEqual([0, 2, 4, 6].map { cycle.value(at: $0)[0] }, [1, 2, 1, 2])
     }
 
-    // MARK: What is written
+    // MARK: Writes
 
     func testTheControlPointResetsTheEnergyAndRefusesWhatItDoesNotKnow() throws {
         var machine = try machine("heart-rate")

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import bluecap
 
-/// An empty room with adapters in it, on a bus of its own, for processes that are peripherals there.
+/// Adapters without virtual peripherals, on a bus of their own, for processes that are peripherals there.
 final class ServingBench {
     let simulator: Simulator
 

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import bluecap
 
-/// `bluecap simulate fault`, from within the simulated room and from outside.
+/// `bluecap simulate fault`, inside the command of a simulation and outside.
 final class FaultProcessTests: XCTestCase {
     func testTheCommandFindsTheSocketAndAFaultIsDoneWhenItReturns() throws {
         let result = try ToolRun(
@@ -103,10 +103,13 @@ final class FaultProcessTests: XCTestCase {
         _ = try simulator.line()
         for (words, sentence) in [
             (["power-off", "hci1"], "There is no adapter hci1; there are: hci0."),
-            (["lose-link", "C0:00:00:00:00:99"], "There is no link to C0:00:00:00:00:99."),
-            (["silence", "00:00:00:00:00:99"], "The room has no peripheral 00:00:00:00:00:99; there are: "),
-            (["forget-device", "00:00:00:00:00:99"], "bluetoothd has no object of a device 00:00:00:00:00:99."),
-            (["add-adapter"], "There is an adapter hci0 already."),
+            (["lose-link", "C0:00:00:00:00:99"], "There is no link to C0:00:00:00:00:99: connect to it first."),
+            (["silence", "00:00:00:00:00:99"], "There is no peripheral 00:00:00:00:00:99; there are: "),
+            (
+                ["forget-device", "00:00:00:00:00:99"],
+                "bluetoothd has no object of a device 00:00:00:00:00:99: scan for it first."
+            ),
+            (["add-adapter"], "There is an adapter hci0 already: add one of another number."),
         ] {
             let result = try ToolRun(["simulate", "fault", "--control", path] + words).finish()
             XCTAssertEqual(result.status, 1, "\(words)")
@@ -115,7 +118,8 @@ final class FaultProcessTests: XCTestCase {
         // A path in use, and a file that is none of ours.
         let second = try ToolRun("simulate", "--control", path).finish()
         XCTAssertEqual(second.status, 1)
-        XCTAssertEqual(second.errors, ["bluecap: Cannot open the control socket: another program uses \(path)."])
+        XCTAssertEqual(
+            second.errors, ["bluecap: Cannot open the control socket: another program uses \(path); use another path."])
         simulator.signal(SIGINT)
         XCTAssertEqual(try simulator.finish().status, 0)
         let file = temporaryPath()

@@ -29,18 +29,18 @@ final class FaultTests: XCTestCase {
 
     func testWhatCannotBeReadIsSaidWithTheUsage() {
         let mistakes = [
-            ("power-off hci99", #""hci99" is no adapter from hci0 to hci15: write `power-off [ADAPTER]`."#),
-            ("power-off hci0 now", #""now" is too much: write `power-off [ADAPTER]`."#),
+            ("power-off hci99", #""hci99" is not an adapter from hci0 to hci15: write `power-off [ADAPTER]`."#),
+            ("power-off hci0 now", #""now" is one word too many: write `power-off [ADAPTER]`."#),
             ("lose-link", "A peripheral's address is missing: write `lose-link ADDRESS`."),
-            ("lose-link strap", #""strap" is no address: write `lose-link ADDRESS`."#),
+            ("lose-link strap", #""strap" is not an address: write `lose-link ADDRESS`."#),
             ("slow-replies nan", #""nan" is not a number of seconds from 0 to 3600: write `slow-replies SECONDS`."#),
             ("slow-replies inf", #""inf" is not a number of seconds from 0 to 3600: write `slow-replies SECONDS`."#),
             ("fail-discovery 0", #""0" is not a whole number from 1 to 1000000: write `fail-discovery [COUNT]`."#),
             (
                 "refuse-call Connect Failed",
-                #""Failed" is no error name, such as org.bluez.Error.Failed: write `refuse-call METHOD [ERROR [TEXT]]`."#
+                #""Failed" is not an error name, such as org.bluez.Error.Failed: write `refuse-call METHOD [ERROR [TEXT]]`."#
             ),
-            ("ignore-call", "A method is missing, or any: write `ignore-call METHOD`."),
+            ("ignore-call", "The name of a method, or any, is missing: write `ignore-call METHOD`."),
         ]
         for (text, sentence) in mistakes {
             XCTAssertThrowsError(try Fault(text.split(separator: " ").map(String.init)), text) { error in
