@@ -197,8 +197,8 @@ final class ToolFailureTests: XCTestCase {
             ["--service", "heart"], ["--rssi", "5000"], ["--duration", "0"], ["--duration", "soon"], ["--name", ""],
             ["--peripherals", "room"], ["--simulated", "--peripherals", "crowd:many"], ["--unheard-of"], ["extra"],
         ]
-        for mistake in mistakes {
-            let result = try ToolRun(["scan"] + mistake).finish()
+        let results = try ToolRun.finish(commands: mistakes.map { ["scan"] + $0 })
+        for (mistake, result) in zip(mistakes, results) {
             XCTAssertEqual(result.status, 64, "\(mistake)")
             XCTAssertEqual(result.lines, [], "\(mistake)")
             XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap scan") }, "\(mistake) \(result.errors)")
@@ -311,18 +311,16 @@ final class ToolFailureTests: XCTestCase {
     }
 
     func testOutputThatCannotBeWrittenIsAFailure() throws {
-        for (command, target) in [
-            ("scan --simulated --duration 5", "/dev/full"), ("scan --simulated --duration 5 --json", "/dev/full"),
-            ("scan --simulated --peripherals empty --duration 0.2", "/dev/full"), ("simulate", "/dev/full"),
-            ("explore --simulated 'Pulse Strap 7F'", "/dev/full"),
-            ("read --simulated 'Pulse Strap 7F' 2A19", "/dev/full"),
-            ("notify --simulated 'Pulse Strap 7F' 2A37 --json", "/dev/full"),
-            ("serve battery --simulated --json", "/dev/full"), ("beacon --simulated --telemetry --json", "/dev/full"),
-            ("advertise --simulated --name Desk --json", "/dev/full"), ("--help", "/dev/full"),
-            ("--version", "/dev/full"),
-            ("help scan", "/dev/full"), ("--generate-completion-script bash", "/dev/full"),
-        ] {
-            let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) > \#(target)"#).finish()
+        let commands = [
+            "scan --simulated --duration 5", "scan --simulated --duration 5 --json",
+            "scan --simulated --peripherals empty --duration 0.2", "simulate", "explore --simulated 'Pulse Strap 7F'",
+            "read --simulated 'Pulse Strap 7F' 2A19", "notify --simulated 'Pulse Strap 7F' 2A37 --json",
+            "serve battery --simulated --json", "beacon --simulated --telemetry --json",
+            "advertise --simulated --name Desk --json", "--help", "--version", "help scan",
+            "--generate-completion-script bash",
+        ]
+        let results = try ToolRun.finish(scripts: commands.map { #"exec "$BLUECAP" \#($0) > /dev/full"# })
+        for (command, result) in zip(commands, results) {
             XCTAssertEqual(result.status, 1, command)
             XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: No space left on device."], command)
         }
@@ -330,11 +328,12 @@ final class ToolFailureTests: XCTestCase {
 
     /// Their numbers would be the next socket's: the output would go to BlueZ.
     func testClosedOutputIsAFailureAndNoSocketTakesItsPlace() throws {
-        for command in [
+        let commands = [
             "scan --simulated --peripherals empty --duration 0.2 --json", "simulate", "--version",
             "read --simulated 'Pulse Strap 7F' 2A19", "serve battery --simulated --json",
-        ] {
-            let result = try ToolRun(script: #"exec "$BLUECAP" \#(command) <&- >&-"#).finish()
+        ]
+        let results = try ToolRun.finish(scripts: commands.map { #"exec "$BLUECAP" \#($0) <&- >&-"# })
+        for (command, result) in zip(commands, results) {
             XCTAssertEqual(result.status, 1, command)
             XCTAssertEqual(result.errors, ["bluecap: Cannot write the output: Bad file descriptor."], command)
         }
@@ -351,9 +350,10 @@ final class ToolFailureTests: XCTestCase {
         let version = try ToolRun("--version").finish()
         XCTAssertEqual(version.status, 0)
         XCTAssertNotNil(version.lines.first?.wholeMatch(of: /bluecap \d+\.\d+\.\d+/))
-        for name in ["", "scan", "explore", "read", "write", "notify", "simulate"] {
-            let command = name.isEmpty ? ["--help"] : [name, "--help"]
-            let help = try ToolRun(command).finish()
+        let commands = ["", "scan", "explore", "read", "write", "notify", "simulate"].map { name in
+            name.isEmpty ? ["--help"] : [name, "--help"]
+        }
+        for (command, help) in zip(commands, try ToolRun.finish(commands: commands)) {
             XCTAssertEqual(help.status, 0)
             XCTAssertTrue(help.lines.contains { $0.hasSuffix("Examples:") }, "\(command)")
         }

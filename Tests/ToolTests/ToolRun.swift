@@ -87,6 +87,23 @@ final class ToolRun {
             output: output.text, lines: output.lines, errors: errors.lines)
     }
 
+    /// Starts `bash` once for each script, and returns what they did. They run at the same time, since most of their time is
+    /// spent waiting.
+    static func finish(
+        scripts: [String], file: StaticString = #filePath, line: UInt = #line
+    ) throws -> [Result] {
+        let runs = try scripts.map { try ToolRun(script: $0) }
+        return try runs.map { try $0.finish(file: file, line: line) }
+    }
+
+    /// Starts `bluecap` once for each list of arguments, as ``finish(scripts:file:line:)`` does.
+    static func finish(
+        commands: [[String]], file: StaticString = #filePath, line: UInt = #line
+    ) throws -> [Result] {
+        let runs = try commands.map { try ToolRun($0) }
+        return try runs.map { try $0.finish(file: file, line: line) }
+    }
+
     struct Result {
         var status: Int32
         var wasKilled: Bool

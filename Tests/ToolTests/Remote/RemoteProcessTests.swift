@@ -86,8 +86,16 @@ func assertOneLine(
 }
 
 final class ExploreProcessTests: XCTestCase {
+    /// Commands that run at the same time, for the tests of what one of them did.
+    private static let results = Result {
+        try RemoteBench.run([
+            ["explore", RemoteBench.name], ["explore", "c0:5a:17:00:18:0d", "--json"],
+            ["explore", "Pulse", "--no-values"], ["explore", "Kitchen", "--timeout", "1"],
+        ]).map(\.result)
+    }
+
     func testTheTreeIsPrintedAndNoLinkIsLeft() throws {
-        let result = try RemoteBench().run("explore", RemoteBench.name)
+        let result = try Self.results.get()[0]
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.errors, [])
         XCTAssertTrue(result.lines.first?.hasPrefix("Pulse Strap 7F  C0:5A:17:00:18:0D  random") == true)
@@ -100,7 +108,7 @@ final class ExploreProcessTests: XCTestCase {
     }
 
     func testTheTreeIsOneJSONObject() throws {
-        let result = try RemoteBench().run("explore", "c0:5a:17:00:18:0d", "--json")
+        let result = try Self.results.get()[1]
         XCTAssertEqual(result.lines.count, 1)
         let tree = try XCTUnwrap(
             JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any], result.output)
@@ -124,14 +132,14 @@ final class ExploreProcessTests: XCTestCase {
     }
 
     func testWithoutValuesNothingIsRead() throws {
-        let result = try RemoteBench().run("explore", "Pulse", "--no-values")
+        let result = try Self.results.get()[2]
         XCTAssertEqual(result.status, 0)
         XCTAssertFalse(result.output.contains("Chest"))
     }
 
     func testNoPeripheralOfThatNameIsOneLine() throws {
         assertOneLine(
-            try RemoteBench().run("explore", "Kitchen", "--timeout", "1"),
+            try Self.results.get()[3],
             "No peripheral named \"Kitchen\" was found in 1 s")
     }
 
@@ -193,13 +201,13 @@ final class ExploreProcessTests: XCTestCase {
     }
 
     func testBadArgumentsShowTheUsage() throws {
-        for mistake in [
+        let mistakes = [
             ["explore"], ["explore", ""], ["read", "x"], ["read", "x", "@zz"], ["read", "x", "2A19", "--as", "tea"],
             ["write", "x", "2A39"], ["write", "x", "2A39", "0"], ["explore", "x", "--timeout", "0"],
             ["explore", "x", "--peripherals", "room"], ["notify", "x", "2A37", "--count", "0"],
             ["notify", "x", "2A37", "--duration", "-1"],
-        ] {
-            let result = try ToolRun(mistake).finish()
+        ]
+        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
             XCTAssertEqual(result.status, 64, "\(mistake)")
             XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
         }
@@ -207,11 +215,21 @@ final class ExploreProcessTests: XCTestCase {
 }
 
 final class ReadWriteProcessTests: XCTestCase {
+    /// Commands that run at the same time, for the tests of what some of them did.
+    private static let results = Result {
+        try RemoteBench.run(
+            [
+                ["read", "Battery Level"], ["read", "180F/2A19", "--as", "hex"], ["read", "AA01", "--as", "text"],
+                ["read", "2A38", "--json"],
+                ["read", "2A37"], ["read", "2A99"], ["read", "AA03"], ["read", "AA01", "--as", "profile"],
+                ["write", "2A38", "01"], ["write", "AA01", "01", "--without-response"],
+                ["write", "AA01", String(repeating: "00", count: 600)],
+            ].map { [$0[0], RemoteBench.text] + $0.dropFirst() }
+        ).map(\.result)
+    }
+
     func testAValueIsReadByProfileAsDigitsOrAsJSON() throws {
-        let results = try RemoteBench.run([
-            ["read", RemoteBench.text, "Battery Level"], ["read", RemoteBench.text, "180F/2A19", "--as", "hex"],
-            ["read", RemoteBench.text, "AA01", "--as", "text"], ["read", RemoteBench.text, "2A38", "--json"],
-        ]).map(\.result)
+        let results = Array(try Self.results.get()[0..<4])
         XCTAssertEqual(results[0].lines, ["100 %"])
         XCTAssertEqual(results[1].lines, ["64"])
         XCTAssertEqual(results[2].lines, ["hello"])
@@ -221,21 +239,19 @@ final class ReadWriteProcessTests: XCTestCase {
     }
 
     func testWhatCannotBeReadOrIsNotThereIsOneLine() throws {
-        let results = try RemoteBench.run([
-            ["read", RemoteBench.text, "2A37"], ["read", RemoteBench.text, "2A99"], ["read", RemoteBench.text, "AA03"],
-            ["read", RemoteBench.text, "AA01", "--as", "profile"],
-        ]).map(\.result)
+        let results = Array(try Self.results.get()[4..<8])
         assertOneLine(results[0], "cannot be read")
         assertOneLine(results[1], "bluecap explore C0:5A:17:00:18:0D")
         assertOneLine(results[2], "names 2 characteristics")
         assertOneLine(results[3], "68656c6c6f")
     }
 
-    func testAValueIsWrittenAsDigitsTextOrByProfile() throws {
+    func testAValueIsWrittenAsDigitsTextByProfileAndWithoutResponse() throws {
         let cases: [([String], AttributeSelector, [UInt8])] = [
             (["AA01", "01 a0"], "AA01", [0x01, 0xA0]),
             (["AA01", "good day", "--as", "text"], "AA01", Array("good day".utf8)), (["AA01", ""], "AA01", []),
             (["2A39", "Reset Energy Expended", "--as", "profile"], "2A39", [1]),
+            (["AA02", "07", "--without-response"], "AA02", [7]), (["AA02", "08"], "AA02", [8]),
         ]
         let runs = try RemoteBench.run(cases.map { ["write", RemoteBench.text] + $0.0 })
         for ((arguments, uuid, bytes), (bench, result)) in zip(cases, runs) {
@@ -245,20 +261,8 @@ final class ReadWriteProcessTests: XCTestCase {
         }
     }
 
-    func testAValueIsWrittenWithoutResponse() throws {
-        let runs = try RemoteBench.run([
-            ["write", RemoteBench.text, "AA02", "07", "--without-response"], ["write", RemoteBench.text, "AA02", "08"],
-        ])
-        XCTAssertEqual(runs.map(\.result.status), [0, 0])
-        XCTAssertEqual(runs.map { $0.bench.value("AA02") }, [[7], [8]])
-    }
-
     func testWhatCannotBeWrittenIsOneLine() throws {
-        let long = String(repeating: "00", count: 600)
-        let results = try RemoteBench.run([
-            ["write", RemoteBench.text, "2A38", "01"], ["write", RemoteBench.text, "AA01", "01", "--without-response"],
-            ["write", RemoteBench.text, "AA01", long],
-        ]).map(\.result)
+        let results = Array(try Self.results.get()[8..<11])
         assertOneLine(results[0], "cannot be written")
         assertOneLine(results[1], "cannot be written")
         assertOneLine(results[2], "600 bytes")
@@ -272,11 +276,20 @@ final class ReadWriteProcessTests: XCTestCase {
 }
 
 final class NotifyProcessTests: XCTestCase {
+    /// Commands that run at the same time, for the tests of what one of them did.
+    private static let results = Result {
+        try RemoteBench.run([
+            ["notify", RemoteBench.text, "Heart Rate Measurement", "--count", "3"],
+            ["notify", RemoteBench.text, "2A37", "--duration", "0.5", "--json"],
+            ["notify", RemoteBench.text, "2A38"],
+        ]).map(\.result)
+    }
+
     func testASubscriptionThatIsNotAnsweredEndsWithTheTimeOut() throws {
         let bench = try RemoteBench()
         bench.simulator.simulateUnansweredAttributes(of: RemoteBench.address)
         let start = DispatchTime.now()
-        let result = try bench.run("notify", RemoteBench.name, "2A37", "--timeout", "3")
+        let result = try bench.run("notify", RemoteBench.text, "2A37", "--timeout", "2")
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
         assertOneLine(result, "did not confirm the subscription in time")
         // Looking, connecting and the end of the link come on top; without the time limit it took 35 s.
@@ -284,7 +297,7 @@ final class NotifyProcessTests: XCTestCase {
     }
 
     func testSoManyValuesArePrintedWithTheirTimes() throws {
-        let result = try RemoteBench().run("notify", RemoteBench.text, "Heart Rate Measurement", "--count", "3")
+        let result = try Self.results.get()[0]
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.lines.count, 3)
         for line in result.lines {
@@ -295,7 +308,7 @@ final class NotifyProcessTests: XCTestCase {
     }
 
     func testForProgramsEachValueIsAnObjectAndTheEndToo() throws {
-        let result = try RemoteBench().run("notify", RemoteBench.text, "2A37", "--duration", "0.5", "--json")
+        let result = try Self.results.get()[1]
         XCTAssertEqual(result.status, 0)
         XCTAssertEqual(result.errors, [])
         let objects = try result.lines.map { line in
@@ -356,6 +369,6 @@ final class NotifyProcessTests: XCTestCase {
     }
 
     func testWhatDoesNotNotifyIsOneLine() throws {
-        assertOneLine(try RemoteBench().run("notify", RemoteBench.text, "2A38"), "sends no values")
+        assertOneLine(try Self.results.get()[2], "sends no values")
     }
 }

@@ -249,13 +249,13 @@ final class ServeProcessTests: XCTestCase {
     }
 
     func testBadArgumentsShowTheUsage() throws {
-        for mistake in [
+        let mistakes = [
             ["serve"], ["serve", "tea"], ["serve", "battery", "--name", ""], ["serve", "battery", "--duration", "0"],
             ["serve", "battery", "--no-advertise", "--name", "x"], ["serve", "battery", "--peripherals", "room"],
             ["serve", "battery", "--name", String(repeating: "x", count: 30)], ["advertise"], ["beacon"],
             ["simulate", "--adapters", "0"],
-        ] {
-            let result = try ToolRun(mistake).finish()
+        ]
+        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
             XCTAssertEqual(result.status, 64, "\(mistake)")
             XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
         }

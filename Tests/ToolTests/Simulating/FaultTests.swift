@@ -66,7 +66,7 @@ final class FaultTests: XCTestCase {
         let isRestarted = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             do {
-                try desk.perform(.restartDaemon(after: 5))
+                try desk.perform(.restartDaemon(after: 3))
             } catch {
                 XCTFail("\(error)")
             }
