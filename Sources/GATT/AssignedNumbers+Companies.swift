@@ -1,5 +1,5 @@
 extension AssignedNumbers {
-    /// Companies by the identifier that leads their manufacturer data.
+    /// Companies by the identifier at the start of their manufacturer data.
     static let companies: [UInt16: String] = [
         0x0000: "Ericsson",
         0x0001: "Nokia",

@@ -1,5 +1,5 @@
 extension AssignedNumbers {
-    /// Services with a 16 bit UUID: the SIG's own, then some that members of the SIG registered and many devices show.
+    /// Services with a 16 bit UUID: the SIG's own, then some common ones that members of the SIG registered.
     static let services: [UInt16: String] = [
         0x1800: "Generic Access",
         0x1801: "Generic Attribute",
@@ -81,7 +81,7 @@ extension AssignedNumbers {
         0xFFF6: "Matter",
     ]
 
-    /// Services of makers that have a 128 bit UUID and are met on many boards.
+    /// Common services of makers, which have a 128 bit UUID.
     static let vendorServices: [CBUUID: String] = [
         CBUUID(string: "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"): "Nordic UART",
         CBUUID(string: "8D53DC1D-1DB7-4CD3-868B-8A527460AA84"): "SMP (device management)",

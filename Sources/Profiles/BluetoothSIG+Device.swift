@@ -70,7 +70,7 @@ extension BluetoothSIG {
         }
     }
 
-    /// Who made the device and what it is (Device Information Service 1.2).
+    /// The maker, model and revisions of the device (Device Information Service 1.2).
     public enum DeviceInformationService: DeclaredService {
         public static let declaration = ServiceDeclaration(
             "180A", "Device Information", tag: BluetoothSIG.tag,
@@ -215,7 +215,7 @@ extension BluetoothSIG {
         }
     }
 
-    /// The alert of a device whose link is lost (Link Loss Service 1.0.1).
+    /// The alert of a device that has lost its link (Link Loss Service 1.0.1).
     public enum LinkLossService: DeclaredService {
         public static let declaration = ServiceDeclaration(
             "1803", "Link Loss", tag: BluetoothSIG.tag, [AlertLevel.profile])

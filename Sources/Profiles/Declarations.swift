@@ -1,7 +1,7 @@
 @_exported public import GATT
 public import Foundation
 
-/// What a ready-made characteristic is: one row in the table of its service.
+/// The declaration of a characteristic: one row in the table of its service.
 public struct CharacteristicDeclaration: Sendable {
     let uuid: String
     let name: String
@@ -32,7 +32,7 @@ public struct CharacteristicDeclaration: Sendable {
     }
 }
 
-/// A type whose declaration names its characteristic.
+/// A type that declares its characteristic.
 ///
 /// ```swift
 /// enum Lamp: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
@@ -63,7 +63,7 @@ extension DeclaredCharacteristic where Self: CharacteristicCodable & StringDeser
     public static var profile: CharacteristicProfile { ConfiguredCharacteristicProfile<Self>() }
 }
 
-/// A measured quantity whose declaration names its characteristic, its unit and its steps.
+/// A measured quantity that declares its characteristic, its unit and its steps.
 public protocol DeclaredQuantity: DeclaredCharacteristic, ScaledCharacteristic {}
 
 extension DeclaredQuantity {
@@ -72,7 +72,7 @@ extension DeclaredQuantity {
     public static var stringValues: [String] { [] }
 }
 
-/// What a ready-made service is: its name and the table of its characteristics.
+/// The declaration of a service: its name and the table of its characteristics.
 public struct ServiceDeclaration: Sendable {
     let uuid: String
     let name: String
@@ -89,7 +89,7 @@ public struct ServiceDeclaration: Sendable {
     }
 }
 
-/// A type whose declaration names a service and its characteristics.
+/// A type that declares a service and its characteristics.
 public protocol DeclaredService: ServiceConfigurable {
     /// The service with its characteristics.
     static var declaration: ServiceDeclaration { get }

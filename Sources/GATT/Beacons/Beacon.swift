@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a beacon says of itself, in any of the formats that are read here.
+/// The data of a beacon, in any of the supported formats.
 public enum Beacon: Hashable, Sendable {
     case iBeacon(IBeacon)
     case eddystoneUID(Eddystone.UID)
@@ -8,7 +8,7 @@ public enum Beacon: Hashable, Sendable {
     case eddystoneTLM(Eddystone.TLM)
     case altBeacon(AltBeacon)
 
-    /// A format, without what is said in it.
+    /// The format of a beacon.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case iBeacon, eddystoneUID, eddystoneURL, eddystoneTLM, altBeacon
     }
@@ -23,8 +23,8 @@ public enum Beacon: Hashable, Sendable {
         }
     }
 
-    /// The strength in dBm with which it is heard at a distance of one metre, as it says; `nil` for telemetry, which does
-    /// not say.
+    /// The signal strength at a distance of one metre in dBm, as the beacon sends it; `nil` for telemetry, which does
+    /// not contain it.
     public var measuredPower: Int? {
         switch self {
         case .iBeacon(let beacon): Int(beacon.measuredPower)
@@ -35,7 +35,7 @@ public enum Beacon: Hashable, Sendable {
         }
     }
 
-    /// Reads one company's manufacturer data, without the identifier; `nil` where they are no beacon's.
+    /// Reads one company's manufacturer data, without the identifier; `nil` if they are no beacon's.
     public init?(company: UInt16, manufacturerData data: Data) {
         if company == IBeacon.company, let beacon = IBeacon(data: data) {
             self = .iBeacon(beacon)
@@ -46,7 +46,7 @@ public enum Beacon: Hashable, Sendable {
         }
     }
 
-    /// Reads the data of a service; `nil` where they are no beacon's.
+    /// Reads the data of a service; `nil` if they are no beacon's.
     public init?(service: CBUUID, serviceData data: Data) {
         guard service == Eddystone.service else { return nil }
         switch data.first {
@@ -64,7 +64,7 @@ public enum Beacon: Hashable, Sendable {
         }
     }
 
-    /// All beacons in what a peripheral advertises: those in manufacturer data first, by company, then Eddystone's.
+    /// Returns all beacons in an advertisement: those in manufacturer data first, by company, then Eddystone's.
     public static func all(manufacturerData: [UInt16: Data], serviceData: [CBUUID: Data]) -> [Beacon] {
         manufacturerData.sorted { $0.key < $1.key }
             .compactMap { Beacon(company: $0.key, manufacturerData: $0.value) }
@@ -72,19 +72,19 @@ public enum Beacon: Hashable, Sendable {
     }
 }
 
-/// Which beacons are meant: those of a format, or of an owner, down to a single one.
+/// Selects beacons: those of a format, or of an owner, or a single one.
 public enum BeaconFilter: Hashable, Sendable {
-    /// All of a format.
+    /// All beacons of a format.
     case kind(Beacon.Kind)
-    /// iBeacons with this proximity UUID, and with this major and minor where they are given.
+    /// iBeacons with this proximity UUID, and with this major and minor if they are given.
     case iBeacon(UUID, major: UInt16? = nil, minor: UInt16? = nil)
-    /// Eddystone beacons with this namespace, ten bytes, and with this instance, six bytes, where it is given. Their other
-    /// frames have no identity of their own.
+    /// Eddystone beacons with this namespace, ten bytes, and with this instance, six bytes, if it is given. Their other
+    /// frames have no identity.
     case eddystone(namespace: Data, instance: Data? = nil)
-    /// AltBeacons of this organization, and with this number where it is given.
+    /// AltBeacons of this organization, and with this number if it is given.
     case altBeacon(UUID, number: UInt32? = nil)
 
-    /// Whether `beacon` is meant.
+    /// Returns whether the filter selects `beacon`.
     public func accepts(_ beacon: Beacon) -> Bool {
         switch (self, beacon) {
         case (.kind(let kind), _):

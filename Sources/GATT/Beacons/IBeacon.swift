@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Apple's beacon: a UUID shared by all beacons of an owner, and two numbers that tell them apart.
+/// Apple's beacon: a UUID shared by all beacons of an owner, and two numbers that distinguish them.
 ///
 /// Manufacturer data of company 0x004C (Apple, *Proximity Beacon Specification*, release R1): `02 15`, the UUID, major and
 /// minor with the most significant byte first, and the measured power; 23 bytes.
@@ -20,14 +20,14 @@ public struct IBeacon: Hashable, Sendable {
     public var major: UInt16
     /// The beacon within the group.
     public var minor: UInt16
-    /// The strength in dBm with which it is heard at a distance of one metre.
+    /// The signal strength at a distance of one metre in dBm.
     public var measuredPower: Int8
 
     /// - Parameters:
     ///   - uuid: The proximity UUID, which all beacons of an owner share.
     ///   - major: The group within the UUID's beacons.
     ///   - minor: The beacon within the group.
-    ///   - measuredPower: dBm at one metre; -59 is usual for a telephone that plays a beacon.
+    ///   - measuredPower: dBm at one metre; -59 is usual for a telephone that acts as a beacon.
     public init(uuid: UUID, major: UInt16, minor: UInt16, measuredPower: Int8 = -59) {
         self.uuid = uuid
         self.major = major
@@ -35,7 +35,7 @@ public struct IBeacon: Hashable, Sendable {
         self.measuredPower = measuredPower
     }
 
-    /// Reads manufacturer data without its company identifier; `nil` where they are no iBeacon's 23 bytes.
+    /// Reads manufacturer data without its company identifier; `nil` if they are no iBeacon's 23 bytes.
     public init?(data: Data) {
         let bytes = [UInt8](data)
         guard bytes.count == 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(bytes: bytes[2..<18]) else {
@@ -46,7 +46,7 @@ public struct IBeacon: Hashable, Sendable {
             minor: UInt16(bigEndian: bytes[20], bytes[21]), measuredPower: Int8(bitPattern: bytes[22]))
     }
 
-    /// The manufacturer data, without the company identifier: what BlueZ takes for company ``company``.
+    /// The manufacturer data, without the company identifier, as BlueZ expects it for company ``company``.
     public var data: Data {
         // Not `CBUUID.data`: that is shorter for a UUID on Bluetooth's base.
         let id = withUnsafeBytes(of: uuid.uuid) { [UInt8]($0) }
@@ -66,17 +66,17 @@ public struct AltBeacon: Hashable, Sendable {
     public var organization: UUID
     /// The last four bytes of the identity, the most significant first; many use them as major and minor.
     public var number: UInt32
-    /// The strength in dBm with which it is heard at a distance of one metre.
+    /// The signal strength at a distance of one metre in dBm.
     public var measuredPower: Int8
-    /// Whatever the manufacturer means by it.
+    /// A byte of the manufacturer's.
     public var manufacturerReserved: UInt8
 
     /// - Parameters:
-    ///   - company: 0x0118, Radius Networks, is what the specification's own examples carry.
+    ///   - company: 0x0118, Radius Networks, is the company of the specification's examples.
     ///   - organization: The first sixteen bytes of the identity, the owner's.
     ///   - number: The last four bytes of the identity.
     ///   - measuredPower: dBm at one metre.
-    ///   - manufacturerReserved: Whatever the manufacturer means by it.
+    ///   - manufacturerReserved: A byte of the manufacturer's.
     public init(
         company: UInt16 = 0x0118, organization: UUID, number: UInt32, measuredPower: Int8 = -59,
         manufacturerReserved: UInt8 = 0
@@ -88,7 +88,7 @@ public struct AltBeacon: Hashable, Sendable {
         self.manufacturerReserved = manufacturerReserved
     }
 
-    /// Reads manufacturer data without its company identifier; `nil` where they are no AltBeacon's 24 bytes.
+    /// Reads manufacturer data without its company identifier; `nil` if they are no AltBeacon's 24 bytes.
     public init?(company: UInt16, data: Data) {
         let bytes = [UInt8](data)
         guard bytes.count == 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(bytes: bytes[2..<18]) else {
@@ -99,7 +99,7 @@ public struct AltBeacon: Hashable, Sendable {
             measuredPower: Int8(bitPattern: bytes[22]), manufacturerReserved: bytes[23])
     }
 
-    /// The manufacturer data, without the company identifier: what BlueZ takes for company ``company``.
+    /// The manufacturer data, without the company identifier, as BlueZ expects it for company ``company``.
     public var data: Data {
         let id = withUnsafeBytes(of: organization.uuid) { [UInt8]($0) }
         return Data(

@@ -54,7 +54,7 @@ extension StringDeserializable where Self: CaseIterable & Equatable & Characteri
         zip(Self.allCases, Self.stringValues).first { $0.0 == self }.map { [Self.name: $0.1] } ?? [:]
     }
 
-    /// Creates the case whose text is under the characteristic's name, in upper or lower case.
+    /// Creates the case from its text under the characteristic's name, in upper or lower case.
     public init?(stringValue: [String: String]) {
         guard let wanted = stringValue[Self.name]?.lowercased() else { return nil }
         guard let found = zip(Self.allCases, Self.stringValues).first(where: { $1.lowercased() == wanted }) else {
@@ -73,7 +73,7 @@ extension StringDeserializable where Self: OptionSet & CharacteristicConfigurabl
         return [Self.name: names.isEmpty ? "none" : names.joined(separator: ", ")]
     }
 
-    /// Creates the set of the bits whose names are under the characteristic's name, with commas between them.
+    /// Creates the set from the names of its bits under the characteristic's name, with commas between them.
     public init?(stringValue: [String: String]) {
         guard let text = stringValue[Self.name]?.lowercased() else { return nil }
         guard text != "none" else {

@@ -1,34 +1,37 @@
 import Foundation
 
+/// Measurements of sensors of the surroundings (Environmental Sensing Service 1.0.1).
+///
+/// A device may have several characteristics of one kind, which their descriptors distinguish.
+public enum EnvironmentalSensingService: DeclaredService {
+    public static let declaration = ServiceDeclaration(
+        "181A", "Environmental Sensing", tag: BluetoothSIG.tag,
+        [
+            Temperature.profile, Humidity.profile, Pressure.profile, Elevation.profile, DewPoint.profile,
+            HeatIndex.profile, WindChill.profile, UVIndex.profile, Irradiance.profile, Rainfall.profile,
+            TrueWindSpeed.profile, TrueWindDirection.profile, ApparentWindSpeed.profile,
+            ApparentWindDirection.profile, GustFactor.profile, PollenConcentration.profile,
+            MagneticDeclination.profile, BarometricPressureTrend.profile, MagneticFluxDensity2D.profile,
+            MagneticFluxDensity3D.profile,
+        ])
+
+    /// Each of these characteristics can be read and sends notifications.
+    fileprivate static func sensor(
+        _ uuid: String, _ name: String, _ unit: String = "", stepsPerUnit: Double = 1, texts: [String] = []
+    ) -> CharacteristicDeclaration {
+        CharacteristicDeclaration(
+            uuid, name, [.read, .notify], texts: texts, unit: unit, stepsPerUnit: stepsPerUnit)
+    }
+}
+
 extension BluetoothSIG {
     /// Measurements of sensors of the surroundings (Environmental Sensing Service 1.0.1).
-    ///
-    /// A device may have several characteristics of one kind, which their descriptors distinguish.
-    public enum EnvironmentalSensingService: DeclaredService {
-        public static let declaration = ServiceDeclaration(
-            "181A", "Environmental Sensing", tag: BluetoothSIG.tag,
-            [
-                Temperature.profile, Humidity.profile, Pressure.profile, Elevation.profile, DewPoint.profile,
-                HeatIndex.profile, WindChill.profile, UVIndex.profile, Irradiance.profile, Rainfall.profile,
-                TrueWindSpeed.profile, TrueWindDirection.profile, ApparentWindSpeed.profile,
-                ApparentWindDirection.profile, GustFactor.profile, PollenConcentration.profile,
-                MagneticDeclination.profile, BarometricPressureTrend.profile, MagneticFluxDensity2D.profile,
-                MagneticFluxDensity3D.profile,
-            ])
-
-        /// Each of these characteristics can be read and sends notifications.
-        fileprivate static func sensor(
-            _ uuid: String, _ name: String, _ unit: String = "", stepsPerUnit: Double = 1, texts: [String] = []
-        ) -> CharacteristicDeclaration {
-            CharacteristicDeclaration(
-                uuid, name, [.read, .notify], texts: texts, unit: unit, stepsPerUnit: stepsPerUnit)
-        }
-    }
+    public typealias EnvironmentalSensingService = Profiles.EnvironmentalSensingService
 }
 
 // MARK: Air and light
 
-extension BluetoothSIG.EnvironmentalSensingService {
+extension EnvironmentalSensingService {
     /// The temperature in °C, -273.15 to 327.67 in steps of 0.01.
     public struct Temperature: DeclaredQuantity {
         public static let declaration = sensor("2A6E", "Temperature", "°C", stepsPerUnit: 100)
@@ -104,7 +107,7 @@ extension BluetoothSIG.EnvironmentalSensingService {
 
 // MARK: Wind, rain and the earth's magnetism
 
-extension BluetoothSIG.EnvironmentalSensingService {
+extension EnvironmentalSensingService {
     /// The rain that fell in mm, 0 to 65 535.
     public struct Rainfall: DeclaredQuantity {
         public static let declaration = sensor("2A78", "Rainfall", "mm")
