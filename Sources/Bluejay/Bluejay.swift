@@ -2,7 +2,7 @@ public import BlueCapKit
 public import Dispatch
 public import Foundation
 
-/// One peripheral, a queue of operations, callbacks: the simple way to talk to a device.
+/// One peripheral, a queue of operations, callbacks: the simple interface to a device.
 ///
 /// ```swift
 /// import Bluejay
@@ -26,39 +26,38 @@ public import Foundation
 /// ```
 ///
 /// ## Where callbacks run
-/// All closures, observers and handlers are called on the callback queue: the main queue, as in the document, unless
-/// `init` is given another one. **A plain Linux program has to run the main queue itself**: it ends with `dispatchMain()`
-/// or runs the main run loop, or it gives Bluejay a queue of its own. Closures are called one after the other, never
-/// inside of the call that they belong to, and each as often as it says: a completion exactly once, whatever happens,
-/// also when Bluejay is stopped or deallocated while something is under way. A Bluejay may be used on any thread.
+/// All closures, observers and handlers are called on the callback queue: the main queue by default, as in the document,
+/// or the queue that `init` is given. **A plain Linux program has to run the main queue itself**: it ends with
+/// `dispatchMain()` or runs the main run loop, or it gives Bluejay another queue. Closures are called one after the other,
+/// never during the call that they belong to. A completion is called exactly once, also if Bluejay is stopped or
+/// deallocated before the request has ended. A Bluejay may be used on any thread.
 ///
 /// ## The queue
-/// Scans, connections, disconnections, reads, writes, and the beginning and end of listens have their turns in the order
-/// in which they were asked for, one at a time. What cannot be is refused at once: without a connection, reads, writes and
-/// listens fail with ``BluejayError/notConnected``. What is asked for right after `start()`, while it is not known yet
-/// whether Bluetooth is on, waits for that.
+/// Scans, connections, disconnections, reads, writes, and the beginning and end of listens run in the order of the
+/// requests, one at a time. Impossible requests are refused at once: without a connection, reads, writes and listens fail
+/// with ``BluejayError/notConnected``. Requests right after `start()` wait until the state of Bluetooth is known.
 ///
-/// When the connection is lost all that takes it fails with ``BluejayError/notConnected``, listens too; the observers are
-/// told, then the ``DisconnectHandler``, and Bluejay reconnects unless that says otherwise. Listens are for one
-/// connection: begin them again in `connected(to:)` of a ``ConnectionObserver``.
+/// When the connection is lost, all operations and listens fail with ``BluejayError/notConnected``. Then Bluejay calls the
+/// observers and the ``DisconnectHandler``, and reconnects unless the handler changes that. A listen belongs to one
+/// connection: begin it again in `connected(to:)` of a ``ConnectionObserver``.
 public final class Bluejay: Swift.Sendable {
-    /// Tells one Bluejay from another.
+    /// The identifier of this Bluejay, unique in the process.
     public let uuid = UUID()
     let session: BluejaySession
 
-    /// - Parameter callbackQueue: Where closures, observers and handlers are called; one after the other, also where the
-    ///   queue is concurrent.
+    /// - Parameter callbackQueue: The queue on which closures, observers and handlers are called; one after the other, also
+    ///   if the queue is concurrent.
     public init(callbackQueue: DispatchQueue = .main) { session = BluejaySession(callbackQueue: callbackQueue) }
 
     deinit { session.stop() }
 
-    // MARK: Beginning and end
+    // MARK: Start and stop
 
-    /// Begins. Does nothing where it has begun already.
+    /// Starts Bluejay. Does nothing if it has been started.
     ///
     /// - Parameters:
-    ///   - mode: Whether Bluejay makes a manager or takes one over. A peripheral that is handed over with a connection stays
-    ///     connected; observers hear of it as of any connection.
+    ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
+    ///     reported to observers.
     ///   - connectionObserver: The first observer.
     public func start(
         mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil
@@ -66,78 +65,119 @@ public final class Bluejay: Swift.Sendable {
         session.start(mode, observer: connectionObserver)
     }
 
-    /// Ends Bluejay, and gives away what it has worked with: the manager, and the peripheral if it is connected. The
-    /// connection stays, and so do subscriptions. Everything under way fails with ``BluejayError/stopped``.
+    /// Stops Bluejay, and returns its manager, and the peripheral if it is connected. The connection and the subscriptions
+    /// remain. All requests fail with ``BluejayError/stopped``.
     ///
-    /// Traps where Bluejay has not been started: ask ``hasStarted``.
+    /// Traps if Bluejay has not been started: check ``hasStarted``.
     public func stopAndExtractBluetoothState() -> (manager: CentralManager, peripheral: Peripheral?) {
         guard let state = session.stop() else {
             preconditionFailure(
-                "There is no Bluetooth state to extract before start(mode:connectionObserver:): ask hasStarted first.")
+                "There is no Bluetooth state to extract before start(mode:connectionObserver:): check hasStarted first."
+            )
         }
         return state
     }
 
-    /// Whether it has been started, and not stopped since.
-    public var hasStarted: Bool { session.core.withLock { $0.machine.isStarted } }
+    /// Whether Bluejay has been started, and not stopped since.
+    public var hasStarted: Bool { session.state(\.isStarted) }
 
-    // MARK: How things stand
+    // MARK: State
 
-    /// Whether Bluetooth is on and can be used.
-    public var isBluetoothAvailable: Bool { session.core.withLock { $0.machine.isAvailable == true } }
+    /// Whether Bluetooth can be used: it is on.
+    public var isBluetoothAvailable: Bool { session.state(\.isAvailable) == true }
 
-    /// Whether it is about to be known if it can be: after `start()`, and while `bluetoothd` is being restarted.
+    /// Whether the state of Bluetooth will be known soon: after `start()`, and while `bluetoothd` restarts.
     public var isBluetoothStateUpdateImminent: Bool {
-        let (isStarted, manager) = session.core.withLock { ($0.machine.isStarted, $0.manager) }
-        guard isStarted, let manager else { return false }
+        guard hasStarted, let manager = session.manager else { return false }
         return manager.state == .unknown || manager.state == .resetting
     }
 
-    /// Whether a connection is being attempted, also by Bluejay itself after a loss.
-    public var isConnecting: Bool { session.core.withLock { $0.machine.isConnecting } }
+    /// Whether a connection is being attempted, also by Bluejay itself after a connection loss.
+    public var isConnecting: Bool { session.state(\.isConnecting) }
 
     /// Whether there is a connection.
-    public var isConnected: Bool { session.core.withLock { $0.machine.connection == .connected } }
+    public var isConnected: Bool { session.state(\.connection) == .connected }
 
     /// Whether the connection, or the attempt at one, is being ended.
-    public var isDisconnecting: Bool { session.core.withLock { $0.machine.isDisconnecting } }
+    public var isDisconnecting: Bool { session.state(\.isDisconnecting) }
 
-    /// Whether Bluejay reconnects by itself after a loss. `true` at first and after each connection; `false` after
-    /// `disconnect` and ``cancelEverything(error:shouldDisconnect:)`` have disconnected, and as
-    /// the ``DisconnectHandler`` says.
-    public var shouldAutoReconnect: Bool { session.core.withLock { $0.machine.shouldAutoReconnect } }
+    /// Whether Bluejay reconnects after a connection loss. `true` at first and after each connection; `false` after
+    /// `disconnect` and ``cancelEverything(error:shouldDisconnect:)`` have disconnected. The ``DisconnectHandler`` can
+    /// change it.
+    public var shouldAutoReconnect: Bool { session.state(\.shouldAutoReconnect) }
 
     /// Whether a scan is running.
-    public var isScanning: Bool { session.core.withLock { $0.machine.isScanning } }
+    public var isScanning: Bool { session.state(\.isScanning) }
 
     /// Whether a background task is running.
-    public var isRunningBackgroundTask: Bool { session.core.withLock { $0.machine.isTaskRunning } }
+    public var isRunningBackgroundTask: Bool { session.state(\.isTaskRunning) }
+
+    // MARK: Connecting
+
+    /// Connects.
+    ///
+    /// There is one connection at a time: the request fails with ``BluejayError/multipleConnectNotSupported`` if there is a
+    /// connection or an attempt. If the previous connection is still ending, the request waits for that. A running scan is
+    /// stopped.
+    ///
+    /// - Parameters:
+    ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
+    ///   - timeout: The time for the attempt, from its beginning; then ``BluejayError/connectionTimedOut``.
+    ///   - warningOptions: Have no effect on Linux; see ``WarningOptions``.
+    ///   - completion: Called once.
+    public func connect(
+        _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
+        completion: @escaping (ConnectionResult) -> Void
+    ) {
+        session.connect(peripheralIdentifier, timeout: timeout, completion: completion)
+    }
+
+    /// Disconnects, or ends the attempt to connect, also while Bluetooth is off. After success, ``shouldAutoReconnect`` is
+    /// `false`.
+    ///
+    /// - Parameters:
+    ///   - immediate: Whether everything in the queue fails at once with ``BluejayError/explicitDisconnect``, also a
+    ///     disconnection that waits for its turn. If `false`, the disconnection waits for its turn, and operations after it
+    ///     are refused with ``BluejayError/disconnectQueued``.
+    ///   - completion: Called once, with ``BluejayError/notConnected`` if there is no connection and no attempt.
+    public func disconnect(immediate: Bool = false, completion: ((DisconnectionResult) -> Void)? = nil) {
+        session.disconnect(isImmediate: immediate, completion: completion)
+    }
 
     // MARK: Observers
 
-    /// Adds an observer, and tells it how things stand. It is held weakly.
+    /// Adds an observer, and reports the present state to it. Bluejay holds it weakly.
     public func register(observer: any ConnectionObserver) { session.register(observer) }
 
-    /// Takes an observer out, where it is to hear no more before it is deallocated.
-    public func unregister(observer: any ConnectionObserver) { session.unregister(observer) }
-
-    /// Sets the one who decides what follows a disconnection, in the place of the one before. It is held weakly.
-    public func registerDisconnectHandler(handler: any DisconnectHandler) {
-        session.core.withLock { $0.handler = handler }
+    /// Removes an observer. A deallocated observer is removed automatically.
+    public func unregister(observer: any ConnectionObserver) {
+        session.changeObservers { $0.connection.remove(observer) }
     }
 
-    /// Goes back to reconnecting by ``shouldAutoReconnect`` alone.
-    public func removeDisconnectHandler() { session.core.withLock { $0.handler = nil } }
+    /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.
+    public func registerDisconnectHandler(handler: any DisconnectHandler) { session.handler = handler }
+
+    /// Removes the disconnect handler: only ``shouldAutoReconnect`` decides then.
+    public func removeDisconnectHandler() { session.handler = nil }
 
     // MARK: Cancelling
 
-    /// Fails everything in the queue, what is running and what waits, and a background task; and disconnects.
+    /// Fails all requests, running and waiting, and a background task; and disconnects.
     ///
     /// - Parameters:
-    ///   - error: What everything fails with.
-    ///   - shouldDisconnect: Whether the connection is ended, too. When that has succeeded ``shouldAutoReconnect`` is
-    ///     `false`. Without it the connection and its listens stay.
+    ///   - error: The error of each request.
+    ///   - shouldDisconnect: Whether the connection is ended too. When that has succeeded, ``shouldAutoReconnect`` is
+    ///     `false`. If `false`, the connection and its listens stay.
     public func cancelEverything(error: any Error = BluejayError.cancelled, shouldDisconnect: Bool = true) {
-        session.decide { $0.machine.cancelEverything(error, shouldDisconnect: shouldDisconnect) }
+        session.decide { $0.cancelEverything(error, shouldDisconnect: shouldDisconnect) }
+    }
+
+    /// Returns the bytes of all values, one after the other.
+    ///
+    /// ```swift
+    /// let request = Bluejay.combine(sendables: [UInt8(0x3A), handle.bigEndian, payload])
+    /// ```
+    public static func combine(sendables: [any Sendable]) -> Data {
+        sendables.reduce(into: Data()) { $0.append($1.toBluetoothData()) }
     }
 }

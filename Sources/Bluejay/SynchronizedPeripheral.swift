@@ -1,12 +1,12 @@
 public import BlueCapKit
 public import Foundation
 
-/// The peripheral as a background task sees it: each call returns when it is done, or throws.
+/// The peripheral of a background task: each call blocks until the operation is complete, or throws.
 ///
-/// It is of use in the task it was given to by ``Bluejay/run(backgroundTask:completionOnMainThread:)``, on its thread, and
-/// until that returns; elsewhere everything throws ``BluejayError/notInBackgroundTask``. No call waits for ever: when the
-/// connection is lost, Bluetooth goes away, `bluetoothd` dies, or the application cancels or stops, it throws why, and so
-/// does every later call of the task. Closures are called on the task's thread.
+/// It can be used in the task of ``Bluejay/run(backgroundTask:completionOnMainThread:)``, on its thread, until the task
+/// returns; elsewhere every call throws ``BluejayError/notInBackgroundTask``. If the connection is lost, Bluetooth or
+/// `bluetoothd` is no longer available, or the application cancels or stops, the call throws the reason, and so does every
+/// later call of the task. Closures are called on the task's thread.
 public final class SynchronizedPeripheral: Swift.Sendable {
     private let session: BluejaySession
     /// The number of the task.
@@ -39,21 +39,21 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         return try read(from: charToReadFrom)
     }
 
-    /// How many bytes can be written at once; 0 where the task is over.
+    /// Returns how many bytes can be written at once; 0 if the task has ended.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         guard (try? checkTask()) != nil else { return 0 }
-        return session.core.withLock { $0.peripheral }?.maximumWriteValueLength(for: type) ?? 0
+        return session.peripheral?.maximumWriteValueLength(for: type) ?? 0
     }
 
     // MARK: Listening
 
-    /// Listens until `completion` says ``ListenAction/done``.
+    /// Listens until `completion` returns ``ListenAction/done``.
     ///
     /// - Parameters:
     ///   - characteristicIdentifier: The characteristic to listen to.
-    ///   - timeout: From the beginning of the listen; ``BluejayError/listenTimedOut`` when it has passed.
-    ///   - completion: Called with each value; returns whether to go on.
-    /// - Throws: What ends a listen, and what `R` throws.
+    ///   - timeout: From the beginning of the listen; then ``BluejayError/listenTimedOut``.
+    ///   - completion: Called with each value; returns whether to continue.
+    /// - Throws: The failure that ends the listen, and the errors of `R`.
     public func listen<R: Receivable>(
         to characteristicIdentifier: CharacteristicIdentifier, timeout: Timeout = .none,
         completion: @escaping (R) -> ListenAction
@@ -63,20 +63,20 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         }
     }
 
-    /// Ends a listen, also one that was begun outside of the task.
+    /// Ends a listen, also one that was begun outside the task.
     public func endListen(to characteristicIdentifier: CharacteristicIdentifier, error: (any Error)? = nil) throws {
         _ = try wait { session.endListen(to: characteristicIdentifier, error: error, by: .task, settle: $0) }
     }
 
-    /// Writes to one characteristic, and listens to another until `completion` says ``ListenAction/done``. The listen is
-    /// set up before the write goes out, so that no answer is missed.
+    /// Writes to one characteristic, and listens to another until `completion` returns ``ListenAction/done``. The listen
+    /// begins before the write, so that no response is missed.
     /// - Parameters:
     ///   - charToWriteTo: The characteristic to write to.
     ///   - value: The value to write.
-    ///   - type: Whether the peripheral is to confirm the write.
+    ///   - type: Whether the peripheral confirms the write.
     ///   - charToListenTo: The characteristic to listen to.
-    ///   - timeout: From the write on; ``BluejayError/listenTimedOut`` when it has passed.
-    ///   - completion: Called with each value; returns whether to go on.
+    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
+    ///   - completion: Called with each value; returns whether to continue.
     public func writeAndListen<S: Sendable, R: Receivable>(
         writeTo charToWriteTo: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse,
         listenTo charToListenTo: CharacteristicIdentifier, timeout: Timeout = .none,
@@ -93,13 +93,13 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     /// - Parameters:
     ///   - charToWriteTo: The characteristic to write to.
     ///   - value: The value to write.
-    ///   - type: Whether the peripheral is to confirm the write.
+    ///   - type: Whether the peripheral confirms the write.
     ///   - charToListenTo: The characteristic to listen to.
-    ///   - expectedLength: How many bytes make a value.
-    ///   - timeout: From the write on; ``BluejayError/listenTimedOut`` when it has passed.
-    ///   - completion: Called with each value that is complete.
-    /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` where a packet reaches beyond the end of its value,
-    ///   or the length is negative; and what ``writeAndListen(writeTo:value:type:listenTo:timeout:completion:)`` throws.
+    ///   - expectedLength: The number of bytes of a value.
+    ///   - timeout: From the write on; then ``BluejayError/listenTimedOut``.
+    ///   - completion: Called with each complete value.
+    /// - Throws: ``BluejayError/dataOutOfBounds(start:length:count:)`` if a packet extends beyond the end of its value, or
+    ///   the length is negative; and the errors of ``writeAndListen(writeTo:value:type:listenTo:timeout:completion:)``.
     public func writeAndAssemble<S: Sendable, R: Receivable>(
         writeTo charToWriteTo: CharacteristicIdentifier, value: S, type: CBCharacteristicWriteType = .withResponse,
         listenTo charToListenTo: CharacteristicIdentifier, expectedLength: Int, timeout: Timeout = .none,
@@ -123,12 +123,12 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         }
     }
 
-    /// Listens, and throws away what comes, until nothing has come for a while.
+    /// Listens, and discards all values, until none has arrived for a while.
     /// - Parameters:
     ///   - characteristicIdentifier: The characteristic to listen to.
-    ///   - idleWindow: How long that is, in seconds; more than zero.
-    ///   - completion: Called when nothing has come for so long.
-    /// - Throws: ``BluejayError/indefiniteFlush`` where the window would never end.
+    ///   - idleWindow: The length of that time in seconds; more than zero.
+    ///   - completion: Called when no value has arrived for so long.
+    /// - Throws: ``BluejayError/indefiniteFlush`` if the window would never end.
     public func flushListen(
         to characteristicIdentifier: CharacteristicIdentifier, idleWindow: TimeInterval = 3,
         completion: @escaping () -> Void
@@ -141,10 +141,10 @@ public final class SynchronizedPeripheral: Swift.Sendable {
                 do {
                     _ = try values.take().get()
                 } catch let silence as Silence {
-                    // One of an earlier window was put behind the value that ended that window.
+                    // The timer of an earlier window may have ended just after the value that ended the window.
                     if silence.number == number { return }
                 } catch CharacteristicError.notificationsInterrupted {
-                    // What was missed would have been thrown away.
+                    // The missed values would have been discarded.
                 }
             }
         }
@@ -153,36 +153,32 @@ public final class SynchronizedPeripheral: Swift.Sendable {
 
     // MARK: Waiting
 
-    /// Nothing has come for this window of a flush.
+    /// No value has arrived during this window of a flush.
     private struct Silence: Error {
         let number: Int
     }
 
-    private typealias Values = Mailbox<Result<Data, any Error>>
+    private typealias Values = TaskMailbox<BluejaySession.Outcome>
 
-    /// Waits for what becomes of a request.
-    private func wait(for request: (@escaping BluejaySession.Settling) -> Void) throws -> Data {
+    /// Waits for the outcome of a request.
+    private func wait(for request: (@escaping (BluejaySession.Outcome) -> Void) -> Void) throws -> Data {
         try checkTask()
-        let answer = Values(session.gate)
-        request { _, outcome in answer.put(outcome) }
-        return try answer.take().get()
+        let outcome = Values(session.gate)
+        request { outcome.put($0) }
+        return try outcome.take().get()
     }
 
     private func checkTask() throws {
-        guard session.isInsideTask, session.core.withLock({ $0.task == task && $0.machine.isTaskRunning }) else {
-            throw BluejayError.notInBackgroundTask
-        }
+        guard session.isInside(task: task) else { throw BluejayError.notInBackgroundTask }
     }
 
-    /// Sets a listen up, does something with its values, and ends it whatever comes.
+    /// Begins a listen, runs `body` with its values, and ends the listen in any case.
     private func listening(to identifier: CharacteristicIdentifier, _ body: (Values) throws -> Void) throws {
         try checkTask()
         let values = Values(session.gate)
         let listen = Listen(identifier, .trap) { values.put($0) }
-        let isSet = Values(session.gate)
-        session.begin(listen, by: .task) { isSet.put($0) }
         do {
-            _ = try isSet.take().get()
+            _ = try wait { session.begin(listen, by: .task, isSet: $0) }
         } catch {
             session.abandon(listen)
             throw error
@@ -190,7 +186,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         do {
             try body(values)
         } catch {
-            // Where nothing can be asked for any more it is ended without a turn.
+            // If no more requests are possible, the listen ends outside the queue.
             do { try endListen(to: identifier) } catch { session.abandon(listen) }
             throw error
         }
@@ -206,11 +202,5 @@ public final class SynchronizedPeripheral: Swift.Sendable {
             }
         defer { timer?.cancel() }
         while try take(values.take().get()) == .keepListening {}
-    }
-}
-
-extension BluejaySession {
-    func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
-        core.withLock { $0.manager }?.timer(after: seconds, work)
     }
 }

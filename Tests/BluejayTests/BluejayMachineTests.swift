@@ -94,7 +94,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.ask(2, .disconnect(isImmediate: false))
         XCTAssertEqual(player.machine.attempt, first)
         _ = player.ask(3, .connect)
-        _ = player.play { $0.linkWentDown(isWished: false) }
+        _ = player.play { $0.linkWentDown(isRequested: false) }
         XCTAssertEqual(player.machine.connection, .connecting(ID(rawValue: 3)))
         XCTAssertNotEqual(player.machine.attempt, first)
         let second = player.machine.attempt
@@ -109,7 +109,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(1, .connect), "")
         XCTAssertFalse(player.machine.isConnecting)
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, disconnected nil false, begin 1")
         XCTAssertTrue(player.machine.isConnecting)
         _ = player.play { $0.linkWentUp() }
@@ -119,7 +119,7 @@ final class BluejayMachineTests: XCTestCase {
             player.play { $0.cancelEverything(BluejayError.cancelled, shouldDisconnect: false) }, "settle 2 cancelled")
         XCTAssertEqual(player.ask(3, .scan), "begin 3")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, disconnected nil false")
     }
 
@@ -165,7 +165,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(7, .connect), "settle 7 multipleConnectNotSupported")
         XCTAssertEqual(player.ask(8, .disconnect(isImmediate: false)), "")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, settle 4 ok, disconnected nil false, begin 6")
     }
 
@@ -185,11 +185,11 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.ask(2, .operation)
         _ = player.ask(3, .scan)
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: false) },
+            player.play { $0.linkWentDown(isRequested: false) },
             "settle 1 notConnected, stop 1, settle 2 notConnected, end listens notConnected, "
                 + "disconnected notConnected true")
         XCTAssertEqual(player.finish(1), "begin 3")
-        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "reconnect")
+        XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "reconnect")
         XCTAssertTrue(player.machine.isConnecting)
         XCTAssertEqual(player.play { $0.linkFailed(BluejayError.connectionTimedOut) }, "try again")
         XCTAssertEqual(player.play { $0.linkWentUp() }, "connected")
@@ -197,23 +197,23 @@ final class BluejayMachineTests: XCTestCase {
 
     func testTheHandlerDecidesWhatFollows() {
         _ = player.connected()
-        _ = player.play { $0.linkWentDown(isWished: false) }
-        XCTAssertEqual(player.play { $0.handlerAnswered(.change(shouldAutoReconnect: false)) }, "")
+        _ = player.play { $0.linkWentDown(isRequested: false) }
+        XCTAssertEqual(player.play { $0.handlerReturned(.change(shouldAutoReconnect: false)) }, "")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
         _ = player.ask(1, .connect)
         _ = player.play { $0.linkWentUp() }
         XCTAssertTrue(player.machine.shouldAutoReconnect)
         _ = player.ask(2, .disconnect(isImmediate: false))
-        _ = player.play { $0.linkWentDown(isWished: true) }
+        _ = player.play { $0.linkWentDown(isRequested: true) }
         XCTAssertFalse(player.machine.shouldAutoReconnect)
-        XCTAssertEqual(player.play { $0.handlerAnswered(.change(shouldAutoReconnect: true)) }, "reconnect")
+        XCTAssertEqual(player.play { $0.handlerReturned(.change(shouldAutoReconnect: true)) }, "reconnect")
     }
 
     func testWhoConnectsHimselfNeedNoReconnection() {
         _ = player.connected()
-        _ = player.play { $0.linkWentDown(isWished: false) }
+        _ = player.play { $0.linkWentDown(isRequested: false) }
         XCTAssertEqual(player.ask(1, .connect), "begin 1")
-        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "")
+        XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "")
     }
 
     func testADisconnectionThatWaitsHasWhatItWantsWhenTheLinkIsLost() {
@@ -222,17 +222,18 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.ask(2, .disconnect(isImmediate: false))
         XCTAssertEqual(player.ask(3, .operation), "settle 3 disconnectQueued")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: false) },
+            player.play { $0.linkWentDown(isRequested: false) },
             "settle 1 notConnected, stop 1, end listens notConnected, settle 2 ok, disconnected notConnected false")
-        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "")
+        XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "")
     }
 
     func testAnAttemptToReconnectIsEndedInItsTurn() {
         _ = player.connected()
-        _ = player.play { $0.linkWentDown(isWished: false) }
-        _ = player.play { $0.handlerAnswered(.noChange) }
+        _ = player.play { $0.linkWentDown(isRequested: false) }
+        _ = player.play { $0.handlerReturned(.noChange) }
         XCTAssertEqual(player.ask(1, .disconnect(isImmediate: false)), "end link")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, settle 1 ok")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isRequested: true) }, "end listens explicitDisconnect, settle 1 ok")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "settle 2 notConnected")
     }
@@ -249,7 +250,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.ask(2, .connect)
         XCTAssertEqual(player.play(cancel(false)), "settle 2 cancelled, end link")
         XCTAssertEqual(player.ask(3, .connect), "", "The next attempt waits for the end of the last.")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, begin 3")
+        XCTAssertEqual(player.play { $0.linkWentDown(isRequested: true) }, "end listens explicitDisconnect, begin 3")
         XCTAssertTrue(player.machine.shouldAutoReconnect)
         _ = player.play { $0.linkWentUp() }
         _ = player.ask(4, .operation)
@@ -260,7 +261,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.play(cancel(true)), "end link")
         XCTAssertEqual(player.play(cancel(true)), "")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, disconnected nil false")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
     }
@@ -274,7 +275,7 @@ final class BluejayMachineTests: XCTestCase {
             "settle 1 explicitDisconnect, stop 1, settle 2 explicitDisconnect, end link")
         XCTAssertEqual(player.finish(1), "")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, settle 3 ok, disconnected nil false")
     }
 
@@ -284,7 +285,8 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: true)), "settle 1 explicitDisconnect, end link")
         XCTAssertTrue(player.machine.isDisconnecting)
         XCTAssertEqual(player.play { $0.linkWentUp() }, "")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "end listens explicitDisconnect, settle 2 ok")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isRequested: true) }, "end listens explicitDisconnect, settle 2 ok")
         XCTAssertFalse(player.machine.shouldAutoReconnect)
     }
 
@@ -294,7 +296,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(2, .disconnect(isImmediate: false)), "")
         XCTAssertEqual(player.play { $0.linkWentUp() }, "settle 1 ok, connected, end link")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: true) },
+            player.play { $0.linkWentDown(isRequested: true) },
             "end listens explicitDisconnect, settle 2 ok, disconnected nil false")
     }
 
@@ -317,7 +319,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.machine.taskRequested(by: .application)
         _ = player.ask(1, .operation, by: .task)
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: false) },
+            player.play { $0.linkWentDown(isRequested: false) },
             "settle 1 notConnected, stop 1, end listens notConnected, fail task notConnected")
         XCTAssertEqual(player.finish(1), "")
         XCTAssertEqual(player.ask(2, .operation, by: .task), "settle 2 notConnected")
@@ -331,7 +333,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(
             player.play { $0.stopped() }, "settle 1 stopped, stop 1, end listens stopped, fail task stopped")
         XCTAssertEqual(player.play { $0.stopped() }, "")
-        XCTAssertEqual(player.play { $0.linkWentDown(isWished: true) }, "")
+        XCTAssertEqual(player.play { $0.linkWentDown(isRequested: true) }, "")
         XCTAssertEqual(player.ask(2, .connect), "settle 2 stopped")
         XCTAssertEqual(player.play { $0.taskEnded() }, "")
     }
@@ -344,9 +346,9 @@ final class BluejayMachineTests: XCTestCase {
             player.play { $0.availabilityChanged(false) },
             "available false, settle 1 bluetoothUnavailable, stop 1, settle 2 bluetoothUnavailable")
         XCTAssertEqual(
-            player.play { $0.linkWentDown(isWished: false) },
+            player.play { $0.linkWentDown(isRequested: false) },
             "end listens notConnected, disconnected notConnected true")
-        XCTAssertEqual(player.play { $0.handlerAnswered(.noChange) }, "reconnect")
+        XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "reconnect")
     }
 }
 
@@ -358,16 +360,17 @@ private func word(_ effect: BluejayMachine.Effect) -> String {
     switch effect {
     case .begin(let id): "begin \(id.rawValue)"
     case .stop(let id): "stop \(id.rawValue)"
-    case .settle(let id, .success): "settle \(id.rawValue) ok"
-    case .settle(let id, .failure(let error)): "settle \(id.rawValue) \(error is BluejayError ? short(error) : "?")"
+    case .settle(let id, .success, _): "settle \(id.rawValue) ok"
+    case .settle(let id, .failure(let error), _): "settle \(id.rawValue) \(error is BluejayError ? short(error) : "?")"
     case .endLink: "end link"
     case .reconnect: "reconnect"
     case .tryAgain: "try again"
     case .endListens(let error): "end listens \(short(error))"
     case .failTask(let error): "fail task \(short(error))"
-    case .tellAvailability(let isAvailable): "available \(isAvailable)"
-    case .tellConnected: "connected"
-    case .tellDisconnected(let error, let willReconnect):
+    case .reportAvailability(let isAvailable): "available \(isAvailable)"
+    case .reportConnected: "connected"
+    case .reportDisconnected(let error, let willReconnect):
         "disconnected \(error.map(short) ?? "nil") \(willReconnect)"
+    case .call: "call"
     }
 }

@@ -39,39 +39,33 @@ extension Bluejay {
 
     /// Adds an observer of ``readRSSI()``. It is held weakly.
     public func register(rssiObserver: any RSSIObserver) {
-        session.core.withLock { core in
-            core.rssiObservers.add(ObjectIdentifier(rssiObserver)) { [weak rssiObserver] in rssiObserver }
-        }
+        session.changeObservers { $0.rssi.add(rssiObserver) }
     }
 
     /// Removes an observer of ``readRSSI()``.
     public func unregister(rssiObserver: any RSSIObserver) {
-        session.core.withLock { $0.rssiObservers.remove(ObjectIdentifier(rssiObserver)) }
+        session.changeObservers { $0.rssi.remove(rssiObserver) }
     }
 
     /// Adds an observer of the peripheral's services, by the name since version 0.8.2. It is held weakly.
     public func register(serviceObserver: any ServiceObserver) {
-        session.core.withLock { core in
-            core.serviceObservers.add(ObjectIdentifier(serviceObserver)) { [weak serviceObserver] in serviceObserver }
-        }
+        session.changeObservers { $0.service.add(serviceObserver) }
         session.watchServices()
     }
 
     /// Removes an observer of the peripheral's services.
     public func unregister(serviceObserver: any ServiceObserver) {
-        session.core.withLock { $0.serviceObservers.remove(ObjectIdentifier(serviceObserver)) }
+        session.changeObservers { $0.service.remove(serviceObserver) }
     }
 
     /// Adds an observer of the log. It is held weakly, and called on the callback queue.
     public func register(logObserver: any LogObserver) {
-        session.core.withLock { core in
-            core.logObservers.add(ObjectIdentifier(logObserver)) { [weak logObserver] in logObserver }
-        }
+        session.changeObservers { $0.log.add(logObserver) }
     }
 
     /// Removes an observer of the log.
     public func unregister(logObserver: any LogObserver) {
-        session.core.withLock { $0.logObservers.remove(ObjectIdentifier(logObserver)) }
+        session.changeObservers { $0.log.remove(logObserver) }
     }
 
     /// Removes the disconnect handler, as ``removeDisconnectHandler()`` does.
@@ -87,15 +81,13 @@ extension Bluejay {
 
     // MARK: State
 
-    /// Whether the connection and its listens outlive the program.
-    public var isBackgroundRestorationEnabled: Bool {
-        session.core.withLock { $0.machine.isStarted && $0.isRestorationEnabled }
-    }
+    /// Whether the connection and its listens are restored in the next run of the program.
+    public var isBackgroundRestorationEnabled: Bool { session.isRestorationEnabled }
 
     // MARK: Results with identifiers
 
-    /// Connects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen where the
-    /// completion takes an ``IdentifierConnectionResult`` or does with the peripheral what only an identifier can.
+    /// Connects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen if the
+    /// completion takes an ``IdentifierConnectionResult`` or uses the peripheral as an identifier.
     @_disfavoredOverload
     public func connect(
         _ peripheralIdentifier: PeripheralIdentifier, timeout: Timeout = .none, warningOptions: WarningOptions? = nil,
@@ -106,7 +98,7 @@ extension Bluejay {
         }
     }
 
-    /// Disconnects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen where the
+    /// Disconnects, and completes with the identifier of the peripheral, as since version 0.8.0. It is chosen if the
     /// completion takes an ``IdentifierDisconnectionResult`` or has a `case .disconnected`.
     @_disfavoredOverload
     public func disconnect(
@@ -118,9 +110,9 @@ extension Bluejay {
     }
 }
 
-/// What became of a connection, with the identifier of the peripheral, as since version 0.8.0.
+/// The result of a connection, with the identifier of the peripheral, as since version 0.8.0.
 public enum IdentifierConnectionResult: Swift.Sendable {
-    /// It is up.
+    /// The peripheral is connected.
     case success(PeripheralIdentifier)
     case failure(any Error)
 
@@ -132,9 +124,9 @@ public enum IdentifierConnectionResult: Swift.Sendable {
     }
 }
 
-/// What became of a disconnection, with the identifier of the peripheral, as since version 0.8.0.
+/// The result of a disconnection, with the identifier of the peripheral, as since version 0.8.0.
 public enum IdentifierDisconnectionResult: Swift.Sendable {
-    /// The connection to this peripheral is ended.
+    /// The connection to this peripheral has ended.
     case disconnected(PeripheralIdentifier)
     case failure(any Error)
 
@@ -147,7 +139,7 @@ public enum IdentifierDisconnectionResult: Swift.Sendable {
 }
 
 extension SynchronizedPeripheral {
-    /// Listens, and discards what comes, until nothing has come for a while; the spelling since version 0.4.9 of
+    /// Listens, and discards all values, until none has arrived for a while; the spelling since version 0.4.9 of
     /// ``flushListen(to:idleWindow:completion:)``.
     ///
     /// - Throws: ``BluejayError/indefiniteFlush`` for `.none`.
@@ -160,7 +152,7 @@ extension SynchronizedPeripheral {
     }
 }
 
-/// Bytes of zero, to fill up what is sent.
+/// Bytes of zero that pad a value.
 public struct DataPadding: Sendable, Hashable, Swift.Sendable {
     private let amount: Int
 
@@ -183,12 +175,12 @@ extension WarningOptions {
 }
 
 extension BackgroundRestoreMode {
-    /// The connection comes back; the restorers of the configuration are told and asked, as since version 0.8.0.
+    /// Restores the connection with the restorers of the configuration, as since version 0.8.0.
     public static func enable(_ config: BackgroundRestoreConfig) -> BackgroundRestoreMode { .enableWithConfig(config) }
 }
 
 extension ScanAction {
-    /// Ends the scan, and connects to what was discovered; the closure takes the identifier of the peripheral.
+    /// Ends the scan, and connects to the discovered peripheral; the closure takes the identifier of the peripheral.
     @_disfavoredOverload
     public static func connect(
         _ discovery: ScanDiscovery, _ completion: @escaping (IdentifierConnectionResult) -> Void
@@ -196,7 +188,7 @@ extension ScanAction {
         .connect(discovery) { (result: ConnectionResult) in completion(IdentifierConnectionResult(result)) }
     }
 
-    /// Ends the scan, and connects to what was discovered within a time; the closure takes the identifier of the
+    /// Ends the scan, and connects to the discovered peripheral within a time; the closure takes the identifier of the
     /// peripheral.
     @_disfavoredOverload
     public static func connect(
@@ -208,3 +200,12 @@ extension ScanAction {
         }
     }
 }
+
+// The guide's names of Core Bluetooth's types, in ``StartMode/use(manager:peripheral:)`` and
+// ``Bluejay/Bluejay/stopAndExtractBluetoothState()``. There is no module of Core Bluetooth on Linux.
+
+/// The guide's name of BlueCapKit's `CentralManager`.
+public typealias CBCentralManager = CentralManager
+
+/// The guide's name of BlueCapKit's `Peripheral`.
+public typealias CBPeripheral = Peripheral

@@ -1,5 +1,5 @@
-/// The object that is told whether the connection of an earlier run of the program came back, as in Bluejay since version
-/// 0.8; it is called on the callback queue of ``Bluejay``, which holds it weakly.
+/// The object that receives the result when the connection of an earlier run of the program is restored, as in Bluejay
+/// since version 0.8. It is called on the callback queue of ``Bluejay``, which holds it weakly.
 ///
 /// Its methods have no defaults: a class that misspells one does not compile.
 public protocol BackgroundRestorer: AnyObject {
@@ -7,7 +7,7 @@ public protocol BackgroundRestorer: AnyObject {
     func didRestoreConnection(to peripheral: PeripheralIdentifier) -> BackgroundRestoreCompletion
 
     /// Called when the connection did not come back within 15 seconds, or the attempt was ended by the application. Bluejay
-    /// does not go on trying.
+    /// does not try again.
     ///
     /// - Parameters:
     ///   - peripheral: The peripheral that was connected.
@@ -29,11 +29,11 @@ public enum BackgroundRestoreCompletion {
 /// The options with which an iOS program was launched. A Linux program has none: `nil`.
 public typealias LaunchOptions = [String: Any]?
 
-/// How the connection and its listens outlive the program, as in Bluejay since version 0.8.
+/// The settings for the restoration of the connection and its listens, as in Bluejay since version 0.8.
 public struct BackgroundRestoreConfig {
-    /// Names what is kept for the next run of the program.
+    /// The name of the state that is saved for the next run of the program.
     public let restoreIdentifier: RestoreIdentifier
-    /// Is told whether the connection came back. Bluejay holds it weakly.
+    /// Receives the result of the restoration. Bluejay holds it weakly.
     public let backgroundRestorer: any BackgroundRestorer
     /// Decides on listens that have no closure. Bluejay holds it weakly.
     public let listenRestorer: any ListenRestorer
@@ -42,7 +42,7 @@ public struct BackgroundRestoreConfig {
 
     /// - Parameters:
     ///   - restoreIdentifier: Letters, digits, `.`, `-` and `_`; one for each Bluejay.
-    ///   - backgroundRestorer: Is told whether the connection came back.
+    ///   - backgroundRestorer: Receives the result of the restoration.
     ///   - listenRestorer: Decides on listens that have no closure.
     ///   - launchOptions: `nil` on Linux. Restoration does not depend on it: the state is in a file.
     public init(

@@ -1,8 +1,8 @@
 public import BlueCapKit
 public import Foundation
 
-/// The object that takes up listens again that an earlier run of the program has left; it is called on the callback queue
-/// of ``Bluejay``, which holds it weakly.
+/// The object that decides on the listens of an earlier run of the program. It is called on the callback queue of
+/// ``Bluejay``, which holds it weakly.
 ///
 /// ## Two spellings
 /// A class implements ``willRestoreListen(on:)``, as in the guide, or
@@ -20,7 +20,7 @@ public protocol ListenRestorer: AnyObject {
     /// ``ListenRestoreAction`` if the class implements ``didReceiveUnhandledListen(from:on:with:)``.
     associatedtype UnhandledListenAction: ListenRestorerAction
 
-    /// Called before the connection is restored, for each characteristic that is still listened to. The guide's spelling.
+    /// Called before the connection is restored, for each characteristic with a listen of the earlier run. The guide's spelling.
     ///
     /// - Parameter characteristic: The characteristic, which has no closure that receives its values.
     /// - Returns: `true` after ``Bluejay/restoreListen(to:completion:)`` was called for it; `false` to have the listen
@@ -44,7 +44,7 @@ public protocol ListenRestorer: AnyObject {
     ) -> UnhandledListenAction
 }
 
-/// What becomes of a restored listen that has no closure.
+/// The decision on a restored listen without a closure.
 public enum ListenRestoreAction: Hashable, Swift.Sendable {
     /// The listen stays; its values go to the ``ListenRestorer`` until the application listens.
     case promiseRestoration
@@ -52,11 +52,11 @@ public enum ListenRestoreAction: Hashable, Swift.Sendable {
     case stopListen
 }
 
-/// What ``ListenRestorer/willRestoreListen(on:)`` returns: `Bool`, and of this library alone ``NoListenRestorerMethod``.
+/// The result of ``ListenRestorer/willRestoreListen(on:)``: `Bool`, or in this library ``NoListenRestorerMethod``.
 public protocol ListenRestorerDecision {}
 
-/// What ``ListenRestorer/didReceiveUnhandledListen(from:on:with:)`` returns: ``ListenRestoreAction``, and of this library
-/// alone ``NoListenRestorerMethod``.
+/// The result of ``ListenRestorer/didReceiveUnhandledListen(from:on:with:)``: ``ListenRestoreAction``, or in this library
+/// ``NoListenRestorerMethod``.
 public protocol ListenRestorerAction {}
 
 /// Stands for a method of ``ListenRestorer`` that a class does not implement.
@@ -82,7 +82,7 @@ extension ListenRestorer where ListenDecision == Bool {
 }
 
 extension ListenRestorer {
-    /// Asks a restorer of either spelling whether a listen stays: the call on `any ListenRestorer`, such as a restorer makes
+    /// Asks a restorer of either spelling whether a listen stays: the call on `any ListenRestorer`, for example of a restorer
     /// that forwards to another one.
     ///
     /// - Parameters:

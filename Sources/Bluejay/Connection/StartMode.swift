@@ -1,18 +1,17 @@
 public import BlueCapKit
 
-/// Names what is kept of one ``Bluejay`` for the next run of the program: letters, digits, `.`, `-` and `_`.
+/// The name of the state that one ``Bluejay`` saves for the next run of the program: letters, digits, `.`, `-` and `_`.
 public typealias RestoreIdentifier = String
 
-/// With what Bluejay starts.
+/// The manager with which Bluejay starts.
 public enum StartMode {
-    /// With a manager of its own.
+    /// A new manager.
     case new(StartOptions)
-    /// With a manager that is there already, and its connected peripheral if there is one: the way from BlueCapKit, or
-    /// from another Bluejay, to this one.
+    /// An existing manager of BlueCapKit or another Bluejay, and its connected peripheral if there is one.
     case use(manager: CentralManager, peripheral: Peripheral?)
 }
 
-/// How Bluejay makes its manager.
+/// The options of a new manager.
 public struct StartOptions {
     let backgroundRestore: BackgroundRestoreMode
     let managerOptions: [String: Any]
@@ -23,8 +22,8 @@ public struct StartOptions {
     }
 
     /// - Parameters:
-    ///   - enableBluetoothAlert: Has no effect on Linux, where nobody shows such an alert.
-    ///   - backgroundRestore: Whether what is under way comes back after a crash, a kill or a power cut.
+    ///   - enableBluetoothAlert: Has no effect on Linux, which has no such alert.
+    ///   - backgroundRestore: Whether the connection and its listens are restored after a crash, a kill or a power cut.
     ///   - managerOptions: Further options of the `CentralManager`, such as `CentralManagerOptionAdapterKey`.
     public init(
         enableBluetoothAlert: Bool, backgroundRestore: BackgroundRestoreMode, managerOptions: [String: Any] = [:]
@@ -34,14 +33,14 @@ public struct StartOptions {
     }
 }
 
-/// Whether the connection and its listens outlive the program.
+/// Whether the connection and its listens are restored in the next run of the program.
 public enum BackgroundRestoreMode {
     case disable
-    /// The connection comes back, listens are ended.
+    /// Restores the connection, and ends the listens.
     case enable(RestoreIdentifier)
-    /// The connection comes back, and the restorer is asked about each listen.
+    /// Restores the connection, and asks the restorer about each listen.
     case enableWithListenRestorer(RestoreIdentifier, any ListenRestorer)
-    /// The connection comes back, one restorer is told of it, and another one is asked about listens; written
+    /// Restores the connection, reports it to one restorer, and asks another one about each listen; written
     /// `.enable(config)`.
     case enableWithConfig(BackgroundRestoreConfig)
 

@@ -21,7 +21,7 @@ public import BlueCapKit
 /// compiler infers ``DisconnectedPeripheral`` from it. A class without such a method, with another type, or with both
 /// methods does not compile. As a type the protocol is written `any DisconnectHandler`.
 public protocol DisconnectHandler: AnyObject {
-    /// The form in which the handler wants the peripheral: `Peripheral` or ``PeripheralIdentifier``.
+    /// The form in which the handler receives the peripheral: `Peripheral` or ``PeripheralIdentifier``.
     associatedtype DisconnectedPeripheral: ReportedPeripheral
 
     /// Called when the connection has ended.
@@ -35,11 +35,11 @@ public protocol DisconnectHandler: AnyObject {
     ) -> AutoReconnectMode
 }
 
-/// What a ``DisconnectHandler`` wants.
+/// The decision of a ``DisconnectHandler``.
 public enum AutoReconnectMode: Hashable, Swift.Sendable {
-    /// As Bluejay is about to do.
+    /// Keeps ``Bluejay/shouldAutoReconnect``.
     case noChange
-    /// ``Bluejay/shouldAutoReconnect`` is to be this.
+    /// Sets ``Bluejay/shouldAutoReconnect``.
     case change(shouldAutoReconnect: Bool)
 }
 
@@ -60,4 +60,21 @@ extension DisconnectHandler {
         didDisconnect(
             from: DisconnectedPeripheral.reporting(peripheral), with: error, willReconnect: autoReconnect)
     }
+}
+
+/// A form in which Bluejay reports a peripheral to a ``DisconnectHandler``.
+///
+/// There are two: `Peripheral`, as in the guide, and ``PeripheralIdentifier``, as in Bluejay since version 0.8. The
+/// parameter type of the handler's method selects one.
+public protocol ReportedPeripheral: Swift.Sendable {
+    /// Returns the form of a peripheral.
+    static func reporting(_ peripheral: Peripheral) -> Self
+}
+
+extension Peripheral: ReportedPeripheral {
+    public static func reporting(_ peripheral: Peripheral) -> Peripheral { peripheral }
+}
+
+extension PeripheralIdentifier: ReportedPeripheral {
+    public static func reporting(_ peripheral: Peripheral) -> PeripheralIdentifier { PeripheralIdentifier(peripheral) }
 }

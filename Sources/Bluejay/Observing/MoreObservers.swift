@@ -4,19 +4,19 @@ public import Foundation
 // The observers of single subjects, which Bluejay has since version 0.8. Their methods have no defaults, so a class that
 // misspells one does not compile. Bluejay holds them weakly and calls them on its callback queue.
 
-/// An object that receives what ``Bluejay/readRSSI()`` has read.
+/// An object that receives the results of ``Bluejay/readRSSI()``.
 public protocol RSSIObserver: AnyObject {
     /// Called once for each call of ``Bluejay/readRSSI()``.
     ///
     /// - Parameters:
     ///   - peripheral: The connected peripheral.
-    ///   - RSSI: The strength of the signal in dBm; 127 if it could not be read.
-    ///   - error: Why it could not be read. BlueZ has no strength of a connected peripheral that does not advertise:
-    ///     `PeripheralError.rssiUnavailable`.
+    ///   - RSSI: The signal strength in dBm; 127 if it could not be read.
+    ///   - error: The reason why it could not be read. BlueZ has no signal strength of a connected peripheral that does not
+    ///     advertise: `PeripheralError.rssiUnavailable`.
     func didReadRSSI(from peripheral: PeripheralIdentifier, RSSI: NSNumber, error: (any Error)?)
 }
 
-/// An object that is told when a connected peripheral changes its services.
+/// An object that is called when a connected peripheral changes its services.
 public protocol ServiceObserver: AnyObject {
     /// Called when the connected peripheral has changed its services.
     ///

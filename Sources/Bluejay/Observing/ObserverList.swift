@@ -1,29 +1,51 @@
+import BlueCapKit
+
 /// The observers of one kind, held weakly, in the order of their registration.
 struct ObserverList<Observer> {
     /// An observer from its registration on.
     struct Entry {
-        let number: UInt64
-        /// Names the observer without retaining it: under the lock the last reference to it must not be dropped.
-        let identity: ObjectIdentifier
-        /// The observer, while it lives.
-        let observer: () -> Observer?
+        fileprivate let number: UInt64
+        /// Identifies the observer without retaining it: its last reference must not be released under the lock.
+        fileprivate let identity: ObjectIdentifier
+        fileprivate weak var object: AnyObject?
+
+        /// The observer, until it is deallocated.
+        var observer: Observer? { object as? Observer }
     }
 
     private(set) var entries: [Entry] = []
     private var lastNumber: UInt64 = 0
 
-    var isEmpty: Bool { entries.isEmpty }
-
-    /// Adds an observer at the end; one that is there already changes its place.
-    mutating func add(_ identity: ObjectIdentifier, _ observer: @escaping () -> Observer?) {
-        remove(identity)
+    /// Adds an observer at the end; one that is registered already moves there.
+    mutating func add(_ observer: Observer) {
+        remove(observer)
         lastNumber += 1
-        entries.append(Entry(number: lastNumber, identity: identity, observer: observer))
+        let object = observer as AnyObject
+        entries.append(Entry(number: lastNumber, identity: ObjectIdentifier(object), object: object))
     }
 
-    mutating func remove(_ identity: ObjectIdentifier) { entries.removeAll { $0.identity == identity } }
+    mutating func remove(_ observer: Observer) {
+        let identity = ObjectIdentifier(observer as AnyObject)
+        entries.removeAll { $0.identity == identity }
+    }
 
     mutating func remove(_ entry: Entry) { entries.removeAll { $0.number == entry.number } }
 
     func contains(_ entry: Entry) -> Bool { entries.contains { $0.number == entry.number } }
+}
+
+/// The observers of a session.
+struct Observers {
+    var connection = ObserverList<any ConnectionObserver>()
+    var rssi = ObserverList<any RSSIObserver>()
+    var service = ObserverList<any ServiceObserver>()
+    var log = ObserverList<any LogObserver>()
+}
+
+/// Follows the services of the connected peripheral.
+struct ServiceWatch: Swift.Sendable {
+    let peripheral: Peripheral
+    let token = CancelToken()
+    /// The services when they were read last; `nil` until then.
+    var services: [Service]?
 }

@@ -1,33 +1,110 @@
 import BlueCapKit
 import Foundation
 
-/// What Bluejay does next: its queue, its one connection, its background task.
+/// Decides what Bluejay does next: its queue, its one connection, its background task.
 ///
-/// The queue is strict: one thing at a time, in the order in which it was asked for. What can be refused is refused when
-/// it is asked for, everything else waits for its turn. The machine names requests and looks into none of them; who asked and
-/// what exactly is the session's business. Fields are changed here and in this type's other files alone.
+/// The queue is strict: one request at a time, in the order of the requests. What can be refused is refused at once,
+/// everything else waits for its turn. The machine knows the identifiers and kinds of requests; their closures belong to
+/// the session.
 struct BluejayMachine {
-    private(set) var isStarted = false
-    /// `nil` until it is known.
-    private(set) var isAvailable: Bool?
-    var connection = Connection.none
-    /// Counts the attempts to connect, over all starts: what is told of an earlier one does not count any more.
-    var attempt = 0
-    var shouldAutoReconnect = true
-    private(set) var isTaskRunning = false
-    /// Why nothing that the task asks for can succeed any more.
-    private(set) var taskFailure: (any Error)?
-    /// What is to be told when the task has ended.
-    private var deferred: [Effect] = []
-    var queue = OperationQueueMachine<RequestID, Outcome>()
-    var kinds: [RequestID: Kind] = [:]
-    /// The scans, connections and disconnections that are not settled, in their order: few, where operations may be
-    /// thousands.
-    private(set) var milestones: [RequestID] = []
-    /// The attempt to connect that was cancelled, until its link is down.
-    var cancelledAttempt: RequestID?
+    struct RequestID: Hashable, Swift.Sendable {
+        let rawValue: UInt64
+        /// The wait until the state of Bluetooth is known, which precedes everything else in the queue.
+        static let firstState = RequestID(rawValue: 0)
+    }
 
-    // MARK: Looking
+    enum Kind {
+        case firstState
+        case scan
+        case connect
+        /// An immediate one begins at once; only its completion waits for its turn.
+        case disconnect(isImmediate: Bool)
+        /// An operation that requires the connection.
+        case operation
+
+        /// Whether the session stops such a request. The others end with the link.
+        var canBeStopped: Bool {
+            switch self {
+            case .scan, .operation: true
+            case .firstState, .connect, .disconnect: false
+            }
+        }
+    }
+
+    /// The origin of a request.
+    enum Caller {
+        case application
+        /// The background task, through its synchronized peripheral.
+        case task
+        /// The background task, through the outer object.
+        case insideTask
+    }
+
+    enum Connection: Equatable {
+        case none
+        case connecting(RequestID)
+        /// Without a request, until it succeeds.
+        case reconnecting
+        case connected
+        /// `wasConnected` if there was more than an attempt; `isRequested` if the application asked for the disconnection,
+        /// and not only the attempt ended.
+        case disconnecting(wasConnected: Bool, isRequested: Bool)
+
+        /// Whether there is a connection, or an attempt at one that is to succeed.
+        var isThereOrTried: Bool {
+            switch self {
+            case .connecting, .reconnecting, .connected: true
+            case .none, .disconnecting: false
+            }
+        }
+    }
+
+    /// The outcome of a request; the data is empty if it brings nothing but success.
+    typealias Outcome = Result<Data, any Error>
+    private typealias Queue = OperationQueueMachine<RequestID, Outcome>
+
+    enum Effect {
+        case begin(RequestID)
+        /// Ends what the request has begun; the request is settled already.
+        case stop(RequestID)
+        /// Completes a request. `isRunning` if a `stop` of it follows.
+        case settle(RequestID, Outcome, isRunning: Bool)
+        case endLink
+        case reconnect
+        /// Attempts to reconnect once more, after an attempt that has failed.
+        case tryAgain
+        /// Ends all listens, also those that wait for the connection to come back.
+        case endListens(any Error)
+        case failTask(any Error)
+        case reportAvailability(Bool)
+        case reportConnected
+        /// Calls the observers, then the handler, whose result is the next event.
+        case reportDisconnected((any Error)?, willReconnect: Bool)
+        /// Runs work of the session in the order of the effects. The machine itself never returns it.
+        case call(() -> Void)
+    }
+
+    private(set) var isStarted = false
+    /// Whether Bluetooth can be used; `nil` until it is known.
+    private(set) var isAvailable: Bool?
+    private(set) var connection = Connection.none
+    /// Counts the attempts to connect, over all starts: events of an earlier attempt are ignored.
+    private(set) var attempt = 0
+    private(set) var shouldAutoReconnect = true
+    private(set) var isTaskRunning = false
+    /// The error with which everything fails that the task requests from now on.
+    private(set) var taskFailure: (any Error)?
+    /// The reports that wait until the task has ended.
+    private var deferred: [Effect] = []
+    private var queue = Queue()
+    private var kinds: [RequestID: Kind] = [:]
+    /// The scans, connections and disconnections that are not settled, in their order. There are few of them, while there
+    /// may be thousands of operations.
+    private var milestones: [RequestID] = []
+    /// The attempt to connect that was cancelled, until its link is down.
+    private var cancelledAttempt: RequestID?
+
+    // MARK: State
 
     var isConnecting: Bool {
         switch connection {
@@ -43,30 +120,46 @@ struct BluejayMachine {
         return true
     }
 
-    /// Requests that are not settled, in the order of their turns.
-    var requests: [RequestID] { (queue.current.map { [$0] } ?? []) + queue.waiting }
+    /// Whether there will be a connection, or an attempt at one, when everything in the queue is done.
+    var willBeConnected: Bool {
+        switch lastConnectionRequest {
+        case .connect: true
+        case .disconnect: false
+        default: connection.isThereOrTried
+        }
+    }
 
-    // MARK: Beginning and end
+    /// Whether the last request for the connection is its end.
+    private var isDisconnectPending: Bool { if case .disconnect = lastConnectionRequest { true } else { false } }
+
+    private var lastConnectionRequest: Kind? {
+        milestones.reversed().lazy.compactMap { kinds[$0] }.first { kind in
+            switch kind {
+            case .connect, .disconnect: true
+            case .scan, .operation, .firstState: false
+            }
+        }
+    }
+
+    // MARK: Start and stop
 
     mutating func started() -> [Effect] {
         let attempts = attempt
         self = BluejayMachine()
-        attempt = attempts
-        isStarted = true
-        kinds[.firstWord] = .firstWord
-        return queueEvent(.enqueued(.firstWord))
+        (attempt, isStarted) = (attempts, true)
+        kinds[.firstState] = .firstState
+        return perform(.enqueued(.firstState))
     }
 
     mutating func stopped() -> [Effect] {
         guard isStarted else { return [] }
         let failure = BluejayError.stopped
         var effects = cancelAll(failure) + [.endListens(failure)] + failTask(failure)
-        // Nobody would be left to look after the attempt.
+        // Nothing follows the attempt from now on.
         if connection == .reconnecting { effects.append(.endLink) }
-        isStarted = false
-        connection = .none
+        (isStarted, connection) = (false, .none)
         attempt += 1
-        // The task goes on in vain, and nobody waits for it.
+        // The reports do not wait for a task that still runs.
         defer { deferred = [] }
         return effects + deferred
     }
@@ -74,16 +167,16 @@ struct BluejayMachine {
     // MARK: Requests
 
     mutating func requested(_ id: RequestID, _ kind: Kind, by caller: Caller) -> [Effect] {
-        if let refusal = refusal(of: kind, by: caller) { return [.settle(id, .failure(refusal))] }
+        if let refusal = refusal(of: kind, by: caller) { return [.settle(id, .failure(refusal), isRunning: false)] }
         kinds[id] = kind
         if case .operation = kind {} else { milestones.append(id) }
         switch kind {
-        case .firstWord, .scan, .operation, .disconnect(isImmediate: false):
-            return queueEvent(.enqueued(id))
+        case .firstState, .scan, .operation, .disconnect(isImmediate: false):
+            return perform(.enqueued(id))
         case .connect:
-            return endScans() + queueEvent(.enqueued(id))
+            return scanEnded() + perform(.enqueued(id))
         case .disconnect(isImmediate: true):
-            return cancelAll(BluejayError.explicitDisconnect) + beginEndOfLink() + queueEvent(.enqueued(id))
+            return cancelAll(BluejayError.explicitDisconnect) + endLink() + perform(.enqueued(id))
         }
     }
 
@@ -97,118 +190,90 @@ struct BluejayMachine {
         case .application, .task: break
         }
         let refusal = refusal(of: kind)
-        // Who wants no connection any more can have that without Bluetooth: else Bluejay would come back to it.
+        // A disconnection does not require Bluetooth: without it, Bluejay would reconnect later.
         if case .disconnect = kind, refusal == nil { return nil }
         return isAvailable == false ? BluejayError.bluetoothUnavailable : refusal
     }
 
     private func refusal(of kind: Kind) -> BluejayError? {
         switch kind {
-        case .firstWord:
+        case .firstState:
             return nil
         case .scan:
-            return milestones.contains { if case .scan = kinds[$0] { true } else { false } }
-                ? .multipleScanNotSupported : nil
+            return scans.isEmpty ? nil : .multipleScanNotSupported
         case .connect:
             return willBeConnected ? .multipleConnectNotSupported : nil
         case .disconnect(isImmediate: true) where connection.isThereOrTried:
             return nil
         case .disconnect:
-            if isDisconnectAwaited { return .multipleDisconnectNotSupported }
+            if isDisconnectPending { return .multipleDisconnectNotSupported }
             return willBeConnected ? nil : .notConnected
         case .operation:
             guard connection == .connected else { return .notConnected }
-            return isDisconnectAwaited ? .disconnectQueued : nil
+            return isDisconnectPending ? .disconnectQueued : nil
         }
     }
 
-    /// Whether there is to be a connection, or an attempt at one, when all that is queued is done.
-    var willBeConnected: Bool {
-        for id in milestones.reversed() {
-            switch kinds[id] {
-            case .connect: return true
-            case .disconnect: return false
-            case .scan, .operation, .firstWord, nil: break
-            }
-        }
-        return connection.isThereOrTried
+    private var scans: [RequestID] {
+        milestones.filter { if case .scan = kinds[$0] { true } else { false } }
     }
 
-    /// Whether the last that is asked for of the connection is its end.
-    private var isDisconnectAwaited: Bool {
-        for id in milestones.reversed() {
-            switch kinds[id] {
-            case .connect: return false
-            case .disconnect: return true
-            case .scan, .operation, .firstWord, nil: break
-            }
-        }
-        return false
-    }
+    /// The application ends the scan, or connects, which ends the scan too.
+    mutating func scanEnded() -> [Effect] { scans.flatMap { perform(.cancelled($0, .success(Data()))) } }
 
-    /// The application has had enough of it.
-    mutating func scanEnded() -> [Effect] { endScans() }
-
-    /// A request to connect ends the scan.
-    private mutating func endScans() -> [Effect] {
-        milestones.flatMap { id -> [Effect] in
-            guard case .scan = kinds[id] else { return [] }
-            return queueEvent(.cancelled(id, .success(Data())))
-        }
-    }
-
-    /// It has come to its end.
+    /// A request that has begun has ended.
     mutating func finished(_ id: RequestID, _ outcome: Outcome) -> [Effect] {
-        // Where it was cancelled before, it is forgotten now.
+        // If it was cancelled before, nothing needs its kind any more.
         if queue.position(of: id) == nil { kinds[id] = nil }
-        return queueEvent(.finished(id, outcome))
+        return perform(.finished(id, outcome))
     }
 
-    /// It is to end with this.
-    mutating func ended(_ id: RequestID, _ outcome: Outcome) -> [Effect] { queueEvent(.cancelled(id, outcome)) }
+    /// Ends a request with this outcome.
+    mutating func ended(_ id: RequestID, _ outcome: Outcome) -> [Effect] { perform(.cancelled(id, outcome)) }
 
-    /// Everything in the queue fails; the background task, too.
+    /// Fails everything in the queue, and the background task.
     mutating func cancelEverything(_ error: any Error, shouldDisconnect: Bool) -> [Effect] {
         guard isStarted else { return [] }
         let effects = cancelAll(error) + failTask(error)
-        return shouldDisconnect ? effects + beginEndOfLink() : effects
+        return shouldDisconnect ? effects + endLink() : effects
     }
 
     private mutating func cancelAll(_ error: any Error) -> [Effect] {
-        let isFirstWordAwaited = queue.current == .firstWord && isAvailable == nil
-        let effects = queueEvent(.allCancelled(.failure(error)))
-        guard isFirstWordAwaited else { return effects }
-        // That wait is nobody's request: what is asked for next waits, too.
-        kinds[.firstWord] = .firstWord
-        return effects + queueEvent(.enqueued(.firstWord))
+        let isFirstStatePending = queue.current == .firstState && isAvailable == nil
+        let effects = perform(.allCancelled(.failure(error)))
+        guard isFirstStatePending else { return effects }
+        // The application did not request that wait, and later requests wait too.
+        kinds[.firstState] = .firstState
+        return effects + perform(.enqueued(.firstState))
     }
 
     // MARK: The queue
 
-    mutating func queueEvent(_ event: OperationQueueMachine<RequestID, Outcome>.Event) -> [Effect] {
-        let said = queue.event(event)
-        return said.indices.flatMap { index -> [Effect] in
-            switch said[index] {
+    private mutating func perform(_ event: Queue.Event) -> [Effect] {
+        let orders = queue.event(event)
+        return orders.indices.flatMap { index -> [Effect] in
+            switch orders[index] {
             case .begin(let id):
                 return begin(id)
             case .stop(let id):
                 return stop(id)
             case .settle(let id, let outcome):
-                // What is to be stopped is needed until it has ended.
+                // A request that is stopped next is needed until it has ended.
                 var isStopped = false
-                if index + 1 < said.endIndex, case .stop(id) = said[index + 1] { isStopped = true }
-                if !isStopped { kinds[id] = nil }
+                if index + 1 < orders.endIndex, case .stop(id) = orders[index + 1] { isStopped = true }
+                let kind = isStopped ? kinds[id] : kinds.removeValue(forKey: id)
                 milestones.removeAll { $0 == id }
-                return id == .firstWord ? [] : [.settle(id, outcome)]
+                guard id != .firstState else { return [] }
+                return [.settle(id, outcome, isRunning: isStopped && kind?.canBeStopped == true)]
             }
         }
     }
 
-    /// Its turn has come.
+    /// The turn of a request has come.
     private mutating func begin(_ id: RequestID) -> [Effect] {
         _ = queue.event(.began(id))
         switch kinds[id] {
-        case .firstWord, nil:
+        case .firstState, nil:
             return []
         case .scan:
             return [.begin(id)]
@@ -224,7 +289,7 @@ struct BluejayMachine {
             }
         case .disconnect(let isImmediate):
             switch connection {
-            case .connected, .reconnecting: return beginEndOfLink()
+            case .connected, .reconnecting: return endLink()
             case .disconnecting: return []
             case .none, .connecting:
                 return finished(id, isImmediate ? .success(Data()) : .failure(BluejayError.notConnected))
@@ -232,20 +297,18 @@ struct BluejayMachine {
         }
     }
 
-    /// It was cancelled while it ran.
+    /// A request was cancelled while it ran.
     private mutating func stop(_ id: RequestID) -> [Effect] {
         switch kinds[id] {
-        case .connect:
-            // It may have waited for the end of the link before it.
-            guard connection == .connecting(id) else { return finished(id, .success(Data())) }
+        case .connect where connection == .connecting(id):
             cancelledAttempt = id
-            connection = .disconnecting(wasConnected: false, isAsked: false)
+            connection = .disconnecting(wasConnected: false, isRequested: false)
             return [.endLink]
-        case .disconnect, .firstWord, nil:
-            // The link goes on to end; the queue need not wait for it.
-            return finished(id, .success(Data()))
         case .scan, .operation:
             return [.stop(id)]
+        case .connect, .disconnect, .firstState, nil:
+            // A connection may have waited for the end of the previous link. A link that ends does not block the queue.
+            return finished(id, .success(Data()))
         }
     }
 
@@ -254,14 +317,162 @@ struct BluejayMachine {
     mutating func availabilityChanged(_ isAvailable: Bool) -> [Effect] {
         guard isStarted, self.isAvailable != isAvailable else { return [] }
         self.isAvailable = isAvailable
-        if isAvailable { return [.tellAvailability(true)] + finished(.firstWord, .success(Data())) }
+        if isAvailable { return [.reportAvailability(true)] + finished(.firstState, .success(Data())) }
         let failure = BluejayError.bluetoothUnavailable
-        return [.tellAvailability(false)] + cancelAll(failure) + failTask(failure)
+        return [.reportAvailability(false)] + cancelAll(failure) + failTask(failure)
+    }
+
+    // MARK: The connection
+
+    /// The attempt of a request begins.
+    private mutating func connect(_ id: RequestID) -> [Effect] {
+        connection = .connecting(id)
+        attempt += 1
+        return [.begin(id)]
+    }
+
+    /// Begins an attempt without a request, unless there is or will be another connection.
+    private mutating func reconnect() -> [Effect] {
+        guard isStarted, connection == .none, !willBeConnected else { return [] }
+        connection = .reconnecting
+        attempt += 1
+        return [.reconnect]
+    }
+
+    /// Reconnects to the peripheral of an earlier run, or of the previous owner of the manager.
+    mutating func tookOver() -> [Effect] { reconnect() }
+
+    private mutating func endLink() -> [Effect] {
+        switch connection {
+        case .none:
+            return []
+        case .disconnecting(let wasConnected, _):
+            connection = .disconnecting(wasConnected: wasConnected, isRequested: true)
+            return []
+        case .connected, .connecting, .reconnecting:
+            connection = .disconnecting(wasConnected: connection == .connected, isRequested: true)
+            return [.endLink]
+        }
+    }
+
+    mutating func linkWentUp() -> [Effect] {
+        switch connection {
+        case .connecting(let id):
+            (connection, shouldAutoReconnect) = (.connected, true)
+            // The report precedes the next request, which may end the connection.
+            return insert(.reportConnected, into: finished(id, .success(Data())))
+        case .reconnecting:
+            (connection, shouldAutoReconnect) = (.connected, true)
+            return [.reportConnected]
+        case .none, .connected, .disconnecting:
+            return []
+        }
+    }
+
+    /// Returns the effects with a report after what is settled and before what begins next.
+    private func insert(_ report: Effect, into effects: [Effect]) -> [Effect] {
+        let settled = effects.prefix { if case .settle = $0 { true } else { false } }
+        return settled + [report] + effects[settled.endIndex...]
+    }
+
+    /// An attempt has failed.
+    mutating func linkFailed(_ error: any Error) -> [Effect] {
+        switch connection {
+        case .connecting(let id):
+            connection = .none
+            return [.endListens(error)] + finished(id, .failure(error))
+        case .reconnecting:
+            return [.tryAgain]
+        case .disconnecting:
+            return linkWentDown(isRequested: true)
+        case .none, .connected:
+            return []
+        }
+    }
+
+    /// - Parameter isRequested: Whether this program ended the link.
+    mutating func linkWentDown(isRequested: Bool) -> [Effect] {
+        switch connection {
+        case .none:
+            return []
+        case .connecting:
+            return linkFailed(isRequested ? BluejayError.explicitDisconnect : BluejayError.notConnected)
+        case .reconnecting:
+            guard isRequested else { return [.tryAgain] }
+            (connection, shouldAutoReconnect) = (.none, false)
+            return [.endListens(BluejayError.explicitDisconnect)]
+        case .connected:
+            return linkWasLost(isRequested: isRequested)
+        case .disconnecting(let wasConnected, let isRequested):
+            connection = .none
+            if isRequested { shouldAutoReconnect = false }
+            return linkHasEnded(wasConnected: wasConnected)
+        }
+    }
+
+    /// Bluejay has ended the link.
+    private mutating func linkHasEnded(wasConnected: Bool) -> [Effect] {
+        let ended = wasConnected ? endOperations(.explicitDisconnect) : []
+        var following: [Effect] = []
+        if let attempt = cancelledAttempt {
+            cancelledAttempt = nil
+            following += finished(attempt, .success(Data()))
+        }
+        if let current = queue.current, case .disconnect = kinds[current] {
+            following += finished(current, .success(Data()))
+        }
+        if connection == .none, let current = queue.current, case .connect = kinds[current] {
+            // Its turn came while the link was ending.
+            following += connect(current)
+        }
+        if wasConnected {
+            following = insert(.reportDisconnected(nil, willReconnect: shouldAutoReconnect), into: following)
+        }
+        return deferReports(ended + [.endListens(BluejayError.explicitDisconnect)] + following)
+    }
+
+    /// The link has ended without a request to Bluejay.
+    private mutating func linkWasLost(isRequested: Bool) -> [Effect] {
+        connection = .none
+        let error = isRequested ? BluejayError.explicitDisconnect : BluejayError.notConnected
+        if isRequested { shouldAutoReconnect = false }
+        var effects = endOperations(error) + [.endListens(error)]
+        // A disconnection that waits for its turn has succeeded.
+        for id in milestones {
+            guard case .disconnect = kinds[id] else { continue }
+            shouldAutoReconnect = false
+            effects += perform(.cancelled(id, .success(Data())))
+        }
+        effects += failTask(error)
+        effects.append(.reportDisconnected(isRequested ? nil : error, willReconnect: shouldAutoReconnect))
+        return deferReports(effects)
+    }
+
+    /// Fails the operations, which require the connection. Other requests stay in the queue.
+    private mutating func endOperations(_ error: BluejayError) -> [Effect] {
+        ((queue.current.map { [$0] } ?? []) + queue.waiting).flatMap { id -> [Effect] in
+            guard case .operation = kinds[id] else { return [] }
+            return perform(.cancelled(id, .failure(error)))
+        }
+    }
+
+    /// The disconnect handler has returned.
+    mutating func handlerReturned(_ mode: AutoReconnectMode) -> [Effect] {
+        if case .change(let shouldAutoReconnect) = mode { self.shouldAutoReconnect = shouldAutoReconnect }
+        return shouldAutoReconnect ? reconnect() : []
+    }
+
+    /// A connection of an earlier run did not come back in time; Bluejay gives it up.
+    mutating func reconnectionTimedOut() -> [Effect] {
+        guard connection == .reconnecting else { return [] }
+        connection = .disconnecting(wasConnected: false, isRequested: false)
+        let error = isAvailable == false ? BluejayError.bluetoothUnavailable : .connectionTimedOut
+        return [.endListens(error), .endLink]
     }
 
     // MARK: The background task
 
-    /// Why it cannot be run; `nil` where it is running now.
+    /// Begins a task; returns why it is refused, or `nil`.
     mutating func taskRequested(by caller: Caller) -> BluejayError? {
         guard isStarted else { return .stopped }
         if caller == .insideTask { return .calledInsideBackgroundTask }
@@ -278,17 +489,17 @@ struct BluejayMachine {
         return deferred
     }
 
-    mutating func failTask(_ error: any Error) -> [Effect] {
+    private mutating func failTask(_ error: any Error) -> [Effect] {
         guard isTaskRunning, taskFailure == nil else { return [] }
         taskFailure = error
         return [.failTask(error)]
     }
 
-    /// Who hears of a disconnection may begin something then, so he hears of it when the task is over.
-    mutating func afterTask(_ effects: [Effect]) -> [Effect] {
+    /// Keeps the reports of a disconnection until the task has ended: an observer may begin something then.
+    private mutating func deferReports(_ effects: [Effect]) -> [Effect] {
         guard isTaskRunning else { return effects }
         return effects.filter { effect in
-            guard case .tellDisconnected = effect else { return true }
+            guard case .reportDisconnected = effect else { return true }
             deferred.append(effect)
             return false
         }

@@ -2,57 +2,49 @@ import BlueCapKit
 import Dispatch
 import Foundation
 
-/// What stands behind a ``Bluejay``: one lock around the machine and the requests, and the hands that do what it decides.
+/// The closures of a request.
 ///
-/// Whoever asks for something, on any thread, has it decided under the lock. What follows is done in the order of the
-/// decisions by one thread at a time, without the lock: the one that finds nobody at it. User code is called on the
-/// callback queue, or, what belongs to a background task, on that task's thread.
+/// `begin` and `stop` lead to the event `finished` of the machine, at once or later. `settle` is called once.
+struct Request {
+    /// The peripheral to connect to.
+    var target: UUID?
+    let begin: (BluejayMachine.RequestID) -> Void
+    var stop: (BluejayMachine.RequestID) -> Void = { _ in }
+    let settle: (BluejayMachine.Outcome) -> Void
+}
+
+/// The implementation of a ``Bluejay``: owns the lock, the machine and the requests, and performs the machine's effects.
+///
+/// A request is decided under the lock, on any thread. Its effects are performed without the lock, in the order of the
+/// decisions, by one thread at a time: the one that finds no other at work. User code is called on the callback queue, or
+/// on the thread of the background task if it belongs to that.
 final class BluejaySession: Swift.Sendable {
     typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
+    typealias Effect = BluejayMachine.Effect
 
-    /// What is to be done.
-    enum Work {
-        case effect(BluejayMachine.Effect)
-        case call(() -> Void)
-    }
-
-    struct PendingWork {
-        let work: Work
-        /// Those who observed when it was decided: who comes later is told how things stand instead, and so hears of
-        /// everything once.
-        let observers: [ObserverList<any ConnectionObserver>.Entry]
-    }
-
-    struct Core {
+    private struct Core {
         var machine = BluejayMachine()
         var manager: CentralManager?
-        /// Counts the starts: what an earlier manager tells does not count any more.
+        /// Counts the starts: events of an earlier manager are ignored.
         var start = 0
         var stateToken = CancelToken()
-        /// The one that is connected, or was last, or is being connected.
+        /// The peripheral that is or was connected last, or is being connected.
         var peripheral: Peripheral?
         var requests: [RequestID: Request] = [:]
         private var lastRequest: UInt64 = 0
-        var listens: [CharacteristicIdentifier: Listen] = [:]
-        /// Those that wait for the connection to come back.
-        var restoredListens: [Listen] = []
-        var observers = ObserverList<any ConnectionObserver>()
-        var rssiObservers = ObserverList<any RSSIObserver>()
-        var serviceObservers = ObserverList<any ServiceObserver>()
-        var logObservers = ObserverList<any LogObserver>()
+        var listens = ListenTable()
+        var observers = Observers()
         var serviceWatch: ServiceWatch?
         weak var handler: (any DisconnectHandler)?
-        weak var restorer: (any ListenRestorer)?
-        weak var backgroundRestorer: (any BackgroundRestorer)?
-        var isRestorationEnabled = false
-        /// The connection of an earlier run, until it is known whether it comes back.
-        var restoration: Restoration?
-        /// What scans have found, so that it can be connected to also when BlueZ has forgotten it.
+        var restoration = Restoration()
+        /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
         var discovered = DiscoveredPeripherals()
         /// Counts the background tasks.
         var task = 0
-        var pending: [PendingWork] = []
+        /// The effects with the observers that were registered when they were decided. An observer that registers later
+        /// receives the present state instead, so it receives each event once.
+        var pending: [(effect: Effect, observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>)] = []
         var isDraining = false
 
         mutating func add(_ request: Request) -> RequestID {
@@ -63,190 +55,823 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    let core = Locked(Core())
-    let callbackQueue: DispatchQueue
+    private let core = Locked(Core())
+    private let callbackQueue: DispatchQueue
     /// The thread of background tasks.
-    let taskQueue = DispatchQueue(label: "bluejay.background-task")
+    private let taskQueue = DispatchQueue(label: "bluejay.background-task")
     let gate = TaskGate()
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
 
     init(callbackQueue: DispatchQueue) {
-        // A serial queue on top of the user's, which may be concurrent and would call back in any order. The main queue
-        // is itself: whoever asks whether he is on it is to hear so.
+        // A serial queue on top of the user's, which may be concurrent and would call back in any order. The main queue is
+        // used itself, so that code on it runs on the main thread.
         self.callbackQueue =
             callbackQueue === DispatchQueue.main
             ? callbackQueue : DispatchQueue(label: "bluejay.callbacks", target: callbackQueue)
         taskQueue.setSpecific(key: Self.ownTask, value: ObjectIdentifier(self))
     }
 
-    // MARK: Deciding
+    // MARK: State
 
-    /// Has a decision made under the lock, and what follows from it done, unless somebody is at that already.
-    func decide(_ decision: (inout Core) -> [BluejayMachine.Effect]) {
-        work { core in decision(&core).map { .effect($0) } }
+    /// Returns a property of the machine.
+    func state<R>(_ property: (BluejayMachine) -> R) -> R { core.withLock { property($0.machine) } }
+
+    var manager: CentralManager? { core.withLock { $0.manager } }
+    var peripheral: Peripheral? { core.withLock { $0.peripheral } }
+    var isRestorationEnabled: Bool { core.withLock { $0.machine.isStarted && $0.restoration.isEnabled } }
+
+    var handler: (any DisconnectHandler)? {
+        get { core.withLock { $0.handler } }
+        set { core.withLock { $0.handler = newValue } }
     }
 
-    func work(_ decision: (inout Core) -> [Work]) {
+    /// Whether this is the thread of a background task of this Bluejay.
+    private var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
+
+    /// Whether the background task of this number is running, and this is its thread.
+    func isInside(task: Int) -> Bool {
+        isInsideTask && core.withLock { $0.task == task && $0.machine.isTaskRunning }
+    }
+
+    var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
+
+    // MARK: Decisions
+
+    /// Decides under the lock, and performs the effects unless another thread does already.
+    private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
-            let works = decision(&core)
-            let observers = core.observers.entries
-            core.pending += works.map { PendingWork(work: $0, observers: observers) }
+            let effects = decision(&core)
+            let observers = core.observers.connection.entries[...]
+            core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
             return true
         }
-        if mustDrain { drain() }
-    }
-
-    private func drain() {
+        guard mustDrain else { return }
         while true {
-            var works: [PendingWork] = []
-            core.withLock { core in
-                swap(&works, &core.pending)
-                core.isDraining = !works.isEmpty
+            let pending = core.withLock { core in
+                defer { core.pending = [] }
+                core.isDraining = !core.pending.isEmpty
+                return core.pending
             }
-            guard !works.isEmpty else { return }
-            for index in works.indices {
-                switch works[index].work {
-                case .call(let call): call()
-                case .effect(.settle(let id, let outcome)): settle(id, outcome, isToBeStopped(id, in: works[index...]))
-                case .effect(let effect): perform(effect, works[index].observers)
-                }
-            }
+            if pending.isEmpty { return }
+            for (effect, observers) in pending { perform(effect, observers) }
         }
     }
 
-    /// Asks for something.
-    func request(_ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller? = nil, _ request: Request) {
-        let caller = caller ?? self.caller
-        decide { core in core.machine.requested(core.add(request), kind, by: caller) }
+    /// Sends an event to the machine, and performs its effects.
+    func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
+
+    func request(_ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, _ request: Request) {
+        update { core in core.machine.requested(core.add(request), kind, by: caller) }
     }
 
-    func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.machine.finished(id, outcome) } }
-
-    /// Whether this is the thread of a background task of this Bluejay.
-    var isInsideTask: Bool { DispatchQueue.getSpecific(key: Self.ownTask) == ObjectIdentifier(self) }
-
-    var caller: BluejayMachine.Caller { isInsideTask ? .insideTask : .application }
-
-    // MARK: Doing
-
-    private func isToBeStopped(_ id: RequestID, in works: ArraySlice<PendingWork>) -> Bool {
-        guard works.count > 1, case .effect(.stop(id)) = works[works.startIndex + 1].work else { return false }
-        return true
-    }
-
-    private func settle(_ id: RequestID, _ outcome: Outcome, _ isToBeStopped: Bool) {
-        let request = core.withLock { isToBeStopped ? $0.requests[id] : $0.requests.removeValue(forKey: id) }
-        if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
-        request?.settle(self, outcome)
-    }
+    private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
 
     private func perform(
-        _ effect: BluejayMachine.Effect, _ observers: [ObserverList<any ConnectionObserver>.Entry]
+        _ effect: Effect, _ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>
     ) {
         switch effect {
-        case .settle:
-            break
+        case .call(let work):
+            work()
         case .begin(let id):
-            core.withLock { $0.requests[id] }?.begin(self, id)
+            core.withLock { $0.requests[id] }?.begin(id)
         case .stop(let id):
-            core.withLock { $0.requests.removeValue(forKey: id) }?.stop(self, id)
+            core.withLock { $0.requests.removeValue(forKey: id) }?.stop(id)
+        case .settle(let id, let outcome, let isRunning):
+            let request = core.withLock { isRunning ? $0.requests[id] : $0.requests.removeValue(forKey: id) }
+            if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
+            request?.settle(outcome)
         case .endLink:
             log("Disconnecting.")
-            core.withLock { $0.peripheral }?.disconnect()
+            peripheral?.disconnect()
         case .reconnect:
             log("Reconnecting.")
-            if let peripheral = core.withLock({ $0.peripheral }) { link(to: peripheral, timeout: .none) }
+            if let peripheral { link(to: peripheral, timeout: .none) }
         case .tryAgain:
             log("The attempt to reconnect has failed; trying again.")
-            core.withLock { $0.peripheral }?.reconnect()
+            peripheral?.reconnect()
         case .endListens(let error):
             endListens(error)
-            endRestoration(error)
+            endRestoration { $0.didFailToRestoreConnection(to: $1, error: error) }
         case .failTask(let error):
-            // Unless that task is over, and another one at work.
-            if core.withLock({ $0.machine.taskFailure != nil }) { gate.fail(error) }
-        case .tellAvailability(let isAvailable):
+            // Unless that task has ended, and another one is running.
+            if state({ $0.taskFailure != nil }) { gate.fail(error) }
+        case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
-            call { self.tell(observers, \.observers) { $0.bluetoothAvailable(isAvailable) } }
-        case .tellConnected:
-            tellConnected(observers)
-        case .tellDisconnected(let error, let willReconnect):
-            tellDisconnected(observers, error, willReconnect: willReconnect)
+            call { self.notify(observers, of: \.connection) { $0.bluetoothAvailable(isAvailable) } }
+        case .reportConnected:
+            reportConnected(observers)
+        case .reportDisconnected(let error, let willReconnect):
+            reportDisconnected(observers, error, willReconnect: willReconnect)
         }
     }
 
     /// Calls user code, on the callback queue.
     func call(_ work: @escaping () -> Void) {
-        let handed = Handed(work)
-        callbackQueue.async { handed.value() }
+        // The application's closures are made on one thread and called on the callback queue alone, one at a time.
+        nonisolated(unsafe) let work = work
+        callbackQueue.async { work() }
+    }
+
+    func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
+        manager?.timer(after: seconds, work)
+    }
+
+    // MARK: Start and stop
+
+    func start(_ mode: StartMode, observer: (any ConnectionObserver)?) {
+        guard !state({ $0.isStarted }) else { return }
+        if let observer { register(observer) }
+        switch mode {
+        case .new(let options):
+            var managerOptions = options.managerOptions
+            managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
+            start(with: CentralManager(options: managerOptions), options.backgroundRestore)
+            if options.backgroundRestore.identifier != nil { watchForRestoration() }
+        case .use(let manager, let peripheral):
+            start(with: manager, .disable)
+            switch peripheral?.state {
+            case .connected, .connecting:
+                update { core in
+                    core.peripheral = peripheral
+                    return core.machine.tookOver()
+                }
+            case .disconnected, .disconnecting, nil:
+                break
+            }
+        }
+    }
+
+    private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
+        let restoration = Restoration(mode)
+        var (number, token) = (0, CancelToken())
+        // Released after the lock.
+        var last: CentralManager?
+        defer { withExtendedLifetime(last) {} }
+        update { core in
+            // Another thread may have started it.
+            guard !core.machine.isStarted else { return [] }
+            core.start += 1
+            last = core.manager
+            (core.manager, core.restoration) = (manager, restoration)
+            core.stateToken = CancelToken()
+            (number, token) = (core.start, core.stateToken)
+            return core.machine.started()
+        }
+        guard number > 0 else { return }
+        log("Started.")
+        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self, number] state in
+            guard state != .unknown else { return }
+            self?.update { core in
+                core.start == number ? core.machine.availabilityChanged(state == .poweredOn) : []
+            }
+        }
+    }
+
+    /// Fails everything with `stopped`. Returns the manager, and the peripheral if it is connected.
+    @discardableResult
+    func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
+        var extracted: (manager: CentralManager, peripheral: Peripheral?)?
+        var token = CancelToken()
+        update { core in
+            guard let manager = core.manager else { return [] }
+            extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
+            token = core.stateToken
+            return core.machine.stopped()
+        }
+        guard let extracted else { return nil }
+        log("Stopped.")
+        extracted.manager.whenStateChanges().cancel(token)
+        // After the effects of the stop, which need both.
+        update { _ in [.call { self.forget(extracted.manager) }] }
+        return extracted
+    }
+
+    private func forget(_ manager: CentralManager) {
+        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals)? in
+            // It may have been started with the same manager again.
+            guard core.manager === manager, !core.machine.isStarted else { return nil }
+            defer { (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals()) }
+            return (core.manager, core.peripheral, core.discovered)
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    // MARK: The connection
+
+    func connect(
+        _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
+    ) {
+        let request = Request(target: identifier.uuid) { _ in
+            let (manager, known) = self.core.withLock { ($0.manager, $0.discovered[identifier.uuid]) }
+            guard let peripheral = known ?? manager?.retrievePeripherals(withIdentifiers: [identifier.uuid]).first
+            else { return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) } }
+            self.link(to: peripheral, timeout: timeout)
+        } settle: { outcome in
+            let result = ConnectionResult(self.connected(outcome, or: .stopped))
+            self.call { completion(result) }
+        }
+        self.request(.connect, by: caller, request)
+    }
+
+    /// Connects; the machine receives what follows.
+    private func link(to peripheral: Peripheral, timeout: Timeout) {
+        let (attempt, last) = core.withLock { core in
+            defer { core.peripheral = peripheral }
+            return (core.machine.attempt, core.peripheral)
+        }
+        defer { withExtendedLifetime(last) {} }
+        let events: FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> = peripheral.connect(
+            timeoutRetries: 0, connectionTimeout: timeout.interval)
+        events.onComplete(context: ImmediateContext()) { [weak self] event in
+            self?.decide { machine in
+                guard machine.attempt == attempt else { return [] }
+                return switch event {
+                case .success((_, .connect)): machine.linkWentUp()
+                case .success((_, .disconnect)): machine.linkWentDown(isRequested: false)
+                case .success((_, .forceDisconnect)): machine.linkWentDown(isRequested: true)
+                case .success((_, .timeout)), .success((_, .giveUp)):
+                    machine.linkFailed(BluejayError.connectionTimedOut)
+                case .failure(let error): machine.linkFailed(error)
+                }
+            }
+        }
+    }
+
+    func disconnect(isImmediate: Bool, completion: ((DisconnectionResult) -> Void)?) {
+        let request = Request { _ in
+        } settle: { outcome in
+            guard let completion else { return }
+            let result = DisconnectionResult(self.connected(outcome, or: .notConnected))
+            self.call { completion(result) }
+        }
+        self.request(.disconnect(isImmediate: isImmediate), by: caller, request)
+    }
+
+    /// Returns the peripheral of a request that has succeeded.
+    private func connected(_ outcome: Outcome, or missing: BluejayError) -> Result<Peripheral, any Error> {
+        outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
+    }
+
+    private func reportConnected(_ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>) {
+        let (peripheral, listens) = core.withLock { ($0.peripheral, $0.listens.takeRestored()) }
+        guard let peripheral else { return }
+        log("Connected to \(peripheral.name).")
+        for listen in listens { begin(listen, by: .application) }
+        watchServices()
+        endRestoration { $0.didRestoreConnection(to: $1) }
+        call { self.notify(observers, of: \.connection) { $0.connected(peripheral) } }
+    }
+
+    private func reportDisconnected(
+        _ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>, _ error: (any Error)?, willReconnect: Bool
+    ) {
+        guard let peripheral else { return }
+        log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
+        call {
+            self.notify(observers, of: \.connection) { $0.disconnected(peripheral) }
+            let mode = self.handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
+            self.decide { $0.handlerReturned(mode ?? .noChange) }
+        }
+    }
+
+    // MARK: Operations
+
+    func read(
+        from identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
+        settle: @escaping (Outcome) -> Void
+    ) {
+        perform(on: identifier, by: caller, settle) { $0.read(identifier) }
+    }
+
+    func write(
+        _ data: Data, to identifier: CharacteristicIdentifier, type: CBCharacteristicWriteType,
+        by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
+    ) {
+        perform(on: identifier, by: caller, settle) { peripheral in
+            peripheral.write(data, to: identifier, type: type).map(context: ImmediateContext()) { Data() }
+        }
+    }
+
+    /// Performs an operation on the peripheral, when its turn comes.
+    private func perform(
+        on identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
+        _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<Data>
+    ) {
+        let request = Request { id in
+            guard let peripheral = self.peripheral else {
+                return self.finished(id, .failure(BluejayError.notConnected))
+            }
+            self.finish(id, with: operation(peripheral), of: identifier)
+        } settle: {
+            settle($0)
+        }
+        self.request(.operation, by: caller, request)
+    }
+
+    private func finish(_ id: RequestID, with future: Future<Data>, of identifier: CharacteristicIdentifier) {
+        future.onComplete(context: ImmediateContext()) { [weak self] result in
+            switch result {
+            case .success(let data): self?.finished(id, .success(data))
+            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
+            }
+        }
+    }
+
+    // MARK: Listens
+
+    /// - Parameter isSet: Called when the subscription has succeeded or failed; a failure ends the listen too.
+    func begin(
+        _ listen: Listen, by caller: BluejayMachine.Caller, isSet: @escaping (Outcome) -> Void = { _ in }
+    ) {
+        let request = Request { id in
+            self.subscribe(listen, id)
+        } stop: { _ in
+            self.abandon(listen)
+        } settle: { outcome in
+            if case .failure(let error) = outcome { self.end(listen, with: error) }
+            isSet(outcome)
+        }
+        self.request(.operation, by: caller, request)
+    }
+
+    private func subscribe(_ listen: Listen, _ id: RequestID) {
+        let identifier = listen.identifier
+        let (peripheral, replaced) = core.withLock { core -> (Peripheral?, Listen?) in
+            let replaced = core.listens[identifier]
+            guard replaced?.option != .trap else { return (nil, nil) }
+            core.listens[identifier] = listen
+            return (core.peripheral, replaced)
+        }
+        guard let peripheral else { return finished(id, .failure(BluejayError.multipleListenTrapped)) }
+        if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
+        let subscription = peripheral.characteristic(identifier).flatMap(context: ImmediateContext()) {
+            [weak self] characteristic -> Future<Void> in
+            guard let self, attach(listen, to: characteristic) else { throw BluejayError.cancelled }
+            return characteristic.startNotifying()
+        }
+        subscription.onComplete(context: ImmediateContext()) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .failure: _ = remove(listen)
+            case .success:
+                // It may have been abandoned during the subscription.
+                if core.withLock({ $0.listens[identifier] == nil }) { unsubscribe(listen) }
+            }
+        }
+        finish(id, with: subscription.map(context: ImmediateContext()) { Data() }, of: identifier)
+    }
+
+    /// Returns whether the listen has not ended.
+    private func attach(_ listen: Listen, to characteristic: Characteristic) -> Bool {
+        let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
+            characteristic.receiveNotificationUpdates(capacity: 0)
+        let isActive = core.withLock { _ in
+            guard !listen.isEnded else { return false }
+            (listen.characteristic, listen.stream) = (characteristic, stream)
+            return true
+        }
+        guard isActive else { return false }
+        stream.onComplete(context: ImmediateContext(), cancelToken: listen.token) { [weak self] element in
+            guard let self else { return }
+            switch element {
+            case .success((_, let data?)): deliver(.success(data), to: listen)
+            case .success((_, nil)): deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
+            case .failure(let error):
+                guard remove(listen) else { return }
+                end(listen, with: BluejayError.documented(error, of: listen.identifier))
+            }
+        }
+        return true
+    }
+
+    /// Delivers a value unless the listen has ended: both under the lock, so that no value follows the end. `receive` only
+    /// enqueues the value; it calls no user code.
+    private func deliver(_ value: Outcome, to listen: Listen) {
+        core.withLock { core in
+            if core.listens[listen.identifier] === listen, !listen.isEnded { listen.receive(value) }
+        }
+    }
+
+    /// Returns whether this listen was the current one.
+    private func remove(_ listen: Listen) -> Bool {
+        core.withLock { core in
+            guard core.listens[listen.identifier] === listen else { return false }
+            core.listens[listen.identifier] = nil
+            return true
+        }
+    }
+
+    /// Ends a listen with at most one error, the first.
+    private func end(_ listen: Listen, with error: (any Error)?) {
+        let stream = core.withLock { _ in
+            defer { (listen.isEnded, listen.stream) = (true, nil) }
+            if !listen.isEnded, let error { listen.receive(.failure(error)) }
+            return listen.stream
+        }
+        stream?.cancel(listen.token)
+    }
+
+    /// Ends a listen outside the queue, if it cannot have a turn any more.
+    func abandon(_ listen: Listen) {
+        guard remove(listen) else { return }
+        end(listen, with: nil)
+        unsubscribe(listen)
+    }
+
+    private func unsubscribe(_ listen: Listen) {
+        guard let characteristic = core.withLock({ _ in listen.characteristic }) else { return }
+        let _: Future<Void> = characteristic.stopNotifying()
+    }
+
+    /// Ends all listens: the connection has ended, or Bluejay has stopped.
+    private func endListens(_ error: any Error) {
+        let (listens, peripheral, isStarted) = core.withLock { core in
+            (core.listens.takeAll(), core.peripheral, core.machine.isStarted)
+        }
+        endServiceWatch()
+        for listen in listens {
+            end(listen, with: error)
+            // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
+            // next owner of the manager.
+            guard isStarted else { continue }
+            unsubscribe(listen)
+            peripheral?.forgetRestoredSubscription(to: listen.identifier)
+        }
+    }
+
+    /// - Parameter error: The last failure that the listen receives, if any.
+    func endListen(
+        to identifier: CharacteristicIdentifier, error: (any Error)?, by caller: BluejayMachine.Caller,
+        settle: @escaping (Outcome) -> Void
+    ) {
+        perform(on: identifier, by: caller, settle) { peripheral in
+            if let listen = self.core.withLock({ $0.listens.remove(identifier) }) { self.end(listen, with: error) }
+            return peripheral.stopNotifications(identifier).map(context: ImmediateContext()) { Data() }
+        }
+    }
+
+    func isListening(to identifier: CharacteristicIdentifier) throws -> Bool {
+        try core.withLock { core in
+            guard core.machine.connection == .connected else { throw BluejayError.notConnected }
+            return core.listens[identifier].map { !$0.isUnhandled } ?? false
+        }
+    }
+
+    // MARK: Scans
+
+    func scan(_ scan: Scan) {
+        let request = Request { id in
+            self.begin(scan, id)
+        } stop: { id in
+            self.end(scan)?.stopScanning()
+            self.finished(id, .success(Data()))
+        } settle: { outcome in
+            self.call {
+                switch outcome {
+                case .success: scan.hasStopped(nil)
+                case .failure(let error): scan.hasStopped(error)
+                }
+            }
+        }
+        self.request(.scan, by: caller, request)
+    }
+
+    private func begin(_ scan: Scan, _ id: RequestID) {
+        guard let manager else { return finished(id, .failure(BluejayError.stopped)) }
+        if scan.allowsDuplicates, scan.expired != nil {
+            manager.whenPeripheralsExpire().onSuccess(context: ImmediateContext(), cancelToken: scan.token) {
+                [weak self] peripheral in
+                let identifier = PeripheralIdentifier(peripheral)
+                self?.follow(id) { scan.hasExpired(identifier) }
+            }
+        }
+        // The end of a Bluejay scan's duration is no error, unlike the time-out of a manager's scan.
+        if scan.duration > 0, scan.duration.isFinite {
+            scan.timer = manager.timer(after: scan.duration) { [weak self] in
+                self?.decide { $0.ended(id, .success(Data())) }
+            }
+        }
+        let options = [CBCentralManagerScanOptionAllowDuplicatesKey: scan.allowsDuplicates]
+        let stream = manager.startScanning(forServiceUUIDs: scan.services, options: options)
+        stream.onComplete(context: ImmediateContext(), cancelToken: scan.token) { [weak self] element in
+            guard let self else { return }
+            switch element {
+            case .success(let peripheral):
+                let discovery = ScanDiscovery(peripheral)
+                let dropped = core.withLock { $0.discovered.insert(peripheral) }
+                follow(id) { scan.hasDiscovered(discovery) }
+                withExtendedLifetime(dropped) {}
+            case .failure(let error):
+                _ = end(scan)
+                finished(id, .failure(error))
+            }
+        }
+    }
+
+    /// Ends the timers and streams of a scan; returns the manager.
+    private func end(_ scan: Scan) -> CentralManager? {
+        scan.timer?.cancel()
+        let manager = manager
+        manager?.whenPeripheralsExpire().cancel(scan.token)
+        return manager
+    }
+
+    /// Performs the action that the application returns, on the callback queue, unless the scan has ended.
+    private func follow(_ id: RequestID, _ action: @escaping () -> ScanAction) {
+        call {
+            guard self.core.withLock({ $0.requests[id] != nil }) else { return }
+            switch action() {
+            case .continue, .blacklist:
+                break
+            case .stop:
+                self.decide { $0.ended(id, .success(Data())) }
+            case .connect(let discovery, let completion):
+                self.decide { $0.ended(id, .success(Data())) }
+                self.connect(
+                    discovery.peripheralIdentifier, timeout: discovery.connectionTimeout, completion: completion)
+            }
+        }
+    }
+
+    // MARK: Background tasks
+
+    func run<R>(
+        _ task: @escaping @Sendable (SynchronizedPeripheral) throws -> R, _ completion: @escaping (RunResult<R>) -> Void
+    ) {
+        let caller = caller
+        let (refusal, number) = core.withLock { core -> (BluejayError?, Int) in
+            let refusal = core.machine.taskRequested(by: caller)
+            if refusal == nil {
+                core.task += 1
+                gate.announce()
+            }
+            return (refusal, core.task)
+        }
+        if let refusal { return call { completion(.failure(refusal)) } }
+        // Called on the callback queue alone.
+        nonisolated(unsafe) let completion = completion
+        taskQueue.async { [self] in
+            gate.begin()
+            let result: RunResult<R>
+            do {
+                result = .success(try task(SynchronizedPeripheral(session: self, task: number)))
+            } catch {
+                result = .failure(error)
+            }
+            update { core in
+                // The completion precedes the reports that the task has deferred.
+                [.call { self.call { completion(result) } }] + (core.task == number ? core.machine.taskEnded() : [])
+            }
+            gate.end()
+        }
+    }
+
+    // MARK: Restoration
+
+    private func watchForRestoration() {
+        guard let (manager, start) = core.withLock({ core in core.manager.map { ($0, core.start) } }) else { return }
+        let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
+            manager.whenStateRestored()
+        restoration.onComplete(context: ImmediateContext()) { [weak self, weak manager] result in
+            switch result {
+            case .success((let peripherals, _, _)):
+                self?.restored(peripherals, of: start)
+            case .failure(let error):
+                // A manager that is released before it has restored fails too.
+                guard let self, core.withLock({ $0.start == start && $0.machine.isStarted }) else { return }
+                log("Nothing was restored: \(manager?.stateRestorationFailure ?? error.localizedDescription)")
+            }
+        }
+    }
+
+    private func restored(_ peripherals: [Peripheral], of start: Int) {
+        guard let peripheral = peripherals.first else { return }
+        // An identifier belongs to one Bluejay, which has one connection.
+        for other in peripherals.dropFirst() { other.terminate() }
+        let listens = peripheral.restoredSubscriptions
+        var isUsed = false
+        update { core in
+            guard core.start == start else { return [] }
+            let effects = core.machine.tookOver()
+            // The application may have connected the same peripheral, or asked for that.
+            isUsed =
+                !effects.isEmpty || core.requests.values.contains { $0.target == peripheral.identifier }
+                || core.peripheral === peripheral && core.machine.connection.isThereOrTried
+            guard isUsed else { return [] }
+            if !effects.isEmpty {
+                core.peripheral = peripheral
+                core.restoration.begin(attempt: core.machine.attempt)
+            }
+            // The restorer is asked before the connection is reported.
+            return [.call { self.call { self.askRestorer(about: listens, of: peripheral) } }] + effects
+        }
+        if isUsed { limitRestoration() } else { peripheral.terminate() }
+    }
+
+    /// Starts the time within which the connection has to be back.
+    private func limitRestoration() {
+        guard core.withLock({ $0.restoration.attempt != nil }) else { return }
+        let timer = timer(after: Restoration.limit) { [weak self] in
+            self?.update { core in
+                core.machine.attempt == core.restoration.attempt ? core.machine.reconnectionTimedOut() : []
+            }
+        }
+        let isPending = core.withLock { core in
+            if core.restoration.attempt != nil { core.restoration.timer = timer }
+            return core.restoration.attempt != nil
+        }
+        if !isPending { timer?.cancel() }
+    }
+
+    /// Ends the restoration of the connection, if there is one, and reports it to the restorer.
+    private func endRestoration(
+        _ report: @escaping (any BackgroundRestorer, PeripheralIdentifier) -> BackgroundRestoreCompletion
+    ) {
+        let (isEnded, peripheral) = core.withLock { ($0.restoration.end(), $0.peripheral) }
+        guard isEnded, let peripheral else { return }
+        call {
+            guard let restorer = self.core.withLock({ $0.restoration.backgroundRestorer }) else { return }
+            if case .callback(let work) = report(restorer, PeripheralIdentifier(peripheral)) { work() }
+        }
+    }
+
+    /// Asks the restorer which listens stay. Called on the callback queue.
+    private func askRestorer(about listens: [CharacteristicIdentifier], of peripheral: Peripheral) {
+        let restorer = core.withLock { $0.restoration.listenRestorer }
+        for identifier in listens {
+            if let restorer, restorer.willRestoreListen(on: identifier) {
+                if restorer.receivesUnhandledListens { restoreUnhandledListen(to: identifier, of: peripheral) }
+                continue
+            }
+            peripheral.forgetRestoredSubscription(to: identifier)
+            // BlueCapKit may have subscribed already, even before Bluejay has received the connection: so without a turn.
+            peripheral.stopNotifications(identifier)
+        }
+    }
+
+    func restoreListen(_ listen: Listen) {
+        let (isConnected, failure) = core.withLock { core -> (Bool, BluejayError?) in
+            guard core.machine.isStarted else { return (false, .stopped) }
+            if core.machine.connection == .connected { return (true, nil) }
+            guard core.machine.willBeConnected else { return (false, .notConnected) }
+            core.listens.addRestored(listen)
+            return (false, nil)
+        }
+        if let failure { listen.receive(.failure(failure)) }
+        if isConnected { begin(listen, by: caller) }
+    }
+
+    /// Restores a listen whose values go to the ``ListenRestorer`` until the application listens, unless it has restored
+    /// the listen itself.
+    private func restoreUnhandledListen(to identifier: CharacteristicIdentifier, of peripheral: Peripheral) {
+        guard !core.withLock({ $0.listens.contains(identifier) }) else { return }
+        let reported = PeripheralIdentifier(peripheral)
+        let listen = Listen(identifier, .replaceable) { [weak self] outcome in
+            // The restorer does not receive the failure that ends the listen.
+            guard let self, case .success(let value) = outcome else { return }
+            call { self.askRestorer(about: value, on: identifier, from: reported) }
+        }
+        listen.isUnhandled = true
+        restoreListen(listen)
+    }
+
+    /// Reports a value without a closure. Called on the callback queue.
+    private func askRestorer(
+        about value: Data, on identifier: CharacteristicIdentifier, from peripheral: PeripheralIdentifier
+    ) {
+        let (restorer, isUnhandled) = core.withLock { core in
+            // The application may listen now.
+            (core.restoration.listenRestorer, core.listens[identifier]?.isUnhandled == true)
+        }
+        guard let restorer, isUnhandled else { return }
+        switch restorer.didReceiveUnhandledListen(from: peripheral, on: identifier, with: value) {
+        case .promiseRestoration: break
+        case .stopListen: endListen(to: identifier, error: nil, by: .application) { _ in }
+        }
     }
 
     // MARK: Observers
 
     func register(_ observer: any ConnectionObserver) {
-        work { core in
-            core.observers.add(ObjectIdentifier(observer)) { [weak observer] in observer }
+        update { core in
+            core.observers.connection.add(observer)
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = core.observers.entries.suffix(1)
-            return [
-                .call {
-                    self.call {
-                        self.tell(newest, \.observers) { observer in
-                            if let isAvailable { observer.bluetoothAvailable(isAvailable) }
-                            if let peripheral { observer.connected(peripheral) }
-                        }
-                    }
+            let newest = core.observers.connection.entries.suffix(1)
+            let report: () -> Void = {
+                self.notify(newest, of: \.connection) { observer in
+                    if let isAvailable { observer.bluetoothAvailable(isAvailable) }
+                    if let peripheral { observer.connected(peripheral) }
                 }
-            ]
+            }
+            return [.call { self.call(report) }]
         }
     }
 
-    func unregister(_ observer: any ConnectionObserver) {
-        core.withLock { $0.observers.remove(ObjectIdentifier(observer)) }
-    }
+    /// Adds or removes observers.
+    func changeObservers(_ change: (inout Observers) -> Void) { core.withLock { change(&$0.observers) } }
 
-    /// Calls those of the observers that have not been removed meanwhile. On the callback queue.
-    func tell<Observer>(
-        _ entries: some Sequence<ObserverList<Observer>.Entry>,
-        _ list: WritableKeyPath<Core, ObserverList<Observer>>, _ event: (Observer) -> Void
+    /// Calls the observers that are still registered. Called on the callback queue.
+    private func notify<Observer>(
+        _ entries: ArraySlice<ObserverList<Observer>.Entry>,
+        of list: WritableKeyPath<Observers, ObserverList<Observer>>,
+        _ event: (Observer) -> Void
     ) {
         for entry in entries {
-            // Each time anew, for the one before may have removed it.
-            guard core.withLock({ $0[keyPath: list].contains(entry) }) else { continue }
-            if let observer = entry.observer() {
+            // Each time, because an observer may remove the next one.
+            guard core.withLock({ $0.observers[keyPath: list].contains(entry) }) else { continue }
+            if let observer = entry.observer {
                 event(observer)
             } else {
-                core.withLock { $0[keyPath: list].remove(entry) }
+                core.withLock { $0.observers[keyPath: list].remove(entry) }
             }
         }
     }
 
-    private func tellConnected(_ observers: [ObserverList<any ConnectionObserver>.Entry]) {
-        let (peripheral, listens) = core.withLock { core in
-            defer { core.restoredListens = [] }
-            return (core.peripheral, core.restoredListens)
-        }
-        guard let peripheral else { return }
-        log("Connected to \(peripheral.name).")
-        for listen in listens { begin(listen, by: .application) }
-        watchServices()
-        restorationSucceeded(peripheral)
-        call { self.tell(observers, \.observers) { $0.connected(peripheral) } }
+    /// Calls all observers of one kind, on the callback queue.
+    private func notify<Observer>(
+        _ list: WritableKeyPath<Observers, ObserverList<Observer>>, _ event: @escaping (Observer) -> Void
+    ) {
+        let entries = core.withLock { $0.observers[keyPath: list].entries[...] }
+        guard !entries.isEmpty else { return }
+        call { self.notify(entries, of: list, event) }
     }
 
-    private func tellDisconnected(
-        _ observers: [ObserverList<any ConnectionObserver>.Entry], _ error: (any Error)?, willReconnect: Bool
-    ) {
-        guard let peripheral = core.withLock({ $0.peripheral }) else { return }
-        log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
-        call {
-            self.tell(observers, \.observers) { $0.disconnected(peripheral) }
-            let handler = self.core.withLock { $0.handler }
-            let answer = handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
-            self.decide { $0.machine.handlerAnswered(answer ?? .noChange) }
+    /// Sends a line to the log observers. The text is made only if there is one.
+    private func log(_ text: @autoclosure () -> String) {
+        guard core.withLock({ !$0.observers.log.entries.isEmpty }) else { return }
+        let text = text()
+        notify(\.log) { $0.debug(text) }
+    }
+
+    func readRSSI() throws {
+        let caller = caller
+        let peripheral = try core.withLock { core -> Peripheral in
+            guard core.machine.isStarted else { throw BluejayError.stopped }
+            if caller == .insideTask { throw BluejayError.calledInsideBackgroundTask }
+            if core.machine.isTaskRunning { throw BluejayError.backgroundTaskRunning }
+            guard core.machine.connection == .connected, let peripheral = core.peripheral else {
+                throw BluejayError.notConnected
+            }
+            return peripheral
+        }
+        let identifier = PeripheralIdentifier(peripheral)
+        peripheral.readRSSI().onComplete(context: ImmediateContext()) { [weak self] result in
+            let (strength, error): (Int, (any Error)?) =
+                switch result {
+                case .success(let strength): (strength, nil)
+                case .failure(let error): (127, error)
+                }
+            self?.notify(\.rssi) {
+                $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
+            }
+        }
+    }
+
+    /// Follows the services of the connected peripheral, if there is an observer.
+    func watchServices() {
+        let watch = core.withLock { core -> ServiceWatch? in
+            guard core.machine.connection == .connected, let peripheral = core.peripheral,
+                !core.observers.service.entries.isEmpty, core.serviceWatch == nil
+            else { return nil }
+            core.serviceWatch = ServiceWatch(peripheral: peripheral)
+            return core.serviceWatch
+        }
+        guard let watch else { return }
+        readServices(of: watch)
+        watch.peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: watch.token) {
+            [weak self] _ in self?.readServices(of: watch)
+        }
+    }
+
+    private func endServiceWatch() {
+        let watch = core.withLock { core in
+            defer { core.serviceWatch = nil }
+            return core.serviceWatch
+        }
+        if let watch { watch.peripheral.whenServicesChange().cancel(watch.token) }
+    }
+
+    /// Reads the services, and reports which of the earlier ones are gone.
+    private func readServices(of watch: ServiceWatch) {
+        let services: Future<Peripheral> = watch.peripheral.discoverAllServices()
+        services.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
+            let present = peripheral.services
+            // Nothing is reported for the first services, and for those of a watch that has ended.
+            let known = self?.core.withLock { core -> [Service]? in
+                guard core.serviceWatch?.token == watch.token else { return nil }
+                defer { core.serviceWatch?.services = present }
+                return core.serviceWatch?.services
+            }
+            guard let known else { return }
+            let gone = known.filter { service in !present.contains { $0 === service } }
+            let (identifier, invalidated) = (
+                PeripheralIdentifier(peripheral), gone.map { ServiceIdentifier(uuid: $0.uuid) }
+            )
+            self?.notify(\.service) { $0.didModifyServices(from: identifier, invalidatedServices: invalidated) }
         }
     }
 }

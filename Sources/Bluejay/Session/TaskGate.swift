@@ -1,25 +1,20 @@
 import Foundation
 
-/// Where the thread of a background task waits for what it has asked for.
-///
-/// It is woken by what comes, and by whatever makes that nothing can come any more; so it never waits in vain.
-// Unchecked: everything that changes is touched between lock and unlock of `condition`.
+/// Blocks the thread of a background task until a request of the task is complete, or the task has failed.
+// Unchecked: the variables are accessed under `condition` alone.
 final class TaskGate: @unchecked Swift.Sendable {
     fileprivate let condition = NSCondition()
     fileprivate var failure: (any Error)?
-    /// How many tasks have been taken on and have not ended: more than one only after Bluejay was stopped in the midst of
-    /// one, and started again.
+    /// The number of tasks that were announced and have not ended: more than one only after Bluejay was stopped during a
+    /// task, and started again.
     private var tasks = 0
-    /// What the task waits for.
+    /// The mailbox that the task waits for.
     fileprivate var awaited: ObjectIdentifier?
 
-    /// Whether the task does something, and does not wait here. Under the lock.
-    private var isWorking: Bool { tasks > 0 && awaited == nil }
-
-    /// A task is going to begin.
+    /// Counts a task that is going to begin.
     func announce() { condition.withLock { tasks += 1 } }
 
-    /// It begins: on its thread, where the one before has ended.
+    /// Begins a task, on its thread: the previous one has ended.
     func begin() { condition.withLock { failure = nil } }
 
     func end() {
@@ -29,55 +24,54 @@ final class TaskGate: @unchecked Swift.Sendable {
         }
     }
 
-    /// Nothing that the task waits for comes any more.
+    /// Fails what the task waits for, now and later.
     func fail(_ error: any Error) {
         condition.withLock {
-            failure = error
-            awaited = nil
+            (failure, awaited) = (error, nil)
             condition.broadcast()
         }
     }
 
-    /// Waits until the task waits here, or there is none; for those who drive a clock. Answers whether that is so.
+    /// Waits until the task waits here, or there is none; for tests with virtual time. Returns whether that is so.
     func awaitStillness(limit: TimeInterval) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit)
         return condition.withLock {
-            while isWorking {
-                guard condition.wait(until: deadline) else { return !isWorking }
+            while tasks > 0, awaited == nil {
+                guard condition.wait(until: deadline) else { return tasks == 0 || awaited != nil }
             }
             return true
         }
     }
 }
 
-/// What comes for the task, in its order.
-// Unchecked: `arrived` is touched under the gate's lock.
-final class Mailbox<Element>: @unchecked Swift.Sendable {
+/// The values that a background task waits for, in their order.
+// Unchecked: `values` is accessed under the gate's lock alone.
+final class TaskMailbox<Value>: @unchecked Swift.Sendable {
     private let gate: TaskGate
-    private var arrived: [Element] = []
+    private var values: [Value] = []
 
     init(_ gate: TaskGate) { self.gate = gate }
 
-    func put(_ element: Element) {
+    func put(_ value: Value) {
         gate.condition.withLock {
-            arrived.append(element)
-            // From this moment on the task has something to do, even if its thread has not woken yet.
+            values.append(value)
+            // The task does not wait any more, even if its thread has not woken yet.
             if gate.awaited == ObjectIdentifier(self) { gate.awaited = nil }
             gate.condition.broadcast()
         }
     }
 
-    /// Waits for the next. Throws when none can come any more.
-    func take() throws -> Element {
+    /// Waits for the next value. Throws if the task has failed.
+    func take() throws -> Value {
         try gate.condition.withLock {
             defer { gate.awaited = nil }
-            while arrived.isEmpty {
+            while values.isEmpty {
                 if let failure = gate.failure { throw failure }
                 gate.awaited = ObjectIdentifier(self)
                 gate.condition.broadcast()
                 gate.condition.wait()
             }
-            return arrived.removeFirst()
+            return values.removeFirst()
         }
     }
 }

@@ -1,16 +1,16 @@
 public import BlueCapKit
 public import Foundation
 
-/// Names a peripheral, and can be kept for another day.
+/// The identifier of a peripheral, which a program can save for a later run.
 ///
-/// The identifier is made of the peripheral's address: it is the same on every run and every machine, unless the peripheral
-/// changes its address for privacy. The name is for people and does not count where two are compared.
+/// The identifier is derived from the peripheral's address: it is the same on every run and every machine, unless the
+/// peripheral changes its address for privacy. The name is for display; comparisons ignore it.
 public struct PeripheralIdentifier: Swift.Sendable, Codable {
     public let uuid: UUID
     public let name: String
 
     /// - Parameters:
-    ///   - uuid: The identifier of the peripheral, as `Peripheral.identifier` has it.
+    ///   - uuid: The identifier of the peripheral, from `Peripheral.identifier`.
     ///   - name: `nil` is shown as "Unknown".
     public init(uuid: UUID, name: String?) {
         self.uuid = uuid

@@ -1,40 +1,62 @@
 public import BlueCapKit
+import Foundation
 
-// Frozen shapes of the document: each result is an enumeration of its own, and not Swift's Result, so that `.success`
-// has what the document shows.
+// As in the document, each result is an enumeration of its own and not Swift's Result, so that `.success` has the
+// document's values.
 
-/// What became of a connection.
+/// The result of a connection.
 public enum ConnectionResult {
-    /// It is up.
+    /// The peripheral is connected.
     case success(Peripheral)
     case failure(any Error)
+
+    init(_ result: Result<Peripheral, any Error>) {
+        do { self = .success(try result.get()) } catch { self = .failure(error) }
+    }
 }
 
-/// What became of a disconnection.
+/// The result of a disconnection.
 public enum DisconnectionResult {
-    /// The connection to this peripheral is ended.
+    /// The connection to this peripheral has ended.
     case success(Peripheral)
     case failure(any Error)
+
+    init(_ result: Result<Peripheral, any Error>) {
+        do { self = .success(try result.get()) } catch { self = .failure(error) }
+    }
 }
 
-/// What a read has brought, or a listen each time.
+/// The result of a read, or a value of a listen.
 public enum ReadResult<R> {
     case success(R)
     case failure(any Error)
 }
 
-/// What became of a write, or of the end of a listen.
+/// The result of a write, or of the end of a listen.
 public enum WriteResult {
     case success
     case failure(any Error)
+
+    init(_ outcome: Result<Data, any Error>) {
+        switch outcome {
+        case .success: self = .success
+        case .failure(let error): self = .failure(error)
+        }
+    }
 }
 
-/// What became of a background task.
+/// The result of a background task.
 public enum RunResult<R> {
-    /// What it returned.
+    /// The value that the task returned.
     case success(R)
-    /// What it threw, or why it was not run.
+    /// The error that the task threw, or the reason why it was not run.
     case failure(any Error)
+}
+
+extension ReadResult where R: Receivable {
+    init(_ outcome: Result<Data, any Error>) {
+        do { self = .success(try R(bluetoothData: outcome.get())) } catch { self = .failure(error) }
+    }
 }
 
 extension ConnectionResult: Swift.Sendable {}
@@ -42,11 +64,3 @@ extension DisconnectionResult: Swift.Sendable {}
 extension ReadResult: Swift.Sendable where R: Swift.Sendable {}
 extension WriteResult: Swift.Sendable {}
 extension RunResult: Swift.Sendable where R: Swift.Sendable {}
-
-/// Whether a listen of a background task goes on.
-public enum ListenAction: Hashable, Swift.Sendable {
-    /// Wait for the next value.
-    case keepListening
-    /// It has all it wanted: the call returns.
-    case done
-}

@@ -1,22 +1,22 @@
 public import BlueCapKit
 public import Foundation
 
-/// Why something that ``Bluejay`` was asked for did not succeed.
+/// The reason why a request to ``Bluejay`` failed.
 ///
-/// Where the peripheral, the radio or BlueZ is the cause, the failure is BlueCapKit's and says which:
-/// `CharacteristicError.readFailed`, `PeripheralError.connectionFailed` and so on.
+/// If the peripheral, the radio or BlueZ is the cause, the request fails with an error of BlueCapKit, such as
+/// `CharacteristicError.readFailed` or `PeripheralError.connectionFailed`.
 public enum BluejayError: Swift.Error, Hashable, Swift.Sendable {
-    /// Bluetooth is off, blocked, or not there.
+    /// Bluetooth is off, blocked, or not present.
     case bluetoothUnavailable
     /// There is a scan already.
     case multipleScanNotSupported
     /// There is a connection already, or an attempt at one.
     case multipleConnectNotSupported
-    /// A disconnection is on its way already.
+    /// A disconnection was requested already.
     case multipleDisconnectNotSupported
-    /// The connection did not come up in time.
+    /// The connection was not established in time.
     case connectionTimedOut
-    /// There is no connection, or it was lost meanwhile.
+    /// There is no connection, or it was lost before the request was complete.
     case notConnected
     /// The peripheral does not have the service.
     case missingService(ServiceIdentifier)
@@ -26,27 +26,27 @@ public enum BluejayError: Swift.Error, Hashable, Swift.Sendable {
     case cancelled
     /// The application disconnected.
     case explicitDisconnect
-    /// It was asked for behind a disconnection that is queued.
+    /// The operation was requested after a disconnection that is queued.
     case disconnectQueued
-    /// No value came in time.
+    /// No value arrived in time.
     case listenTimedOut
-    /// The bytes are not as many as there should be: `length` of them from `start`, of `count`.
+    /// There are only `count` bytes, which does not fit with `length` bytes from `start` on.
     case dataOutOfBounds(start: Int, length: Int, count: Int)
     /// The bytes are no UTF-8.
     case invalidText(Data)
-    /// Neither BlueZ nor this Bluejay knows a peripheral with this identifier.
+    /// Neither BlueZ nor this Bluejay has a peripheral with this identifier.
     case unexpectedPeripheral(PeripheralIdentifier)
-    /// A background task is running, and nothing else may be asked for until it has ended.
+    /// A background task is running; other requests are refused until it has ended.
     case backgroundTaskRunning
     /// A background task is running already.
     case multipleBackgroundTaskNotSupported
-    /// The outer Bluejay was called inside of its own background task.
+    /// The outer Bluejay was called inside its own background task.
     case calledInsideBackgroundTask
-    /// The synchronized peripheral was used elsewhere than in the background task that it was given to.
+    /// The synchronized peripheral was used outside its background task.
     case notInBackgroundTask
-    /// The characteristic is listened to already, and that listen may not be replaced.
+    /// There is a listen to the characteristic already, which may not be replaced.
     case multipleListenTrapped
-    /// Another listen took the place of this one.
+    /// Another listen has replaced this one.
     case multipleListenReplaced
     /// A flush without an idle window would never end.
     case indefiniteFlush
@@ -67,48 +67,47 @@ extension BluejayError: LocalizedError, CustomStringConvertible {
         case .multipleConnectNotSupported:
             "Bluejay is connected or connecting already: disconnect() first, or cancelEverything() to end the attempt."
         case .multipleDisconnectNotSupported:
-            "A disconnection is on its way already: wait for its completion."
+            "A disconnection was requested already: wait for its completion."
         case .connectionTimedOut:
-            "The connection did not come up within its time-out: the peripheral is out of range, off, or connected to "
-                + "somebody else."
+            "The connection was not established within its time-out: the peripheral is out of range, off, or connected to "
+                + "another central."
         case .notConnected:
-            "There is no connection to a peripheral, or it was lost meanwhile: connect(_:) again, "
-                + "or wait for connected(to:) where Bluejay reconnects by itself."
+            "There is no connection to a peripheral, or it was lost: call connect(_:) again, "
+                + "or wait for connected(to:) if Bluejay reconnects."
         case .missingService(let service):
             "The peripheral does not have the service \(service)."
         case .missingCharacteristic(let characteristic):
             "The peripheral does not have the characteristic \(characteristic)."
         case .cancelled:
-            "The application has cancelled it."
+            "The application has cancelled the request."
         case .explicitDisconnect:
             "The application has disconnected."
         case .disconnectQueued:
-            "A disconnection is queued before it: nothing more can be asked of this connection."
+            "A disconnection is queued before this operation: request it on the next connection."
         case .listenTimedOut:
-            "No value came within the time-out of the listen."
+            "No value arrived within the time-out of the listen."
         case .dataOutOfBounds(let start, let length, let count):
-            "There are \(count) bytes, which does not fit with \(length) from \(start) on: the peripheral sends another "
-                + "value than expected."
+            "There are \(count) bytes, which does not fit with \(length) from \(start) on: the peripheral sent a value of "
+                + "another length."
         case .invalidText(let data):
             "These bytes are no UTF-8: \(data.map { String($0, radix: 16) }.joined(separator: " "))."
         case .unexpectedPeripheral(let identifier):
-            "Nobody here knows a peripheral \(identifier): scan for it first."
+            "There is no peripheral \(identifier): scan for it first."
         case .backgroundTaskRunning:
             "A background task is running: wait for its completion."
         case .multipleBackgroundTaskNotSupported:
             "A background task is running already: run one at a time."
         case .calledInsideBackgroundTask:
-            "Inside of a background task use the SynchronizedPeripheral that it is given, not the outer Bluejay."
+            "Inside a background task use its SynchronizedPeripheral, not the outer Bluejay."
         case .notInBackgroundTask:
-            "A SynchronizedPeripheral is of use only in the background task that it was given to: on its thread, and until "
-                + "it returns."
+            "A SynchronizedPeripheral can be used only in its background task: on its thread, until it returns."
         case .multipleListenTrapped:
-            "The characteristic is listened to already: endListen(to:) first, "
-                + "or listen with multipleListenOption: .replaceable in the first place."
+            "There is a listen to the characteristic already: call endListen(to:) first, "
+                + "or begin the first listen with multipleListenOption: .replaceable."
         case .multipleListenReplaced:
-            "Another listen to the same characteristic has taken the place of this one."
+            "Another listen to the same characteristic has replaced this one."
         case .indefiniteFlush:
-            "A flush takes an idle window of more than zero seconds."
+            "A flush requires an idle window of more than zero seconds."
         case .stopped:
             "Bluejay has not been started, or has been stopped: call start()."
         }
