@@ -102,7 +102,7 @@ extension BluejayError: LocalizedError, CustomStringConvertible {
         case .notInBackgroundTask:
             "A SynchronizedPeripheral can be used only in its background task: on its thread, until it returns."
         case .multipleListenTrapped:
-            "There is a listen to the characteristic already: call endListen(to:) first, "
+            "The characteristic is listened to already: call endListen(to:) first, "
                 + "or begin the first listen with multipleListenOption: .replaceable."
         case .multipleListenReplaced:
             "Another listen to the same characteristic has replaced this one."
