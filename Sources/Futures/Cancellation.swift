@@ -107,8 +107,8 @@ final class CancellableHandler<T> {
     @usableFromInline
     func dispatch(_ outcome: Try<T>) {
         guard let context else { return run(outcome) }
-        // Captures this object, whose handler is accessed only by the thread that set `claimed`, and an outcome, which
-        // the handler receives.
+        // Captures this object and an outcome, which the handler receives. Only the thread that set `claimed` accesses the
+        // handler.
         context.execute(assumeSendable { self.run(outcome) })
     }
 

@@ -1,15 +1,15 @@
 import Dispatch
 
-/// What the operators that take time wait on. Tests bring one whose time they move themselves.
+/// The clock of the operators that depend on time. Tests pass one that they control.
 package protocol DelayClock: Sendable {
     /// Runs `work` once, after `seconds`.
     func after(_ seconds: Double, _ work: @escaping @Sendable () -> Void)
 
-    /// Seconds since some moment in the past.
+    /// The time in seconds since a fixed moment in the past.
     var now: Double { get }
 }
 
-/// Real time, on a queue of the module's own.
+/// The real time, on a queue of this module.
 struct DispatchClock: DelayClock {
     static let shared = DispatchClock()
 
@@ -23,9 +23,9 @@ struct DispatchClock: DelayClock {
     var now: Double { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
 }
 
-/// What a future fails with that was given ``Future/timeout(_:)`` and took longer.
+/// The error of the future that ``Future/timeout(_:)`` returns, if the time was too short.
 public struct FutureTimedOut: Error, Hashable, Sendable {
-    /// How long it was waited for.
+    /// The time-out, in seconds.
     public let seconds: Double
 
     public init(seconds: Double) {
@@ -34,9 +34,9 @@ public struct FutureTimedOut: Error, Hashable, Sendable {
 }
 
 extension Future {
-    /// A future of the same outcome, or of the failure ``FutureTimedOut`` if there is none within `seconds`.
+    /// Returns a future of the same outcome, or of the failure ``FutureTimedOut`` if there is none within `seconds`.
     ///
-    /// The first of the two decides. This future goes on all the same, since whatever completes it does.
+    /// A time-out does not cancel this future, nor the operation that will complete it.
     public func timeout(_ seconds: Double) -> Future<T> {
         timeout(seconds, clock: DispatchClock.shared)
     }
@@ -44,7 +44,7 @@ extension Future {
     package func timeout(_ seconds: Double, clock: any DelayClock) -> Future<T> {
         if let result { return Future(result: result) }
         let timed = Future<T>()
-        // What waits for the time must keep the future, since this one may be given up; but not once it is decided.
+        // The timer must retain the returned future, since this one may be released; but only until that is complete.
         let undecided = Locked<Future<T>?>(timed)
         add(
             .completion { outcome in
@@ -58,7 +58,7 @@ extension Future {
         return timed
     }
 
-    /// A future of the same outcome, `seconds` after it came.
+    /// Returns a future of the same outcome, which completes `seconds` after this one.
     public func delay(_ seconds: Double) -> Future<T> {
         delay(seconds, clock: DispatchClock.shared)
     }
@@ -71,9 +71,9 @@ extension Future {
     }
 }
 
-/// How long to wait before another try.
+/// The waits between the tries of ``retry(times:backoff:_:)``.
 public struct Backoff: Sendable {
-    /// The wait after the try of that number, the first being 1, in seconds.
+    /// Returns the wait in seconds after the try of that number. The first try has number 1.
     public let seconds: @Sendable (_ attempt: Int) -> Double
 
     public init(_ seconds: @escaping @Sendable (_ attempt: Int) -> Double) {
@@ -83,7 +83,7 @@ public struct Backoff: Sendable {
     /// No wait.
     public static var none: Backoff { Backoff { _ in 0 } }
 
-    /// Always the same wait.
+    /// The same wait after every try.
     public static func constant(_ seconds: Double) -> Backoff {
         Backoff { _ in seconds }
     }
@@ -98,11 +98,11 @@ public struct Backoff: Sendable {
     }
 }
 
-/// A future of what `task` succeeds with: if it fails it is tried again, up to `times` times more.
+/// Returns a future of the value of `task`, which is called again after a failure, up to `times` times.
 ///
-/// When all tries have failed, it fails with the error of the last. The first try is made before `retry` returns, each
-/// further one after the wait that `backoff` says, on the thread that reports the failure or on that of the delays.
-/// A `task` that throws has failed.
+/// If all tries fail, it fails with the error of the last. The first try is made before `retry` returns, and each further
+/// one after the wait that `backoff` returns, on the thread that reports the failure or, after a wait, on a queue of this
+/// module. If `task` throws, the try has failed.
 @preconcurrency
 public func retry<T>(
     times: Int, backoff: Backoff = .none, _ task: @escaping @Sendable () throws -> Future<T>

@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AmbiguousTrailingClosureOverload
-// Futures out of closures, and out of functions that take a completion block.
+// Functions that create futures and streams from closures, and from methods that take a completion block.
 //
-// The overloads are the documents'; a trailing closure says what it takes, so in use they are not ambiguous.
+// The overloads are documented. A trailing closure names its parameters, so calls are not ambiguous.
 
 /// Returns a future that has already succeeded with the value of an expression.
 ///
@@ -14,13 +14,13 @@
 /// // level still has the earlier value
 /// ```
 ///
-/// For work that is to run elsewhere use ``future(context:_:)`` with a closure.
+/// To run a closure on a context use ``future(context:_:)``.
 @inlinable
 public func future<T>(_ task: @autoclosure () -> T) -> Future<T> {
     Future(result: .success(task()))
 }
 
-/// A future of what `task` returns or throws, on `context`.
+/// Returns a future of the value or error of `task`, which runs on `context`.
 @preconcurrency
 public func future<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
@@ -31,34 +31,36 @@ public func future<T>(
     return future
 }
 
-/// A future of what `method` hands to its completion block: the error if there is one, else the value.
+/// Returns a future that completes when `method` calls its completion block: with the error if there is one, else with the
+/// value.
 ///
-/// If `T` is an optional type, a block called with neither is a success with `nil`. Calls after the first are ignored.
+/// If `T` is an optional type and the block is called with neither, the future succeeds with `nil`. Calls after the first
+/// are ignored.
 public func future<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> Future<T> {
     Future { complete in method { value, error in complete(Try(value, error)) } }
 }
 
-/// The same for a block that takes an optional value, where the future is to be of the value itself.
+/// The same for a block that takes an optional value and a future of the unwrapped value.
 ///
-/// A block called with neither a value nor an error fails the future with ``FuturesError/invalidValue``.
+/// If the block is called with neither a value nor an error, the future fails with ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func future<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> Future<T> {
     Future { complete in method { value, error in complete(Try(optional: value, error)) } }
 }
 
-/// A future that fails with the error that `method` hands to its completion block, and succeeds if there is none.
+/// Returns a future that completes when `method` calls its completion block: it fails with the error if there is one.
 public func future(method: (@escaping ((any Error)?) -> Void) -> Void) -> Future<Void> {
     Future { complete in method { error in complete(Try(optional: (), error)) } }
 }
 
-/// A future of the value that `method` hands to its completion block.
+/// Returns a future of the value with which `method` calls its completion block.
 public func future<T>(method: (@escaping (T) -> Void) -> Void) -> Future<T> {
     Future { complete in method { value in complete(.success(value)) } }
 }
 
 // MARK: - Streams
 
-/// A stream with what `task` returns or throws, on `context`.
+/// Returns a stream with the value or error of `task`, which runs on `context`.
 @preconcurrency
 public func futureStream<T>(
     context: any ExecutionContext = QueueContext.futuresDefault, _ task: @escaping @Sendable () throws -> T
@@ -69,27 +71,29 @@ public func futureStream<T>(
     return stream
 }
 
-/// A stream of what `method` hands to its completion block, each time: the error if there is one, else the value.
+/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else the
+/// value.
 ///
-/// If `T` is an optional type, a block called with neither adds `nil`.
+/// If `T` is an optional type and the block is called with neither, the element is `nil`.
 public func futureStream<T>(method: (@escaping (T, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(value, error)) } }
 }
 
-/// The same for a block that takes an optional value, where the stream is to be of the values themselves.
+/// The same for a block that takes an optional value and a stream of the unwrapped values.
 ///
-/// A block called with neither a value nor an error adds ``FuturesError/invalidValue``.
+/// If the block is called with neither a value nor an error, the element is ``FuturesError/invalidValue``.
 @_disfavoredOverload
 public func futureStream<T>(method: (@escaping (T?, (any Error)?) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value, error in complete(Try(optional: value, error)) } }
 }
 
-/// A stream with an error each time `method` hands one to its completion block, and `()` each time it hands none.
+/// Returns a stream with an element for each call of the completion block by `method`: the error if there is one, else
+/// `()`.
 public func futureStream(method: (@escaping ((any Error)?) -> Void) -> Void) -> FutureStream<Void> {
     FutureStream { complete in method { error in complete(Try(optional: (), error)) } }
 }
 
-/// A stream of the values that `method` hands to its completion block.
+/// Returns a stream of the values with which `method` calls its completion block.
 public func futureStream<T>(method: (@escaping (T) -> Void) -> Void) -> FutureStream<T> {
     FutureStream { complete in method { value in complete(.success(value)) } }
 }
@@ -107,7 +111,7 @@ extension Try {
         }
     }
 
-    /// There is always a value. Where `T` is an optional type, `nil` is one.
+    /// There is always a value. If `T` is an optional type, it may be `nil`.
     fileprivate init(_ value: T, _ error: (any Error)?) {
         if let error { self = .failure(error) } else { self = .success(value) }
     }

@@ -1,31 +1,31 @@
 extension FutureStream where T: Sendable {
-    /// The values, one after the other: first what is kept, then what comes.
+    /// The values, one after the other: first the kept values, then the new ones.
     ///
     /// ```swift
     /// for try await peripheral in manager.startScanning().values { print(peripheral.name) }
     /// ```
     ///
     /// The loop ends when the stream is finished, and throws at the first failure among the elements; a loop over
-    /// ``outcomes`` goes on after failures. Leaving the loop, or cancelling the task that runs it, ends the subscription.
-    /// A cancelled task leaves the loop as if the stream had ended.
+    /// ``outcomes`` continues after failures. Leaving the loop, or cancelling the task that runs it, ends the subscription.
+    /// In a cancelled task the loop ends as if the stream were finished.
     ///
-    /// While the loop is busy, at most ``watchedCapacity`` elements wait for it; then the oldest goes first. Each loop has
-    /// a subscription and a buffer of its own. ``values(waiting:)`` sets another bound.
+    /// While the loop is busy, at most ``watchedCapacity`` elements wait for it; then the oldest is removed first. Each loop
+    /// has its own subscription and buffer. ``values(waiting:)`` sets another limit.
     public var values: FutureStreamValues<T> {
         values(waiting: Self.watchedCapacity)
     }
 
-    /// As ``values``, where at most the latest `limit` elements wait for the loop.
+    /// As ``values``, but at most the latest `limit` elements wait for the loop.
     public func values(waiting limit: Int) -> FutureStreamValues<T> {
         FutureStreamValues(outcomes: outcomes(waiting: limit))
     }
 
-    /// As ``values``, but with every element, be it a value or an error, and without throwing.
+    /// As ``values``, but with every element, a value or an error, and without throwing.
     public var outcomes: FutureStreamOutcomes<T> {
         outcomes(waiting: Self.watchedCapacity)
     }
 
-    /// As ``outcomes``, where at most the latest `limit` elements wait for the loop.
+    /// As ``outcomes``, but at most the latest `limit` elements wait for the loop.
     public func outcomes(waiting limit: Int) -> FutureStreamOutcomes<T> {
         FutureStreamOutcomes(stream: self, limit: limit)
     }
@@ -42,7 +42,7 @@ public struct FutureStreamValues<T: Sendable>: AsyncSequence, Sendable {
             self.outcomes = outcomes
         }
 
-        /// The next value, or `nil` when no more comes. Throws an element that is an error, and after that nothing comes.
+        /// Returns the next value, or `nil` at the end. If the next element is an error, throws it and ends.
         public mutating func next() async throws -> T? {
             switch await outcomes?.next() {
             case .success(let value):
@@ -73,13 +73,13 @@ public struct FutureStreamOutcomes<T: Sendable>: AsyncSequence, Sendable {
             self.elements = elements
         }
 
-        /// The next element, or `nil` when no more comes.
+        /// Returns the next element, or `nil` at the end.
         public mutating func next() async -> Try<T>? {
             await elements.next()
         }
     }
 
-    /// Subscribes to the stream, until the iterator is let go or its task is cancelled.
+    /// Subscribes to the stream, until the iterator is released or its task is cancelled.
     public func makeAsyncIterator() -> AsyncIterator {
         let (elements, continuation) = AsyncStream.makeStream(
             of: Try<T>.self, bufferingPolicy: .bufferingNewest(limit))

@@ -1,103 +1,87 @@
 import Synchronization
 
-// From a stream to the streams and futures that its elements lead to, and from all of those to one stream again.
+// Operators that merge several streams and futures, one for each element, into one stream.
 
 extension FutureStream {
-    /// A stream of what all the streams that `mapping` returns keep and get, as it arrives.
+    /// Returns a stream of the elements of all streams that `mapping` returns, as they arrive.
     ///
-    /// Errors of this stream pass; what `mapping` throws is an error in the value's place. It ends when this stream and
-    /// all the others have ended. After a cancellation nothing more comes, from the others neither.
+    /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
+    /// stream and all others have ended. After it is cancelled it receives nothing more, not even from the others.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> FutureStream<M>
     ) -> FutureStream<M> {
-        branched(context, cancelToken) { element, branches in
-            switch element {
-            case .success(let value):
-                do { branches.follow(try mapping(value)) } catch { branches.target.send(.failure(error)) }
-            case .failure(let error):
-                branches.target.send(.failure(error))
-            }
-        }
+        merged(context, cancelToken) { element, sources in sources.follow(try mapping(try element.get())) }
     }
 
-    /// A stream of what the futures that `mapping` returns complete with, as they complete.
+    /// Returns a stream of the outcomes of the futures that `mapping` returns, as they complete.
     ///
-    /// Errors of this stream pass; what `mapping` throws is an error in the value's place. It ends when this stream has
-    /// ended and all the futures are complete. After a cancellation nothing more comes, from the futures neither.
+    /// Errors of this stream pass; an error that `mapping` throws replaces the value. The returned stream ends when this
+    /// stream has ended and all the futures are complete. After it is cancelled it receives nothing more, not even from
+    /// the futures.
     @preconcurrency
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @Sendable (T) throws -> Future<M>
     ) -> FutureStream<M> {
-        branched(context, cancelToken) { element, branches in
-            switch element {
-            case .success(let value):
-                do { branches.follow(try mapping(value)) } catch { branches.target.send(.failure(error)) }
-            case .failure(let error):
-                branches.target.send(.failure(error))
-            }
-        }
+        merged(context, cancelToken) { element, sources in sources.follow(try mapping(try element.get())) }
     }
 
-    /// A stream of the values, and for each error of what the stream that `recovery` returns keeps and gets.
+    /// Returns a stream of the values, and for each error of the elements of the stream that `recovery` returns.
     ///
-    /// What `recovery` throws is the error. It ends when this stream and all the others have ended.
+    /// An error that `recovery` throws replaces the error. The returned stream ends when this stream and all others have
+    /// ended.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @Sendable (any Error) throws -> FutureStream<T>
     ) -> FutureStream<T> {
-        branched(context, cancelToken) { element, branches in
-            switch element {
-            case .success:
-                branches.target.send(element)
-            case .failure(let error):
-                do { branches.follow(try recovery(error)) } catch { branches.target.send(.failure(error)) }
-            }
+        merged(context, cancelToken) { element, sources in
+            guard let error = element.error else { return sources.send(element) }
+            sources.follow(try recovery(error))
         }
     }
 
-    /// A stream of the values, and for each error of what the future that `recovery` returns completes with.
+    /// Returns a stream of the values, and for each error of the outcome of the future that `recovery` returns.
     ///
-    /// What `recovery` throws is the error. It ends when this stream has ended and all the futures are complete.
+    /// An error that `recovery` throws replaces the error. The returned stream ends when this stream has ended and all the
+    /// futures are complete.
     @preconcurrency
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
         cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @Sendable (any Error) throws -> Future<T>
     ) -> FutureStream<T> {
-        branched(context, cancelToken) { element, branches in
-            switch element {
-            case .success:
-                branches.target.send(element)
-            case .failure(let error):
-                do { branches.follow(try recovery(error)) } catch { branches.target.send(.failure(error)) }
-            }
+        merged(context, cancelToken) { element, sources in
+            guard let error = element.error else { return sources.send(element) }
+            sources.follow(try recovery(error))
         }
     }
 
-    private func branched<M>(
+    /// Returns the stream into which `handle` merges a source for each element. An error that it throws is an element.
+    private func merged<M>(
         _ context: any ExecutionContext, _ token: CancelToken,
-        _ handle: @escaping (Try<T>, StreamBranches<M>) -> Void
+        _ handle: @escaping (Try<T>, MergedSources<M>) throws -> Void
     ) -> FutureStream<M> {
-        let branches = StreamBranches(target: FutureStream<M>(capacity: capacity))
+        let target = FutureStream<M>(capacity: capacity)
+        let sources = MergedSources(target: target)
         let handler = StreamHandler<T>(
-            .completion { handle($0, branches) }, token: token, finished: { branches.end() },
-            stopped: { branches.stop() })
+            .completion { element in
+                do { try handle(element, sources) } catch { sources.send(.failure(error)) }
+            }, token: token, finished: { sources.end() }, stopped: { sources.stop() })
         add(handler, context: context)
-        return branches.target
+        return target
     }
 }
 
-/// Everything that the elements of a stream led to, on its way into one stream, which ends when the last of it has.
-private final class StreamBranches<T> {
-    let target: FutureStream<T>
-    /// How many are still to end: the stream itself, and everything that is being followed.
+/// The streams and futures that are merged into one stream, which ends when the last of them has ended.
+private final class MergedSources<T> {
+    private let target: FutureStream<T>
+    /// How many sources have not ended: the stream itself, and all that are followed.
     private let open = Atomic<Int>(1)
     private let isStopped = Atomic<Bool>(false)
 
@@ -105,22 +89,24 @@ private final class StreamBranches<T> {
         self.target = target
     }
 
-    /// From now on nothing more gets through.
+    /// From now on the target receives nothing.
     func stop() {
         isStopped.store(true, ordering: .releasing)
     }
 
-    /// One of those that were open has ended.
+    /// Called when a source has ended.
     func end() {
         if open.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { target.finish() }
+    }
+
+    func send(_ element: Try<T>) {
+        if !isStopped.load(ordering: .acquiring) { target.send(element) }
     }
 
     func follow(_ stream: FutureStream<T>) {
         open.add(1, ordering: .relaxed)
         let handler = StreamHandler<T>(
-            .completion { element in
-                if !self.isStopped.load(ordering: .acquiring) { self.target.send(element) }
-            },
+            .completion { self.send($0) },
             batch: { batch in
                 if !self.isStopped.load(ordering: .acquiring) { self.target.send(contentsOf: batch) }
             },
@@ -130,10 +116,10 @@ private final class StreamBranches<T> {
 
     func follow(_ future: Future<T>) {
         open.add(1, ordering: .relaxed)
-        let handler = Handler<T>.completion { outcome in
-            if !self.isStopped.load(ordering: .acquiring) { self.target.send(outcome) }
-            self.end()
-        }
-        future.add(handler)
+        future.add(
+            .completion { outcome in
+                self.send(outcome)
+                self.end()
+            })
     }
 }

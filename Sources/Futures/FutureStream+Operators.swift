@@ -1,181 +1,207 @@
-import Synchronization
+// MARK: Handlers
 
 extension FutureStream {
-    /// A future of the first element: of what is kept, or of what comes.
-    ///
-    /// If the stream ends without one, it fails with ``FuturesError/noSuchElement``.
-    public func first() -> Future<T> {
-        let first = Future<T>()
-        let token = CancelToken()
-        add(
-            StreamHandler(
-                .completion { [weak self] element in
-                    if first.complete(element) { self?.cancel(token) }
-                }, token: token, finished: { first.failure(noSuchElement) }))
-        return first
+    /// Calls `completion` with every element, in order, on `context`: first the kept elements, then the new ones.
+    @preconcurrency @inlinable
+    public func onComplete(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        completion: @escaping @Sendable (Try<T>) -> Void
+    ) {
+        add(.completion(completion), context: context, token: cancelToken)
     }
 
-    /// A stream of the first `count` elements, which then ends.
-    public func take(_ count: Int) -> FutureStream<T> {
-        precondition(count >= 0, "take(_:) takes at least 0 elements; it was asked for \(count).")
-        let taken = FutureStream<T>(capacity: capacity)
-        if count == 0 {
-            taken.finish()
-            return taken
-        }
-        let token = CancelToken()
-        let countdown = Countdown(count)
-        let link = StreamLink(taken)
-        add(
-            StreamHandler(
-                .completion { [weak self] element in
-                    guard let left = countdown.countOne() else { return }
-                    link.send(element)
-                    if left == 0 {
-                        link.stream.finish()
-                        self?.cancel(token)
-                    }
-                }, token: token, finished: { link.stream.finish() }))
-        return taken
+    /// Calls `completion` with every value, in order, on `context`: first the kept values, then the new ones.
+    @preconcurrency @inlinable
+    public func onSuccess(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        completion: @escaping @Sendable (T) -> Void
+    ) {
+        add(.success(completion), context: context, token: cancelToken)
     }
 
-    /// A future of the next `count` values together: of what is kept, then of what comes.
-    ///
-    /// It fails with the first error among them, and with ``FuturesError/noSuchElement`` if the stream ends before.
-    public func collect(_ count: Int) -> Future<[T]> {
-        precondition(count >= 0, "collect(_:) collects at least 0 values; it was asked for \(count).")
-        return count == 0 ? Future(value: []) : take(count).collected(exactly: count)
+    /// Calls `completion` with every error, in order, on `context`: first the kept errors, then the new ones.
+    @preconcurrency @inlinable
+    public func onFailure(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        completion: @escaping @Sendable (any Error) -> Void
+    ) {
+        add(.failure(completion), context: context, token: cancelToken)
     }
 
-    /// A future of all values until the stream ends. It fails with the first error among them.
-    public func collect() -> Future<[T]> {
-        collected(exactly: nil)
-    }
-
-    private func collected(exactly count: Int?) -> Future<[T]> {
-        let collected = Future<[T]>()
-        let values = Locked<[T]>([])
-        let token = CancelToken()
-        add(
-            StreamHandler(
-                .completion { [weak self] element in
-                    switch element {
-                    case .success(let value):
-                        values.withLock { $0.append(value) }
-                    case .failure(let error):
-                        if collected.failure(error) { self?.cancel(token) }
-                    }
-                }, token: token,
-                finished: {
-                    let all = values.withLock { $0 }
-                    if let count, all.count < count {
-                        collected.failure(noSuchElement)
-                    } else {
-                        collected.success(all)
-                    }
-                }))
-        return collected
-    }
-
-    /// A stream for those who need only the latest: while `context` is busy one element waits for it, and a newer one
-    /// takes its place.
-    ///
-    /// It gets its elements on `context`, and keeps none for handlers that come late.
-    public func latest(context: any ExecutionContext = QueueContext.futuresDefault) -> FutureStream<T> {
-        let latest = FutureStream<T>(capacity: 0)
-        add(StreamHandler<T>.transforming(into: latest) { $0 }.dispatched(on: context, waiting: 1))
-        return latest
-    }
-
-    /// A stream with at most one element every `seconds`: the first at once, then the latest of each such period in which
-    /// something came.
-    public func throttle(_ seconds: Double) -> FutureStream<T> {
-        throttle(seconds, clock: DispatchClock.shared)
-    }
-
-    package func throttle(_ seconds: Double, clock: any DelayClock) -> FutureStream<T> {
-        let throttled = FutureStream<T>(capacity: capacity)
-        let throttle = Throttle(into: throttled, seconds: seconds, clock: clock)
-        add(StreamHandler(.completion { throttle.receive($0) }, finished: { throttle.finish() }))
-        return throttled
+    /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
+    @preconcurrency @inlinable
+    public func forEach(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        apply: @escaping @Sendable (T) -> Void
+    ) {
+        add(.success(apply), context: context, token: cancelToken)
     }
 }
 
-/// How many are still to come.
-private final class Countdown: Sendable {
-    private let missing: Atomic<Int>
+// MARK: - Operators
 
-    init(_ count: Int) {
-        missing = Atomic(count)
+extension FutureStream {
+    /// Returns a stream of the results of `transform` for each element. Every operator that returns one element for each
+    /// is one call of this function.
+    @inlinable
+    func transformed<M>(
+        _ context: any ExecutionContext, _ token: CancelToken, _ transform: @escaping (Try<T>) -> Try<M>
+    ) -> FutureStream<M> {
+        let target = FutureStream<M>(capacity: capacity)
+        add(.transforming(into: target, token: token, transform: transform), context: context)
+        return target
     }
 
-    /// How many are left after one more; `nil` if it was one too many.
-    func countOne() -> Int? {
-        let left = missing.subtract(1, ordering: .relaxed).newValue
-        return left >= 0 ? left : nil
+    /// Returns a stream of the mapped values. Errors pass; an error that `mapping` throws replaces the value.
+    @preconcurrency @inlinable
+    public func map<M>(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        mapping: @escaping @Sendable (T) throws -> M
+    ) -> FutureStream<M> {
+        transformed(context, cancelToken) { $0.map(mapping) }
+    }
+
+    /// Returns a stream of the values that `filter` accepts, with ``FuturesError/noSuchElement`` in place of the others.
+    ///
+    /// Errors pass; an error that `filter` throws replaces the value.
+    @preconcurrency @inlinable
+    public func withFilter(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        filter: @escaping @Sendable (T) throws -> Bool
+    ) -> FutureStream<T> {
+        transformed(context, cancelToken) { $0.filter(filter) }
+    }
+
+    /// Returns a stream of the same elements. If one is a value, `completion` is called with it before it is added.
+    @preconcurrency @inlinable
+    public func andThen(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        completion: @escaping @Sendable (T) -> Void
+    ) -> FutureStream<T> {
+        transformed(context, cancelToken) { $0.after(completion) }
+    }
+
+    /// Returns a stream of the same elements. `completion` is called with each, a value or an error, before it is added.
+    @preconcurrency @inlinable @_disfavoredOverload
+    public func andThen(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        completion: @escaping @Sendable (Try<T>) -> Void
+    ) -> FutureStream<T> {
+        transformed(context, cancelToken) { element in
+            completion(element)
+            return element
+        }
+    }
+
+    /// Returns a stream in which the value that `recovery` returns replaces each error. Values pass; an error that
+    /// `recovery` throws replaces the error.
+    @preconcurrency @inlinable
+    public func recover(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        recovery: @escaping @Sendable (any Error) throws -> T
+    ) -> FutureStream<T> {
+        transformed(context, cancelToken) { $0.recover(recovery) }
+    }
+
+    /// Returns a stream in which the error that `mapping` returns or throws replaces each error. Values pass.
+    @preconcurrency @inlinable
+    public func mapError(
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        cancelToken: CancelToken = .uncancellable,
+        mapping: @escaping @Sendable (any Error) throws -> any Error
+    ) -> FutureStream<T> {
+        transformed(context, cancelToken) { $0.mapError(mapping) }
     }
 }
 
-/// One element a period: the first at once, then the latest of each period.
-private final class Throttle<T> {
-    private struct State {
-        /// A period is running.
-        var isClosed = false
-        var latest: Try<T>?
-        var isFinished = false
+// MARK: - Adding elements by other means
+
+extension FutureStream {
+    /// Adds a value. Returns false, and does nothing, if the stream is finished.
+    @inlinable @discardableResult
+    public func success(_ value: T) -> Bool {
+        send(.success(value))
     }
 
-    private let stream: FutureStream<T>
-    private let seconds: Double
-    private let clock: any DelayClock
-    private let state = Locked(State())
-
-    init(into stream: FutureStream<T>, seconds: Double, clock: any DelayClock) {
-        self.stream = stream
-        self.seconds = seconds
-        self.clock = clock
+    /// Adds an error. Returns false, and does nothing, if the stream is finished.
+    @inlinable @discardableResult
+    public func failure(_ error: any Error) -> Bool {
+        send(.failure(error))
     }
 
-    func receive(_ element: Try<T>) {
-        let (isFirst, displaced) = state.withLock { state in
-            let isFirst = !state.isClosed
-            let displaced = state.latest
-            state.isClosed = true
-            if !isFirst { state.latest = element }
-            return (isFirst, displaced)
+    /// Adds the outcome of `future`, on `context`, when there is one.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Future<T>) {
+        future.add(.completion { self.send($0) }, context: context, token: .uncancellable)
+    }
+
+    /// Adds the elements of `stream`, on `context`: those that it keeps and those that it receives later. When that stream
+    /// finishes, this one does not, since it may have other sources.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
+        stream.add(
+            StreamHandler(.completion { self.send($0) }, batch: { self.send(contentsOf: $0) }), context: context)
+    }
+
+    /// Adds the outcome of the future in `future`, on `context`, or at once the error in its place.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Try<Future<T>>) {
+        switch future {
+        case .success(let future): completeWith(context: context, future: future)
+        case .failure(let error): failure(error)
         }
-        if isFirst { begin(with: element) }
-        withExtendedLifetime(displaced) {}  // let go here, outside the lock
     }
 
-    /// The end waits for the period in which something is waiting.
-    func finish() {
-        let mayFinish = state.withLock { state in
-            state.isFinished = true
-            return state.latest == nil
+    /// Adds the elements of the stream in `stream`, on `context`, or at once the error in its place.
+    public func completeWith(
+        context: any ExecutionContext = QueueContext.futuresDefault, stream: Try<FutureStream<T>>
+    ) {
+        switch stream {
+        case .success(let stream): completeWith(context: context, stream: stream)
+        case .failure(let error): failure(error)
         }
-        if mayFinish { stream.finish() }
     }
 
-    private func begin(with element: Try<T>) {
-        stream.send(element)
-        // Captures this object: its state is behind a lock, and the stream locks itself.
-        clock.after(seconds, assumeSendable { self.endPeriod() })
+    /// Creates a stream with one value.
+    // Disfavoured, so that a trailing closure is a resolver and not a value.
+    @_disfavoredOverload
+    public convenience init(value: T, capacity: Int = Int.max) {
+        self.init(capacity: capacity)
+        send(.success(value))
     }
 
-    private func endPeriod() {
-        let (latest, isFinished) = state.withLock { state in
-            let latest = state.latest
-            state.latest = nil
-            state.isClosed = latest != nil
-            return (latest, state.isFinished)
-        }
-        guard let latest else { return }
-        if isFinished {
-            stream.send(latest)
-            stream.finish()
-        } else {
-            begin(with: latest)
+    /// Creates a stream with one error.
+    public convenience init(error: any Error, capacity: Int = Int.max) {
+        self.init(capacity: capacity)
+        send(.failure(error))
+    }
+
+    /// Creates a stream of the elements of `dependent`, which it receives on `context`. It finishes with that stream.
+    public convenience init(
+        capacity: Int = Int.max,
+        context: any ExecutionContext = QueueContext.futuresDefault,
+        dependent: FutureStream<T>
+    ) {
+        self.init(capacity: capacity)
+        dependent.add(.transforming(into: self) { $0 }, context: context)
+    }
+
+    /// Creates a stream to which `resolver` adds elements by calling the function that is passed to it, any number of
+    /// times. If `resolver` throws, the error is one more element.
+    public convenience init(
+        capacity: Int = Int.max, resolver: (_ complete: @escaping (Try<T>) -> Void) throws -> Void
+    ) {
+        self.init(capacity: capacity)
+        do {
+            try resolver { self.send($0) }
+        } catch {
+            send(.failure(error))
         }
     }
 }

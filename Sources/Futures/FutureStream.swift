@@ -1,49 +1,50 @@
 /// Values that keep arriving: a sequence of completed futures.
 ///
-/// Successes and failures are both elements; a failure does not end the stream. Usually a ``StreamPromise`` makes a
-/// stream and fills it, and the stream is what is handed out.
+/// Successes and failures are both elements; a failure does not end the stream. Usually a ``StreamPromise`` creates a
+/// stream and adds its elements, and other code receives the stream.
 ///
 /// ## Order
-/// Every handler receives every element once and in the order in which they were added, on its context, also when
-/// several threads add elements and handlers at the same time. A handler added late first receives what is kept and then
-/// what comes, with no gap and no repeat. No lock is held while a handler runs; what a handler adds to its own stream is
-/// delivered after it returns.
+/// Every handler receives every element once, in the order in which the elements were added, on its context, also if
+/// several threads add elements and handlers at the same time. A handler that is added late first receives the kept
+/// elements and then the new ones, without a gap and without a repetition. No lock is held while a handler runs. What a
+/// handler adds to its own stream is delivered after the handler returns.
 ///
-/// A handler on a queue is woken once for all elements that have arrived since it last ran, not once for each.
+/// A handler on a queue is scheduled once for all elements that have arrived since it last ran, not once for each.
 ///
 /// ## What is kept
-/// A stream keeps its latest `capacity` elements for handlers that come late; the oldest goes first.
-/// - `capacity: 0` keeps nothing: only those who listen hear.
-/// - `capacity: Int.max`, the default, keeps everything until the first handler is added. From then on the stream is
-///   being watched, and it keeps the latest ``watchedCapacity`` elements, so that a stream that runs for months does not
-///   fill the memory. A stream that must keep more says how many.
+/// A stream keeps its latest `capacity` elements for handlers that are added late; the oldest is removed first.
+/// - `capacity: 0` keeps nothing: elements reach only the handlers that exist when they are added.
+/// - `capacity: Int.max`, the default, keeps everything until the first handler is added. After that the stream keeps the
+///   latest ``watchedCapacity`` elements, so that a stream that runs for months does not fill the memory. Pass a number to
+///   keep more.
 ///
-/// The stream that `map` and its like return has the capacity of the one they are called on. As long as it has no
-/// handler and nobody holds it, it keeps nothing.
+/// The stream that `map` and the other operators return has the capacity of the one on which they are called. While it has
+/// no handler and is not referenced elsewhere, it keeps nothing.
 ///
-/// A stream of a `Sendable` type is `Sendable`; of other types see ``Future``.
-// `@unchecked`: `kept`, `limit`, `inbox`, `dropped` and `hasCancelled` are touched under the lock of `state` only. `handlers` and
-// `soleHandler` are changed under the lock, and only by the thread that is delivering; so that thread may read them without.
+/// A stream of a `Sendable` type is `Sendable`; for other types see ``Future``.
+// `@unchecked`: `backlog`, `inbox` and `hasCancelled` are accessed under the lock of `state` only. `handlers` is changed under
+// the lock, and only by the thread that is delivering, so that thread may read it without the lock. `hasEnded` is accessed
+// only by the thread that is delivering. For the same reason the runtime need not check the accesses.
 public final class FutureStream<T> {
     /// What is going on in a stream; the flags of its `state`.
     @usableFromInline
     enum Flag {
-        /// It has handlers.
+        /// The stream has handlers.
         @inlinable static var watched: UInt32 { StateWord.firstFlag }
         /// One thread is calling the handlers.
         @inlinable static var delivering: UInt32 { StateWord.firstFlag << 1 }
-        /// And when it has done so there is more for it to do.
+        /// The thread that is delivering finds more to do in the inbox.
         @inlinable static var more: UInt32 { StateWord.firstFlag << 2 }
-        /// No element is taken any more.
+        /// The stream accepts no more elements.
         @inlinable static var finished: UInt32 { StateWord.firstFlag << 3 }
     }
 
-    /// What happened while a thread was delivering, in order; that thread takes it up.
+    /// What happened while a thread was delivering. That thread processes the events in order.
     @usableFromInline
     enum Event {
         case element(Try<T>)
         case batch([Try<T>])
-        /// A new handler, and what was kept when it came.
+        /// A new handler, and the elements that were kept when it was added.
         case handler(StreamHandler<T>, kept: [Try<T>])
         case finish
     }
@@ -52,66 +53,59 @@ public final class FutureStream<T> {
     public static var watchedCapacity: Int { 4096 }
 
     @usableFromInline let state = StateWord()
-    @usableFromInline var kept = Ring<Try<T>>()
-    /// `capacity`, until there is a reason to keep less.
-    @usableFromInline var limit: Int
-    @usableFromInline var inbox = Ring<Event>()
-    @usableFromInline var handlers = StreamHandlers<T>.none
-    /// The one in `handlers` if it is alone, changed with it; so that delivering to it costs no look and no counting.
-    @exclusivity(unchecked) @usableFromInline var soleHandler: Unmanaged<StreamHandler<T>>?
-    @usableFromInline var hasCancelled = false
-    /// What `droppedCount` tells; touched under the lock.
-    @usableFromInline var dropped = 0
+    @exclusivity(unchecked) @usableFromInline var backlog: Backlog<Try<T>>
+    @exclusivity(unchecked) @usableFromInline var inbox = Ring<Event>()
+    @exclusivity(unchecked) @usableFromInline var handlers = StreamHandlers<T>()
+    @exclusivity(unchecked) private var hasCancelled = false
+    /// Whether the handlers have been informed that the stream is finished.
+    @exclusivity(unchecked) private var hasEnded = false
 
     /// How many elements are kept at most.
     public let capacity: Int
 
-    /// An empty stream that keeps the latest `capacity` elements. Without a ``StreamPromise`` it is filled by
-    /// ``complete(_:)`` and its like.
+    /// Creates an empty stream that keeps the latest `capacity` elements. ``complete(_:)`` adds elements, if no
+    /// ``StreamPromise`` does.
     public init(capacity: Int = Int.max) {
         precondition(
             capacity >= 0, "The capacity of a FutureStream is at least 0, and 0 keeps nothing; it was \(capacity).")
         self.capacity = capacity
-        limit = capacity
+        backlog = Backlog(limit: capacity)
     }
 
     deinit {
         if handlers.isEmpty { return }
-        let discarded = handlers
-        handlers = .none
+        let discarded = handlers.all
+        handlers = StreamHandlers()
         ThreadWork.current.discard(discarded)
     }
 
-    /// What is kept, oldest first, each as a completed future.
+    /// The kept elements, oldest first, each as a completed future.
     public var futures: [Future<T>] {
-        state.withLock { _ in kept.elements }.map { Future(result: $0) }
+        state.withLock { _ in backlog.elements }.map { Future(result: $0) }
     }
 
     /// How many elements are kept.
     public var count: Int {
-        state.withLock { _ in kept.count }
+        state.withLock { _ in backlog.count }
     }
 
-    /// How many elements were lost because there was no handler yet and no room: displaced by newer ones, or, where
-    /// `capacity` is 0, not kept at all.
+    /// How many elements were lost because there was no handler yet and the stream was full: those that newer ones
+    /// displaced, or all, if `capacity` is 0.
     ///
     /// While there is a handler nothing is lost, however slow it is.
     public var droppedCount: Int {
-        state.withLock { _ in dropped }
+        state.withLock { _ in backlog.dropped }
     }
 
     /// Whether there is a handler.
     @inlinable @inline(__always)
-    var isWatched: Bool { state.flags & Flag.watched != 0 }
-
-    /// Whether there is a handler, for those who produce only while somebody listens.
-    package var isWatchedByAnyone: Bool { isWatched }
+    package var isWatched: Bool { state.flags & Flag.watched != 0 }
 
     // MARK: Adding elements
 
     /// Adds an element. Returns false, and does nothing, if the stream is finished.
     ///
-    /// Prefer to keep a ``StreamPromise`` and to hand out its stream: then only you can fill it.
+    /// Prefer to keep a ``StreamPromise`` and to pass on only its stream. Then no other code can add elements.
     @inlinable @discardableResult
     public func complete(_ result: Try<T>) -> Bool {
         send(result)
@@ -126,7 +120,7 @@ public final class FutureStream<T> {
         return true
     }
 
-    /// As `send`, where there is something to keep, nobody to deliver to, or somebody who is delivering already.
+    /// As `send`, if the stream keeps elements, has no handler, or another thread is delivering.
     @inlinable
     func keepAndSend(_ element: Try<T>) -> Bool {
         let flags = state.lock()
@@ -134,8 +128,7 @@ public final class FutureStream<T> {
             state.unlock(flags)
             return false
         }
-        let evicted = limit > 0 ? kept.append(element, limit: limit) : nil
-        if flags & (Flag.watched | Flag.delivering) == 0, evicted != nil || limit == 0 { dropped += 1 }
+        let evicted = backlog.append(element, isReceived: flags & (Flag.watched | Flag.delivering) != 0)
         if flags & Flag.delivering != 0 {
             inbox.append(.element(element))
             state.unlock(flags | Flag.more)
@@ -166,22 +159,17 @@ public final class FutureStream<T> {
             state.unlock(flags)
             return flags & Flag.finished == 0
         }
-        var evicted: [Try<T>] = []
-        if limit > 0 {
-            for element in batch {
-                if let oldest = kept.append(element, limit: limit) { evicted.append(oldest) }
-            }
-        }
-        if flags & (Flag.watched | Flag.delivering) == 0 { dropped += limit > 0 ? evicted.count : batch.count }
+        let isReceived = flags & (Flag.watched | Flag.delivering) != 0
+        let evicted = batch.compactMap { backlog.append($0, isReceived: isReceived) }
         push(.batch(batch), flags)
         withExtendedLifetime(evicted) {}
         return true
     }
 
-    /// Says that no element comes any more: `for try await` over the stream ends, and handlers are let go.
+    /// Finishes the stream: `for try await` over it ends, and its handlers are released.
     ///
-    /// Elements added afterwards are ignored. What is kept stays, and handlers that come late still receive it.
-    /// Returns false if the stream was finished already.
+    /// Elements added afterwards are ignored. The kept elements stay, and handlers that are added late still receive them.
+    /// Returns false if the stream was already finished.
     @discardableResult
     public func finish() -> Bool {
         let flags = state.lock()
@@ -195,6 +183,8 @@ public final class FutureStream<T> {
 
     // MARK: Adding handlers
 
+    /// Adds `handler`, which runs on `context` and can be cancelled with `token`. Every handler and operator is added
+    /// here.
     @inlinable @inline(__always)
     func add(_ handler: Handler<T>, context: any ExecutionContext, token: CancelToken) {
         add(StreamHandler(handler, token: token), context: context)
@@ -204,35 +194,140 @@ public final class FutureStream<T> {
     func add(_ handler: StreamHandler<T>, context: any ExecutionContext = ImmediateContext()) {
         let handler = context.isImmediate ? handler : handler.dispatched(on: context)
         let flags = state.lock()
-        let before = kept.elements
-        var evicted: [Try<T>] = []
-        if limit == Int.max {
-            limit = Self.watchedCapacity
-            evicted = kept.trim(to: limit)
-        }
-        push(.handler(handler, kept: before), flags)
+        let kept = backlog.elements
+        let evicted = backlog.limit == Int.max ? backlog.trim(to: Self.watchedCapacity) : []
+        push(.handler(handler, kept: kept), flags)
         withExtendedLifetime(evicted) {}
     }
 
-    /// Takes back the handlers and combinators that were registered here with `cancelToken`.
+    /// Cancels the handlers and operators that were added to this stream with `cancelToken`.
     ///
-    /// They no longer run, not even for elements that are on their way to their context; one that is running already
-    /// goes on. The stream that a cancelled combinator returned gets no further element. Returns whether there were any.
+    /// They no longer run, not even for elements that are waiting for their context; one that is already running
+    /// continues. The stream that a cancelled operator returned receives no further element. Returns whether there were
+    /// any.
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
         guard cancelToken != .uncancellable else { return false }
-        let named = state.withLock { _ in
-            handlers.named(cancelToken)
-                + inbox.elements.compactMap { event in
-                    guard case .handler(let handler, _) = event, handler.token == cancelToken else { return nil }
-                    return handler
+        let present = state.withLock { _ in
+            handlers.all
+                + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
                 }
         }
         var wereAny = false
-        for handler in named where handler.cancel() { wereAny = true }
-        if wereAny { removeCancelled() }
-        return wereAny
+        for handler in present where handler.token == cancelToken && handler.cancel() { wereAny = true }
+        guard wereAny else { return false }
+        let flags = state.lock()
+        hasCancelled = true
+        push(nil, flags)
+        return true
+    }
+
+    // MARK: Delivering
+
+    // At any time at most one thread delivers. It is the only one that calls handlers and, while it delivers, the only one
+    // that changes `handlers`. Other threads put their events into the inbox and return; the delivering thread processes
+    // them in order.
+
+    /// Passes `element` to the handlers, then processes the events that arrived during that. Called by the thread that set
+    /// `delivering`.
+    @inlinable
+    func deliver(_ element: Try<T>) {
+        deliver(.element(element)) { $0.receive(element) }
+    }
+
+    /// The same for elements that arrive together.
+    @inlinable
+    func deliver(contentsOf batch: [Try<T>]) {
+        deliver(.batch(batch)) { $0.receive(contentsOf: batch) }
+    }
+
+    @inlinable @inline(__always)
+    func deliver(_ event: @autoclosure () -> Event, to receive: (StreamHandler<T>) -> Void) {
+        let thread = ThreadWork.current
+        guard thread.mayNest else { return postpone(event(), on: thread) }
+        thread.enter()
+        if let sole = handlers.sole { sole._withUnsafeGuaranteedRef(receive) } else { handlers.all.forEach(receive) }
+        if !state.change(from: Flag.watched | Flag.delivering, to: Flag.watched) { deliverInbox() }
+        thread.leave()
+    }
+
+    /// Delivers `event`, or leaves it to the thread that is delivering. Called under the lock, which it releases.
+    @usableFromInline
+    func push(_ event: Event?, _ flags: UInt32) {
+        if let event { inbox.append(event) }
+        state.unlock(flags | Flag.delivering | Flag.more)
+        guard flags & Flag.delivering == 0 else { return }
+        let thread = ThreadWork.current
+        if thread.mayNest { deliverPostponed() } else { thread.postpone(self) }
+    }
+
+    /// Puts an event back that is due before all others, until the stack has unwound.
+    @usableFromInline @inline(never)
+    func postpone(_ event: Event, on thread: UnsafeMutablePointer<ThreadWork>) {
+        state.withLock { _ in
+            let later = inbox.elements
+            inbox = Ring()
+            inbox.append(event)
+            for event in later { inbox.append(event) }
+        }
+        thread.postpone(self)
+    }
+
+    /// Processes the events in the inbox until it is empty, and then ends delivering.
+    @usableFromInline @inline(never)
+    func deliverInbox() {
+        while true {
+            let flags = state.lock()
+            if hasCancelled {
+                hasCancelled = false
+                let before = handlers
+                handlers = StreamHandlers(before.all.filter { !$0.isCancelled })
+                state.unlock(flags)
+                withExtendedLifetime(before) {}
+                continue
+            }
+            guard let event = inbox.removeFirst() else {
+                let rest = flags & ~(Flag.delivering | Flag.more | Flag.watched)
+                return state.unlock(handlers.isEmpty ? rest : rest | Flag.watched)
+            }
+            if case .handler(let handler, _) = event { handlers = StreamHandlers(handlers.all + [handler]) }
+            // Before anything is delivered, so that a stream that feeds this one need not check whether it is referenced.
+            state.unlock(handlers.isEmpty ? flags : flags | Flag.watched)
+            deliver(event)
+        }
+    }
+
+    private func deliver(_ event: Event) {
+        switch event {
+        case .element(let element):
+            handlers.all.forEach { $0.receive(element) }
+        case .batch(let batch):
+            handlers.all.forEach { $0.receive(contentsOf: batch) }
+        case .handler(let handler, let kept):
+            if !kept.isEmpty { handler.receive(contentsOf: kept) }
+            if hasEnded { finishHandlers() }
+        case .finish:
+            hasEnded = true
+            finishHandlers()
+        }
+    }
+
+    private func finishHandlers() {
+        let finished = handlers.all
+        for handler in finished { handler.finish() }
+        state.withLock { _ in handlers = StreamHandlers() }
+        withExtendedLifetime(finished) {}
     }
 }
 
 extension FutureStream: @unchecked Sendable where T: Sendable {}
+
+extension FutureStream: Delivering {
+    @usableFromInline
+    func deliverPostponed() {
+        let thread = ThreadWork.current
+        thread.enter()
+        deliverInbox()
+        thread.leave()
+    }
+}

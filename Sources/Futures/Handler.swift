@@ -41,8 +41,8 @@ enum Handler<T> {
     func dispatched(on context: any ExecutionContext) -> Handler<T> {
         .derived { outcome in
             guard let outcome else { return self.abandon() }
-            // Captures a handler, whose closures are the caller's `@Sendable` ones or this module's, and an outcome,
-            // which the handler receives.
+            // Captures a handler and an outcome, which the handler receives. The handler's closures are the caller's
+            // `@Sendable` ones or closures of this module.
             context.execute(assumeSendable { self(outcome) })
         }
     }

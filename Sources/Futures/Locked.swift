@@ -29,7 +29,7 @@ package struct Locked<State>: @unchecked Sendable {
     }
 
     /// Runs `body` with the state, which no other thread accesses until `body` has returned.
-    // Inlinable, so that `body` becomes a part of its caller, where the types are known.
+    // Inlinable, so that `body` becomes a part of its caller, in which the types are known.
     @inlinable
     package func withLock<R>(_ body: (inout State) throws -> R) rethrows -> R {
         try storage.withUnsafeMutablePointers { state, mutex in

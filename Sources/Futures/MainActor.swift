@@ -1,8 +1,8 @@
-// Handlers and combinators whose closures belong to the main actor.
+// Handlers and operators whose closures are isolated to the main actor.
 //
-// They run on the main queue, which is the executor of the main actor: in a program that calls `dispatchMain()`, in one
-// that runs the main run loop, and in one whose `main` is `async`. The queue is serial, so order is kept. `T` is `Sendable`,
-// since values go to the main actor from the thread that completes the future.
+// They run on the main queue, which is the executor of the main actor in a program that calls `dispatchMain()`, runs the
+// main run loop, or has an `async` `main`. The queue is serial, so it preserves the order. `T` is `Sendable`, because the
+// thread that completes the future passes the value to the main actor.
 
 extension Future where T: Sendable {
     /// Calls `completion` with the outcome, once, on the main actor.
@@ -11,16 +11,14 @@ extension Future where T: Sendable {
     /// reading.onComplete(on: MainActor.self) { outcome in view.show(outcome) }
     /// ```
     ///
-    /// The closure may use and change the state of the main actor. It runs later than the call, also if the future is
-    /// complete already and the caller is on the main actor. A program whose main queue is never drained never runs it;
-    /// see ``QueueContext/main``.
+    /// The closure may use and change the state of the main actor. It runs after the call returns, even if the future is
+    /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
+    /// runs; see ``QueueContext/main``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
     ) {
-        onComplete(context: QueueContext.main, cancelToken: cancelToken) { outcome in
-            MainActor.assumeIsolated { completion(outcome) }
-        }
+        onComplete(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
     /// Calls `completion` with the value, once, on the main actor; never if the future fails.
@@ -39,9 +37,7 @@ extension Future where T: Sendable {
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
     ) {
-        onSuccess(context: QueueContext.main, cancelToken: cancelToken) { value in
-            MainActor.assumeIsolated { completion(value) }
-        }
+        onSuccess(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
     /// Calls `completion` with the error, once, on the main actor; never if the future succeeds.
@@ -51,14 +47,12 @@ extension Future where T: Sendable {
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
     ) {
-        onFailure(context: QueueContext.main, cancelToken: cancelToken) { error in
-            MainActor.assumeIsolated { completion(error) }
-        }
+        onFailure(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
     /// Returns a future of the value mapped on the main actor.
     ///
-    /// It fails with the error of this one, or with what `mapping` throws.
+    /// It fails with the error of this one, or with the error that `mapping` throws.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -66,9 +60,9 @@ extension Future where T: Sendable {
         map(context: QueueContext.main, cancelToken: cancelToken, mapping: onMainActor(mapping))
     }
 
-    /// Returns a future of what the future that `mapping` returns completes with; `mapping` runs on the main actor.
+    /// Returns a future that completes with the outcome of the future that `mapping` returns on the main actor.
     ///
-    /// It fails with the error of this one, or with what `mapping` throws.
+    /// It fails with the error of this one, or with the error that `mapping` throws.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -76,10 +70,10 @@ extension Future where T: Sendable {
         flatMap(context: QueueContext.main, cancelToken: cancelToken, mapping: onMainActor(mapping))
     }
 
-    /// Returns a future of what the future that `recovery` returns for the error completes with; `recovery` runs on the
-    /// main actor. A value passes through.
+    /// Returns a future of the same value, or of the outcome of the future that `recovery` returns for the error on the
+    /// main actor.
     ///
-    /// It fails with what `recovery` throws.
+    /// It fails with the error that `recovery` throws.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -89,20 +83,18 @@ extension Future where T: Sendable {
 }
 
 extension FutureStream where T: Sendable {
-    /// Calls `completion` with every element, in order, on the main actor: first what is kept, then what comes.
+    /// Calls `completion` with every element, in order, on the main actor: first the kept elements, then the new ones.
     ///
-    /// The closure may use and change the state of the main actor. A program whose main queue is never drained never runs
-    /// it; see ``QueueContext/main``.
+    /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
+    /// never runs; see ``QueueContext/main``.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
     ) {
-        onComplete(context: QueueContext.main, cancelToken: cancelToken) { element in
-            MainActor.assumeIsolated { completion(element) }
-        }
+        onComplete(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
-    /// Calls `completion` with every value, in order, on the main actor: first what is kept, then what comes.
+    /// Calls `completion` with every value, in order, on the main actor: first the kept ones, then the new ones.
     ///
     /// ```swift
     /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
@@ -111,24 +103,20 @@ extension FutureStream where T: Sendable {
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
     ) {
-        onSuccess(context: QueueContext.main, cancelToken: cancelToken) { value in
-            MainActor.assumeIsolated { completion(value) }
-        }
+        onSuccess(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
-    /// Calls `completion` with every error, in order, on the main actor: first what is kept, then what comes.
+    /// Calls `completion` with every error, in order, on the main actor: first the kept ones, then the new ones.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
     ) {
-        onFailure(context: QueueContext.main, cancelToken: cancelToken) { error in
-            MainActor.assumeIsolated { completion(error) }
-        }
+        onFailure(context: QueueContext.main, cancelToken: cancelToken, completion: onMainActor(completion))
     }
 
     /// Returns a stream of the values mapped on the main actor.
     ///
-    /// Errors pass; what `mapping` throws is an error in the value's place.
+    /// Errors pass; an error that `mapping` throws replaces the value.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -136,9 +124,9 @@ extension FutureStream where T: Sendable {
         map(context: QueueContext.main, cancelToken: cancelToken, mapping: onMainActor(mapping))
     }
 
-    /// Returns a stream of what the futures that `mapping` returns complete with; `mapping` runs on the main actor.
+    /// Returns a stream of the outcomes of the futures that `mapping` returns on the main actor.
     ///
-    /// Errors of this stream pass; what `mapping` throws is an error in the value's place.
+    /// Errors of this stream pass; an error that `mapping` throws replaces the value.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -152,4 +140,8 @@ private func onMainActor<A: Sendable, R: Sendable>(
     _ body: @escaping @MainActor (A) throws -> R
 ) -> @Sendable (A) throws -> R {
     { argument in try MainActor.assumeIsolated { try body(argument) } }
+}
+
+private func onMainActor<A: Sendable>(_ body: @escaping @MainActor (A) -> Void) -> @Sendable (A) -> Void {
+    { argument in MainActor.assumeIsolated { body(argument) } }
 }

@@ -1,10 +1,10 @@
-/// Room for one value, empty at first: a small value lies in it, a large one is kept elsewhere.
+/// Storage for one value, empty at first: a small value is stored in it, a large one in memory of its own.
 ///
-/// It holds plain words and does not know the type, which is why a future that ends need not look up `Optional<T>` to
-/// destroy what it holds: that look-up costs a quarter of all that a promise with one handler does. The price is that
-/// the owner says when to `store`, to `load` and to `destroy`, always with the same type.
+/// It consists of plain words and does not know the type, so that the `deinit` of a future need not look up `Optional<T>` to
+/// destroy the value. That look-up costs a quarter of the time of a promise with one handler. In exchange the owner decides
+/// when to `store`, to `load` and to `destroy`, always with the same type.
 // The reasoning: the slot is a stored property of a class, so its address does not change; it is aligned for words, and
-// only types that need no more alignment and no more room than that lie in it; `store` is called once, on an empty slot,
+// only types that need no more alignment and no more space than that are stored in it; `store` is called once, on an empty slot,
 // `load` and `destroy` only on a full one. Future's phases see to that.
 @usableFromInline
 struct OutcomeSlot {
@@ -15,13 +15,13 @@ struct OutcomeSlot {
     @inlinable
     init() {}
 
-    /// Whether values of a type lie in the slot itself.
+    /// Whether values of a type are stored in the slot itself.
     @inlinable @inline(__always)
     static func isInline<T>(_ type: T.Type) -> Bool {
         MemoryLayout<T>.size <= MemoryLayout<Words>.size && MemoryLayout<T>.alignment <= MemoryLayout<Words>.alignment
     }
 
-    /// Puts a value into the empty slot.
+    /// Stores a value in the empty slot.
     @inlinable @inline(__always)
     mutating func store<T>(_ value: T) {
         if Self.isInline(T.self) {
@@ -33,7 +33,7 @@ struct OutcomeSlot {
         }
     }
 
-    /// A copy of the value in the full slot.
+    /// Returns a copy of the value in the full slot.
     @inlinable @inline(__always)
     func load<T>(_ type: T.Type) -> T {
         guard Self.isInline(T.self) else { return elsewhere(T.self).pointee }
@@ -66,7 +66,7 @@ struct OutcomeSlot {
         place.deallocate()
     }
 
-    /// Where a large value is.
+    /// The address of a large value.
     @usableFromInline
     func elsewhere<T>(_ type: T.Type) -> UnsafeMutablePointer<T> {
         guard let place = UnsafeMutablePointer<T>(bitPattern: words.0) else {

@@ -1,4 +1,4 @@
-/// The writing end of a ``Future``: whoever holds it completes the future, once.
+/// Creates a ``Future`` and completes it, once.
 ///
 /// ```swift
 /// func temperature() -> Future<Double> {
@@ -10,19 +10,19 @@
 /// }
 /// ```
 ///
-/// Completing it again is ignored, and the return value says so. A promise given up without being completed leaves its
-/// future without an outcome for ever.
+/// Completing it again has no effect, and returns false. If a promise is released before it is completed, its future is
+/// never completed.
 public final class Promise<T> {
     /// The future that this promise completes.
     public let future: Future<T>
 
-    /// A promise with a future that is not complete.
+    /// Creates a promise with a future that is not complete.
     @inlinable
     public init() {
         future = Future()
     }
 
-    // Visible to callers' optimiser, which then need not make a promise that never leaves the function that made it.
+    // Inlinable, so that the optimiser can remove a promise that never leaves the function that created it.
     @inlinable
     deinit {}
 
@@ -53,7 +53,7 @@ public final class Promise<T> {
         self.future.completeWith(context: context, future: future)
     }
 
-    /// Completes the future with the first element of `stream`, be it a value or an error, on `context`.
+    /// Completes the future with the first element of `stream`, a value or an error, on `context`.
     ///
     /// If the stream ends without an element, the future fails with ``FuturesError/noSuchElement``.
     public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
@@ -62,3 +62,65 @@ public final class Promise<T> {
 }
 
 extension Promise: Sendable where T: Sendable {}
+
+/// Creates a ``FutureStream``, adds its elements, and can finish it.
+///
+/// ```swift
+/// let readings = StreamPromise<Double>(capacity: 10)
+/// readings.stream.onSuccess { print($0) }
+/// sensor.onReading { value in readings.success(value) }
+/// ```
+public final class StreamPromise<T> {
+    /// The stream to which this promise adds elements.
+    public let stream: FutureStream<T>
+
+    /// Creates a promise with an empty stream that keeps its latest `capacity` elements; see ``FutureStream`` for what
+    /// `Int.max` and 0 mean.
+    public init(capacity: Int = Int.max) {
+        stream = FutureStream(capacity: capacity)
+    }
+
+    /// Adds an element. Returns false, and does nothing, if the stream is finished.
+    @inlinable @discardableResult
+    public func complete(_ result: Try<T>) -> Bool {
+        stream.send(result)
+    }
+
+    /// Adds a value. Returns false, and does nothing, if the stream is finished.
+    @inlinable @discardableResult
+    public func success(_ value: T) -> Bool {
+        stream.send(.success(value))
+    }
+
+    /// Adds an error. Returns false, and does nothing, if the stream is finished.
+    @inlinable @discardableResult
+    public func failure(_ error: any Error) -> Bool {
+        stream.send(.failure(error))
+    }
+
+    /// Adds values together: one lock, and at most one task on each handler's context for all of them.
+    @inlinable @discardableResult
+    package func success(contentsOf values: [T]) -> Bool {
+        stream.send(contentsOf: values.map { .success($0) })
+    }
+
+    /// Adds the outcome of `future`, on `context`, when there is one.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, future: Future<T>) {
+        stream.completeWith(context: context, future: future)
+    }
+
+    /// Adds the elements of `stream`, on `context`: those that it keeps and those that it receives later.
+    public func completeWith(context: any ExecutionContext = QueueContext.futuresDefault, stream: FutureStream<T>) {
+        self.stream.completeWith(context: context, stream: stream)
+    }
+
+    /// Finishes the stream: `for try await` over it ends. Elements added afterwards are ignored.
+    ///
+    /// Returns false if the stream was already finished.
+    @discardableResult
+    public func finish() -> Bool {
+        stream.finish()
+    }
+}
+
+extension StreamPromise: Sendable where T: Sendable {}

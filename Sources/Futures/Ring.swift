@@ -1,4 +1,38 @@
-/// The latest elements of a sequence, oldest first; adding and removing cost the same however many there are.
+/// The elements that a stream keeps for handlers that are added late, and how many it has lost.
+@usableFromInline
+struct Backlog<Element> {
+    /// How many elements are kept at most.
+    @usableFromInline var limit: Int
+    /// How many elements were lost because nothing received them and the limit was reached.
+    @usableFromInline var dropped = 0
+    @usableFromInline var ring = Ring<Element>()
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var count: Int { ring.count }
+    var elements: [Element] { ring.elements }
+
+    /// Adds an element, and returns the one that it displaces.
+    /// - Parameter isReceived: Whether handlers receive the element, so that losing it does not count.
+    @inlinable
+    mutating func append(_ element: Element, isReceived: Bool) -> Element? {
+        let evicted = limit > 0 ? ring.append(element, limit: limit) : nil
+        if !isReceived, evicted != nil || limit == 0 { dropped += 1 }
+        return evicted
+    }
+
+    /// From now on keeps at most `limit` elements, which must be less than before. Returns the removed ones.
+    mutating func trim(to limit: Int) -> [Element] {
+        self.limit = limit
+        var removed: [Element] = []
+        while ring.count > limit, let oldest = ring.removeFirst() { removed.append(oldest) }
+        return removed
+    }
+}
+
+/// A queue of elements in which adding and removing cost the same however many there are.
 @usableFromInline
 struct Ring<Element> {
     /// Full slots, and, once the ring has wrapped or something was removed, empty ones.
@@ -9,9 +43,6 @@ struct Ring<Element> {
 
     @inlinable
     init() {}
-
-    @inlinable
-    var isEmpty: Bool { count == 0 }
 
     /// Adds at the end. Returns the oldest element if there were already `limit`, which must be at least 1.
     @inlinable
@@ -55,16 +86,6 @@ struct Ring<Element> {
             if let element = slots[slot < slots.count ? slot : slot - slots.count] { all.append(element) }
         }
         return all
-    }
-
-    /// Removes all but the latest `limit` elements and returns the others, oldest first.
-    @usableFromInline
-    mutating func trim(to limit: Int) -> [Element] {
-        guard count > limit else { return [] }
-        let all = elements
-        self = Ring()
-        for element in all.suffix(limit) { append(element) }
-        return Array(all.dropLast(limit))
     }
 
     @usableFromInline @inline(never)

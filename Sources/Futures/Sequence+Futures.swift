@@ -1,19 +1,19 @@
 extension Sequence where Element: Futurable {
-    /// A future of `initial` combined with one value after the other, in the order of the sequence, on `context`.
+    /// Returns a future of `initial` combined with one value after the other, in the order of the sequence, on `context`.
     ///
-    /// It fails with the error of the first future in the sequence that fails, or with what `combine` throws.
+    /// It fails with the error of the first future in the sequence that fails, or with the error that `combine` throws.
     @preconcurrency
     public func fold<R>(
         context: any ExecutionContext = QueueContext.futuresDefault,
         initial: R,
         combine: @escaping @Sendable (R, Element.T) throws -> R
     ) -> Future<R> {
-        let folding = Folding(futures: Array(self), context: context, combine: combine)
-        folding.combineRest(from: 0, initial)
-        return folding.folded
+        let folded = Future<R>()
+        combineRest(of: Array(self)[...], initial, into: folded, context, combine)
+        return folded
     }
 
-    /// A future of all values, in the order of the sequence, whatever the order in which they arrive.
+    /// Returns a future of all values, in the order of the sequence, whatever the order in which they arrive.
     ///
     /// It fails as soon as one of the futures does, with its error. The values are gathered on `context`.
     @inlinable
@@ -28,9 +28,9 @@ extension Sequence where Element: Futurable {
         return gathering.gathered
     }
 
-    /// A future of the first outcome among them, be it a value or an error; the others are ignored.
+    /// Returns a future of the first outcome among them, a value or an error; the others are ignored.
     ///
-    /// Of no futures there is no first: it fails with ``FuturesError/noSuchElement``.
+    /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstCompleted() -> Future<Element.T> {
         let first = Future<Element.T>()
         var isEmpty = true
@@ -42,9 +42,9 @@ extension Sequence where Element: Futurable {
         return first
     }
 
-    /// A future of the first value among them. It fails when all have failed, with the error that came last.
+    /// Returns a future of the first value among them. It fails when all have failed, with the last error.
     ///
-    /// Of no futures there is no first: it fails with ``FuturesError/noSuchElement``.
+    /// If the sequence is empty, it fails with ``FuturesError/noSuchElement``.
     public func firstSucceeded() -> Future<Element.T> {
         let first = Future<Element.T>()
         let futures = Array(self)
@@ -65,10 +65,10 @@ extension Sequence where Element: Futurable {
 }
 
 extension Sequence {
-    /// A future of what the futures that `mapping` returns for the elements complete with, in the order of the sequence.
+    /// Returns a future of the values of the futures that `mapping` returns for the elements, in the order of the sequence.
     ///
     /// `mapping` is called with every element, in order, on `context`, without waiting for the futures. The result fails
-    /// as soon as one of them does, or with what `mapping` throws.
+    /// when the first of them fails, or with the error that `mapping` throws.
     @preconcurrency
     public func traverse<U>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -77,7 +77,7 @@ extension Sequence {
         let traversed = Future<[U]>()
         let elements = Array(self)
         // Captures a future, which locks itself, a `@Sendable` closure, and the elements, which only this task reads.
-        // Whether they may go to the context's thread is decided by the caller, who chose the context.
+        // The caller chose the context, and so decided that they may go to its thread.
         context.execute(
             assumeSendable {
                 do {
@@ -98,39 +98,28 @@ extension Future {
     }
 }
 
-/// One step of a fold after the other. Each waits for the one before, so nothing here is touched by two threads at once.
-// `@unchecked`: all is constant, and `combine` and the futures are called as their own contracts allow.
-private final class Folding<F: Futurable, R>: @unchecked Sendable {
-    let folded = Future<R>()
-    private let futures: [F]
-    private let context: any ExecutionContext
-    private let combine: @Sendable (R, F.T) throws -> R
-
-    init(futures: [F], context: any ExecutionContext, combine: @escaping @Sendable (R, F.T) throws -> R) {
-        self.futures = futures
-        self.context = context
-        self.combine = combine
+/// Combines `value` with the values of `futures`, each when the one before is complete.
+private func combineRest<F: Futurable, R>(
+    of futures: ArraySlice<F>, _ value: R, into folded: Future<R>, _ context: any ExecutionContext,
+    _ combine: @escaping @Sendable (R, F.T) throws -> R
+) {
+    guard let next = futures.first else {
+        folded.success(value)
+        return
     }
-
-    func combineRest(from index: Int, _ value: R) {
-        guard index < futures.count else {
-            folded.success(value)
-            return
+    // Captures futures, which lock themselves, a `@Sendable` closure, and `value`, the combination so far: only one step at
+    // a time has it, and the next step receives it through the future for which that step waits.
+    let handle = assumeSendable { (outcome: Try<F.T>) in
+        switch outcome.map({ try combine(value, $0) }) {
+        case .success(let value): combineRest(of: futures.dropFirst(), value, into: folded, context, combine)
+        case .failure(let error): folded.failure(error)
         }
-        // Captures this object, which is constant, and `value`, the combination so far: one step at a time has it, the
-        // next step gets it through the future that the step waits for.
-        let handle = assumeSendable { (outcome: Try<F.T>) in
-            switch outcome.map({ try self.combine(value, $0) }) {
-            case .success(let next): self.combineRest(from: index + 1, next)
-            case .failure(let error): self.folded.failure(error)
-            }
-        }
-        futures[index].onComplete(context: context, cancelToken: .uncancellable, completion: handle)
     }
+    next.onComplete(context: context, cancelToken: .uncancellable, completion: handle)
 }
 
-/// Values that arrive in any order, and go on together in their own.
-// `@unchecked`: `values` and `missing` are touched under the lock of `state` only.
+/// Collects values that arrive in any order, and completes a future with all of them in their own order.
+// `@unchecked`: `values` and `missing` are accessed under the lock of `state` only.
 @usableFromInline
 final class Gathering<T>: @unchecked Sendable {
     @usableFromInline let gathered = Future<[T]>()

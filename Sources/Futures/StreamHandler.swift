@@ -1,24 +1,25 @@
 public import Synchronization
 
-/// One who receives the elements of a stream, each once and in order.
+/// Receives the elements of a stream, each once and in order.
 ///
 /// Only the thread that is delivering for the stream calls `receive` and `finish`, so a handler needs no lock of its own
-/// unless it hands elements on to another thread.
+/// unless it passes elements to another thread.
 ///
-/// One class with closures, not a family of classes: the methods of a generic class that are called through its table
-/// are not specialised for the element, closures that were made in specialised code are.
+/// This is one class with closures, not a family of classes: the methods of a generic class that are called through its
+/// method table are not specialised for the element, but closures created in specialised code are.
 @usableFromInline
 final class StreamHandler<T> {
     @usableFromInline let token: CancelToken
     @usableFromInline let cancelled = Atomic<Bool>(false)
-    /// What is done with each element.
+    /// Called with each element.
     @usableFromInline let handler: Handler<T>
-    /// What is done with elements that arrive together. A closure also where that is doing it with each: it is made where
-    /// the element's type is known, and a loop over elements of an unknown type looks the type up at each.
+    /// Called with elements that arrive together. It is a closure even if it only calls `receive` for each of them,
+    /// because it is created where the element's type is known. A loop over elements of an unknown type looks the type up
+    /// for each.
     @usableFromInline let batchHandler: (StreamHandler<T>, [Try<T>]) -> Void
     @usableFromInline let finished: (() -> Void)?
     @usableFromInline let stopped: (() -> Void)?
-    /// The one it hands elements to on a context, who is cancelled with it.
+    /// The handler to which this one passes elements on a context; it is cancelled with this one.
     @usableFromInline let target: StreamHandler<T>?
 
     @inlinable
@@ -39,7 +40,7 @@ final class StreamHandler<T> {
         self.target = target
     }
 
-    /// Whether nothing is to be received any more; set on any thread.
+    /// Whether nothing is received any more. It may change on any thread.
     @inlinable
     var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
@@ -51,13 +52,13 @@ final class StreamHandler<T> {
     @inlinable
     func receive(contentsOf batch: [Try<T>]) { batchHandler(self, batch) }
 
-    /// No element comes after this.
+    /// Called after the last element.
     @usableFromInline
     func finish() {
         if !isCancelled { finished?() }
     }
 
-    /// From now on nothing is received. Returns false if that was so already.
+    /// Ends receiving. Returns false if it had already ended.
     func cancel() -> Bool {
         guard !cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return false }
         _ = target?.cancel()
@@ -65,17 +66,15 @@ final class StreamHandler<T> {
         return true
     }
 
-    /// A handler that hands elements to this one on `context`, where at most the latest `limit` wait.
+    /// Returns a handler that passes elements to this one on `context`, where at most the latest `limit` wait.
     func dispatched(on context: any ExecutionContext, waiting limit: Int = .max) -> StreamHandler<T> {
         let mailbox = StreamMailbox(self, context: context, limit: limit)
         return StreamHandler(
             .completion { mailbox.put($0) }, token: token, batch: { mailbox.put(contentsOf: $0) },
             finished: { mailbox.finish() }, target: self)
     }
-}
 
-extension StreamHandler {
-    /// A handler that adds to another stream what `transform` makes of each element, and ends it.
+    /// Returns a handler that adds the result of `transform` for each element to another stream, and finishes that stream.
     @inlinable
     static func transforming<M>(
         into stream: FutureStream<M>, token: CancelToken = .uncancellable,
@@ -88,12 +87,104 @@ extension StreamHandler {
     }
 }
 
-/// What holds a stream that another one feeds, or that a source feeds which would otherwise keep it for ever.
+/// The handlers of a stream.
+@usableFromInline
+struct StreamHandlers<T> {
+    @usableFromInline let all: [StreamHandler<T>]
+    /// The handler, if there is only one. It is unmanaged, so that delivering to it costs no reference counting.
+    @usableFromInline let sole: Unmanaged<StreamHandler<T>>?
+
+    init(_ all: [StreamHandler<T>] = []) {
+        self.all = all
+        sole = all.count == 1 ? .passUnretained(all[0]) : nil
+    }
+
+    var isEmpty: Bool { all.isEmpty }
+}
+
+/// Passes elements to a handler on a context, with at most one task of the context scheduled at a time.
+///
+/// However many elements arrive before that task runs, or arrive together, one task receives them all.
+final class StreamMailbox<T> {
+    /// After this many elements a task ends, so that the context can run other tasks.
+    private static var elementsPerTask: Int { 1024 }
+
+    private let handler: StreamHandler<T>
+    private let context: any ExecutionContext
+    /// How many elements may wait; the oldest is removed first.
+    private let limit: Int
+    private let state = StateWord()
+    // Accessed under the lock of `state`.
+    private var waiting: [Try<T>] = []
+    private var isScheduled = false
+    private var isFinished = false
+
+    init(_ handler: StreamHandler<T>, context: any ExecutionContext, limit: Int) {
+        self.handler = handler
+        self.context = context
+        self.limit = limit
+    }
+
+    func put(_ element: Try<T>) {
+        put { waiting.append(element) }
+    }
+
+    func put(contentsOf batch: [Try<T>]) {
+        if batch.isEmpty { return }
+        put { if waiting.isEmpty { waiting = batch } else { waiting += batch } }
+    }
+
+    func finish() {
+        put { isFinished = true }
+    }
+
+    /// Runs `change` under the lock, and schedules a task if none is scheduled.
+    private func put(_ change: () -> Void) {
+        var displaced: ArraySlice<Try<T>> = []
+        let mustSchedule = state.withLock { _ in
+            change()
+            if waiting.count > limit {
+                displaced = waiting.prefix(waiting.count - limit)
+                waiting.removeFirst(displaced.count)
+            }
+            defer { isScheduled = true }
+            return !isScheduled
+        }
+        if mustSchedule { schedule() }
+        withExtendedLifetime(displaced) {}
+    }
+
+    private func schedule() {
+        // Captures this object, which locks its state. At most one task drains it, and `handler` is called there only.
+        context.execute(assumeSendable { self.drain() })
+    }
+
+    private func drain() {
+        var handled = 0
+        while handled < Self.elementsPerTask {
+            let (batch, mustFinish) = state.withLock { _ in
+                let batch = waiting
+                waiting = []
+                // After the end `isScheduled` stays set, so that no further task is scheduled.
+                if batch.isEmpty { isScheduled = isFinished }
+                return (batch, batch.isEmpty && isFinished)
+            }
+            if mustFinish { handler.finish() }
+            if batch.isEmpty { return }
+            handler.receive(contentsOf: batch)
+            handled += batch.count
+        }
+        schedule()
+    }
+}
+
+/// A reference to a stream from its source, which is another stream or an object that would otherwise keep the stream for
+/// the rest of the process.
 @usableFromInline
 package final class StreamLink<T> {
-    /// Variable only so that it can be asked whether anybody else holds it.
+    /// A variable only because `isKnownUniquelyReferenced` requires one.
     private var holder: FutureStream<T>
-    /// The same stream, in a constant, so that feeding it costs no look and no counting.
+    /// The same stream, as a constant, so that adding elements costs no access check and no reference counting.
     @usableFromInline let unmanaged: Unmanaged<FutureStream<T>>
 
     @usableFromInline
@@ -102,17 +193,15 @@ package final class StreamLink<T> {
         unmanaged = .passUnretained(stream)
     }
 
-    var stream: FutureStream<T> { holder }
-
-    /// A stream that has no handler and that nobody holds will never be looked at: it need not keep anything. This is to
-    /// be asked of a stream without a handler.
+    /// Whether no other code has a reference to the stream. A stream that has no handler either will never be read, so it
+    /// need not keep anything. Call this only for a stream without a handler.
     @usableFromInline
     func isForgotten() -> Bool {
         isKnownUniquelyReferenced(&holder)
     }
 
-    /// Whether nobody will ever look at the stream. Asked on one thread at a time.
-    package func isAbandoned() -> Bool { !stream.isWatched && isForgotten() }
+    /// Whether the stream has no handler and no other code has a reference to it. Call this on one thread at a time.
+    package func isAbandoned() -> Bool { !holder.isWatched && isForgotten() }
 
     @inlinable @inline(__always)
     func send(_ element: Try<T>) {
@@ -123,11 +212,11 @@ package final class StreamLink<T> {
 
     @usableFromInline
     package func send(contentsOf batch: [Try<T>]) {
-        if stream.isWatched || !isForgotten() { stream.send(contentsOf: batch) }
+        if holder.isWatched || !isForgotten() { holder.send(contentsOf: batch) }
     }
 
     @usableFromInline
     package func finish() {
-        stream.finish()
+        holder.finish()
     }
 }

@@ -1,28 +1,28 @@
 import Glibc
 import Synchronization
 
-/// Something with deliveries to make that had to wait because the stack was deep.
+/// An object whose deliveries were postponed because the stack was deep.
 @usableFromInline
 protocol Delivering: AnyObject {
     /// Makes the deliveries that are due. Called once for each `postpone`.
     func deliverPostponed()
 }
 
-/// What the present thread has under way: how deeply handlers are nested, and what waits for the stack to unwind.
+/// The state of one thread: how deeply handlers are nested on it, and what is postponed until the stack has unwound.
 ///
 /// Handlers on ``ImmediateContext`` are plain nested calls, so a chain of 100 000 steps would be a stack of 100 000
 /// frames. From `depthLimit` levels on, deliveries are queued here instead, and the outermost call makes them before it
 /// returns: the caller still sees everything completed.
 @usableFromInline
 struct ThreadWork {
-    /// Deep enough that ordinary code never notices, shallow enough for the small stacks of worker threads.
+    /// Deep enough for ordinary code, and shallow enough for the small stacks of worker threads.
     @usableFromInline static let depthLimit = 32
 
     @usableFromInline var depth = 0
     @usableFromInline var postponed: [any Delivering] = []
     /// How many tasks of ``MaxStackDepthContext`` are running inside each other.
     var taskDepth = 0
-    /// Handlers of futures that were given up, to be released one after the other instead of one inside the other.
+    /// Handlers that will never run, to be released one after the other instead of one inside the other.
     var discarded: [Any] = []
     var isDiscarding = false
 
@@ -36,22 +36,10 @@ struct ThreadWork {
         return makeCurrent()
     }
 
-    /// The thread-specific key plus one; 0 until the first thread asks.
+    /// The thread-specific key plus one; 0 until a thread has read `createdKey`. Reading this costs less.
     private static let existingKey = Atomic<UInt32>(0)
 
-    @inline(never)
-    private static func makeCurrent() -> UnsafeMutablePointer<ThreadWork> {
-        let key = pthread_key_t(sharedKey() - 1)
-        if let record = pthread_getspecific(key) { return record.assumingMemoryBound(to: ThreadWork.self) }
-        let record = UnsafeMutablePointer<ThreadWork>.allocate(capacity: 1)
-        record.initialize(to: ThreadWork())
-        pthread_setspecific(key, record)
-        return record
-    }
-
-    private static func sharedKey() -> UInt32 {
-        let existing = existingKey.load(ordering: .acquiring)
-        guard existing == 0 else { return existing }
+    private static let createdKey: pthread_key_t = {
         var created = pthread_key_t()
         let status = pthread_key_create(&created) { record in
             guard let record = record?.assumingMemoryBound(to: ThreadWork.self) else { return }
@@ -60,16 +48,22 @@ struct ThreadWork {
         }
         precondition(
             status == 0, "No thread-specific key is left: the process uses more than PTHREAD_KEYS_MAX of them.")
-        let mine = UInt32(created) + 1
-        let (exchanged, original) = existingKey.compareExchange(
-            expected: 0, desired: mine, ordering: .acquiringAndReleasing)
-        if exchanged { return mine }
-        pthread_key_delete(created)
-        return original
+        return created
+    }()
+
+    @inline(never)
+    private static func makeCurrent() -> UnsafeMutablePointer<ThreadWork> {
+        let key = createdKey
+        existingKey.store(UInt32(key) + 1, ordering: .releasing)
+        if let record = pthread_getspecific(key) { return record.assumingMemoryBound(to: ThreadWork.self) }
+        let record = UnsafeMutablePointer<ThreadWork>.allocate(capacity: 1)
+        record.initialize(to: ThreadWork())
+        pthread_setspecific(key, record)
+        return record
     }
 }
 
-/// The record is reached through a pointer, never through `inout`: whatever runs in here may come back to it.
+/// The record is accessed through a pointer, never through `inout`, because code that these functions run may access it too.
 extension UnsafeMutablePointer<ThreadWork> {
     /// Whether one more handler may run inside those that are running.
     @inlinable
@@ -86,7 +80,7 @@ extension UnsafeMutablePointer<ThreadWork> {
         if pointee.depth == 0, !pointee.postponed.isEmpty { deliverPostponed() }
     }
 
-    /// Lets `waiting` deliver when the stack has unwound.
+    /// Postpones the deliveries of `waiting` until the stack has unwound.
     @usableFromInline
     func postpone(_ waiting: any Delivering) {
         pointee.postponed.append(waiting)
@@ -104,7 +98,7 @@ extension UnsafeMutablePointer<ThreadWork> {
         pointee.depth -= 1
     }
 
-    /// Releases `things` without nesting, so that giving up a long chain does not unwind it on the stack.
+    /// Releases `things` without nesting, so that the release of a long chain does not need a deep stack.
     @usableFromInline @inline(never)
     func discard(_ things: consuming Any) {
         // `consuming`: the list must be the only one that holds them, or they would be released by the caller, nested.
@@ -115,7 +109,8 @@ extension UnsafeMutablePointer<ThreadWork> {
         pointee.isDiscarding = false
     }
 
-    // Not inlined, these two: what is released comes back to the list, which must not be half changed by then.
+    // These are not inlined: the release of one element may append others to the list, so no change of the list may be in
+    // progress then.
 
     @inline(never)
     private func keepDiscarded(_ things: consuming Any) {

@@ -1,4 +1,4 @@
-/// What ``Try`` can tell about itself; the seam by which sequences of tries are recognised.
+/// The part of a ``Try`` that the operators on sequences of tries use.
 public protocol Tryable {
     associatedtype T
 
@@ -16,19 +16,19 @@ public enum Try<T>: Tryable {
     case success(T)
     case failure(any Error)
 
-    /// A success.
+    /// Creates a success.
     @inlinable
     public init(_ value: T) {
         self = .success(value)
     }
 
-    /// A failure.
+    /// Creates a failure.
     @inlinable
     public init(_ error: any Error) {
         self = .failure(error)
     }
 
-    /// What `task` returns or throws.
+    /// Creates the outcome of `task`: the value that it returns or the error that it throws.
     @inlinable
     public init(_ task: () throws -> T) {
         do { self = .success(try task()) } catch { self = .failure(error) }
@@ -67,7 +67,7 @@ public enum Try<T>: Tryable {
         !isSuccess()
     }
 
-    /// The value, or the error thrown.
+    /// Returns the value, or throws the error.
     @inlinable
     public func get() throws -> T {
         switch self {
@@ -77,13 +77,13 @@ public enum Try<T>: Tryable {
     }
 }
 
-/// The error of filters, made once: an error in a box of its own for each element turned down would be an allocation.
+/// The error of filters, created once: a new error for each rejected element would be an allocation.
 @usableFromInline let noSuchElement: any Error = FuturesError.noSuchElement
 
 extension Try: Sendable where T: Sendable {}
 
 extension Try {
-    /// The value mapped; a failure stays as it is. What `mapping` throws is the new failure.
+    /// Returns a success with the mapped value, or the same failure. If `mapping` throws, that error is the failure.
     @inlinable
     public func map<M>(_ mapping: (T) throws -> M) -> Try<M> {
         switch self {
@@ -94,7 +94,7 @@ extension Try {
         }
     }
 
-    /// What `mapping` makes of the value; a failure stays as it is. What `mapping` throws is the new failure.
+    /// Returns the result of `mapping` for the value, or the same failure. If `mapping` throws, that error is the failure.
     @inlinable
     public func flatMap<M>(_ mapping: (T) throws -> Try<M>) -> Try<M> {
         switch self {
@@ -105,7 +105,7 @@ extension Try {
         }
     }
 
-    /// The error mapped; a success stays as it is. What `mapping` throws is the new failure.
+    /// Returns a failure with the mapped error, or the same success. If `mapping` throws, that error is the failure.
     @inlinable
     public func mapError(_ mapping: (any Error) throws -> any Error) -> Try<T> {
         switch self {
@@ -116,7 +116,8 @@ extension Try {
         }
     }
 
-    /// A success made of the error; a success stays as it is. What `recovery` throws is the new failure.
+    /// Returns a success with the value of `recovery` for the error, or the same success. If `recovery` throws, that error
+    /// is the failure.
     @inlinable
     public func recover(_ recovery: (any Error) throws -> T) -> Try<T> {
         switch self {
@@ -127,7 +128,8 @@ extension Try {
         }
     }
 
-    /// What `recovery` makes of the error; a success stays as it is. What `recovery` throws is the new failure.
+    /// Returns the result of `recovery` for the error, or the same success. If `recovery` throws, that error is the
+    /// failure.
     @inlinable
     public func recoverWith(_ recovery: (any Error) throws -> Try<T>) -> Try<T> {
         switch self {
@@ -138,8 +140,8 @@ extension Try {
         }
     }
 
-    /// Itself if `predicate` accepts the value, else the failure ``FuturesError/noSuchElement``. What it throws is the
-    /// new failure.
+    /// Returns the same outcome if `predicate` accepts the value, else the failure ``FuturesError/noSuchElement``. If
+    /// `predicate` throws, that error is the failure.
     @inlinable
     public func filter(_ predicate: (T) throws -> Bool) -> Try<T> {
         flatMap { value in try predicate(value) ? self : .failure(noSuchElement) }
@@ -158,19 +160,19 @@ extension Try {
         return self
     }
 
-    /// Itself if it is a success, else `failed`.
+    /// Returns this outcome if it is a success, else `failed`.
     @inlinable
     public func orElse(_ failed: @autoclosure () throws -> Try<T>) rethrows -> Try<T> {
         isSuccess() ? self : try failed()
     }
 
-    /// The value, or `nil`.
+    /// Returns the value, or `nil`.
     @inlinable
     public func toOptional() -> T? {
         value
     }
 
-    /// The value, or `failed` if there is none.
+    /// Returns the value, or `failed` if there is none.
     @inlinable
     public func getOrElse(_ failed: @autoclosure () throws -> T) rethrows -> T {
         switch self {
@@ -179,13 +181,13 @@ extension Try {
         }
     }
 
-    /// The value, or what stands on the right if there is none.
+    /// Returns the value on the left, or the right side if there is none.
     @inlinable
     public static func ?? (left: Try<T>, right: @autoclosure () throws -> T) rethrows -> T {
         try left.getOrElse(try right())
     }
 
-    /// The left side if it is a success, else the right.
+    /// Returns the left side if it is a success, else the right side.
     @inlinable
     public static func ?? (left: Try<T>, right: @autoclosure () throws -> Try<T>) rethrows -> Try<T> {
         try left.orElse(try right())
@@ -193,7 +195,7 @@ extension Try {
 }
 
 extension Sequence where Element: Tryable {
-    /// All values in their order, or the first failure.
+    /// Returns all values in their order, or the first failure.
     @inlinable
     public func sequence() -> Try<[Element.T]> {
         var values: [Element.T] = []
@@ -204,4 +206,27 @@ extension Sequence where Element: Tryable {
         }
         return .success(values)
     }
+}
+
+extension Optional {
+    /// Returns the same value if `predicate` accepts it, else `nil`.
+    @inlinable
+    public func filter(_ predicate: (Wrapped) throws -> Bool) rethrows -> Wrapped? {
+        guard let value = self, try predicate(value) else { return nil }
+        return value
+    }
+
+    /// Calls `apply` with the value, if there is one.
+    @inlinable
+    public func forEach(_ apply: (Wrapped) throws -> Void) rethrows {
+        if let value = self { try apply(value) }
+    }
+}
+
+/// The errors of the operators themselves.
+public enum FuturesError: Int, Error, Sendable {
+    /// The filter rejected the value, or an operator needs an element of an empty collection.
+    case noSuchElement
+    /// A completion block was called with neither a value nor an error.
+    case invalidValue
 }

@@ -29,7 +29,7 @@ extension AsyncRequester {
     }
 }
 
-/// A context written before anybody thought of Sendable.
+/// A context written before `Sendable` existed.
 struct CountingContext: ExecutionContext {
     class Counter { var count = 0 }
     let counter = Counter()

@@ -131,13 +131,13 @@ final class AsyncTests: XCTestCase {
         await fulfillment(of: [subscribed], timeout: 10)
         task.cancel()
         try await task.value
-        XCTAssertFalse(promise.stream.isWatchedByAnyone)
+        XCTAssertFalse(promise.stream.isWatched)
     }
 
     func testLeavingTheLoopEndsTheSubscription() async throws {
         let promise = StreamPromise<Int>()
         promise.success(1)
         for try await _ in promise.stream.values { break }
-        XCTAssertFalse(promise.stream.isWatchedByAnyone)
+        XCTAssertFalse(promise.stream.isWatched)
     }
 }

@@ -1,7 +1,7 @@
 import Futures
 import XCTest
 
-/// Handlers and combinators can be taken back in every state, and no other goes with them.
+/// Handlers and operators can be cancelled in every state, without an effect on others.
 final class CancelTests: XCTestCase {
     private let immediate = ImmediateContext()
 

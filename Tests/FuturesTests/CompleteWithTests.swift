@@ -59,7 +59,7 @@ final class CompleteWithTests: XCTestCase {
             source.success(1)
         }
         XCTAssertNil(weakFuture)
-        XCTAssertFalse(source.stream.isWatchedByAnyone)
+        XCTAssertFalse(source.stream.isWatched)
     }
 
     func testAFutureOrStreamThatCouldNotBeMadeIsAnError() {

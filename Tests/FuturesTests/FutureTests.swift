@@ -30,11 +30,11 @@ final class FutureTests: XCTestCase {
         let seen = Recorder<String>()
         promise.future.onSuccess(context: immediate) { _ in
             seen("first")
-            promise.future.onSuccess(context: ImmediateContext()) { _ in seen("added meanwhile") }
+            promise.future.onSuccess(context: ImmediateContext()) { _ in seen("added during delivery") }
         }
         promise.future.onSuccess(context: immediate) { _ in seen("second") }
         promise.success(1)
-        XCTAssertEqual(seen.all, ["first", "second", "added meanwhile"])
+        XCTAssertEqual(seen.all, ["first", "second", "added during delivery"])
     }
 
     func testCombinatorsOnTheImmediateContextCompleteAtOnce() {

@@ -81,7 +81,7 @@ final class OperatorTests: XCTestCase {
         promise.success(3)
         promise.success(4)
         XCTAssertEqual(taken.result?.value, [1, 2, 3])
-        XCTAssertFalse(promise.stream.isWatchedByAnyone)
+        XCTAssertFalse(promise.stream.isWatched)
     }
 
     func testTheFirstElementIsAFuture() {

@@ -24,7 +24,7 @@ extension XCTestCase {
     }
 }
 
-/// A context that keeps its tasks until it is told to run them, and counts them.
+/// A context that keeps its tasks until `run()` is called, and counts them.
 final class HeldContext: ExecutionContext {
     private let tasks = Locked<[@Sendable () -> Void]>([])
     private let total = Locked(0)
