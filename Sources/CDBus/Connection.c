@@ -2,8 +2,7 @@
 
 static DBusConnection *real(cdbus_connection *connection) { return (DBusConnection *)connection; }
 
-/// A copy that `cdbus_free` releases. libdbus has no public string copy; a message's error text is one way, `dbus_malloc`
-/// the plain one.
+/// A copy that `cdbus_free` releases; libdbus has no public function for it.
 static char *copied(const char *text) {
     size_t length = 0;
     while (text[length] != '\0') length++;
@@ -22,63 +21,38 @@ cdbus_connection *cdbus_connection_open(const char *address, char **error_name, 
         dbus_error_free(&error);
         return NULL;
     }
-    // The default for bus connections is `_exit(1)`: never in somebody's application.
+    // The default for bus connections is `_exit(1)`, which an application must not suffer.
     dbus_connection_set_exit_on_disconnect(connection, FALSE);
     return (cdbus_connection *)connection;
 }
 
 static dbus_bool_t watch_added(DBusWatch *watch, void *data) {
     const cdbus_handlers *handlers = data;
-    handlers->watch_added((cdbus_watch *)watch, handlers->data);
+    handlers->added((cdbus_watch *)watch, handlers->data);
     return TRUE;
 }
 
 static void watch_removed(DBusWatch *watch, void *data) {
     const cdbus_handlers *handlers = data;
-    handlers->watch_removed((cdbus_watch *)watch, handlers->data);
+    handlers->removed((cdbus_watch *)watch, handlers->data);
 }
 
 static void watch_toggled(DBusWatch *watch, void *data) {
     const cdbus_handlers *handlers = data;
-    handlers->watch_toggled((cdbus_watch *)watch, handlers->data);
-}
-
-static dbus_bool_t timeout_added(DBusTimeout *timeout, void *data) {
-    const cdbus_handlers *handlers = data;
-    handlers->timeout_added((cdbus_timeout *)timeout, handlers->data);
-    return TRUE;
-}
-
-static void timeout_removed(DBusTimeout *timeout, void *data) {
-    const cdbus_handlers *handlers = data;
-    handlers->timeout_removed((cdbus_timeout *)timeout, handlers->data);
-}
-
-static void timeout_toggled(DBusTimeout *timeout, void *data) {
-    const cdbus_handlers *handlers = data;
-    handlers->timeout_toggled((cdbus_timeout *)timeout, handlers->data);
+    handlers->toggled((cdbus_watch *)watch, handlers->data);
 }
 
 bool cdbus_connection_set_handlers(cdbus_connection *connection, const cdbus_handlers *handlers) {
-    // Each registration owns a copy, which libdbus releases with it.
-    cdbus_handlers *watches = dbus_malloc(sizeof *watches);
-    cdbus_handlers *timeouts = dbus_malloc(sizeof *timeouts);
-    if (watches == NULL || timeouts == NULL) {
-        dbus_free(watches);
-        dbus_free(timeouts);
-        return false;
-    }
-    *watches = *handlers;
-    *timeouts = *handlers;
+    // libdbus releases the copy with the registration.
+    cdbus_handlers *copy = dbus_malloc(sizeof *copy);
+    if (copy == NULL) return false;
+    *copy = *handlers;
     return dbus_connection_set_watch_functions(
-               real(connection), watch_added, watch_removed, watch_toggled, watches, dbus_free) &&
-        dbus_connection_set_timeout_functions(
-               real(connection), timeout_added, timeout_removed, timeout_toggled, timeouts, dbus_free);
+        real(connection), watch_added, watch_removed, watch_toggled, copy, dbus_free);
 }
 
 void cdbus_connection_close(cdbus_connection *connection) {
     dbus_connection_set_watch_functions(real(connection), NULL, NULL, NULL, NULL, NULL);
-    dbus_connection_set_timeout_functions(real(connection), NULL, NULL, NULL, NULL, NULL);
     dbus_connection_close(real(connection));
     // Unread messages, libdbus's own "Disconnected" among them, hold the connection's size counter.
     DBusMessage *unread;
@@ -120,8 +94,5 @@ unsigned int cdbus_watch_flags(cdbus_watch *watch) { return dbus_watch_get_flags
 bool cdbus_watch_enabled(cdbus_watch *watch) { return dbus_watch_get_enabled((DBusWatch *)watch); }
 void cdbus_watch_handle(cdbus_watch *watch, unsigned int flags) { dbus_watch_handle((DBusWatch *)watch, flags); }
 
-int cdbus_timeout_milliseconds(cdbus_timeout *timeout) { return dbus_timeout_get_interval((DBusTimeout *)timeout); }
-bool cdbus_timeout_enabled(cdbus_timeout *timeout) { return dbus_timeout_get_enabled((DBusTimeout *)timeout); }
-void cdbus_timeout_handle(cdbus_timeout *timeout) { dbus_timeout_handle((DBusTimeout *)timeout); }
 
 char *cdbus_machine_id(void) { return dbus_try_get_local_machine_id(NULL); }

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Everything a child does here between fork and exec (or for its whole life, the guard) is async-signal-safe: the
-// process that forks has other threads, whose locks the child inherits as they happen to be.
+// All functions of a child between fork and exec (for the guard: until its end) are async-signal-safe: the parent process
+// has other threads, and the child inherits their locks in an arbitrary state.
 
 static void reset_signals(void) {
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
@@ -20,10 +20,11 @@ static void reset_signals(void) {
 }
 
 static void run_program(const char *program, char *const arguments[], int output, pid_t guard) {
-    // The guard has one thread, so its death is the process's, which this signal means.
+    // The signal is sent when the parent's thread ends, and the guard has only one.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != guard) _exit(127);
-    // What it has to say goes to us, who know whether a user should read it; once we have closed our end, nowhere.
+    // Its output goes to the application, which decides what the user reads. After the application has closed the pipe, it
+    // is lost.
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     signal(SIGPIPE, SIG_IGN);
@@ -32,8 +33,8 @@ static void run_program(const char *program, char *const arguments[], int output
     _exit(127);
 }
 
-static void remove_all(const char *directory, const char *const files[]) {
-    // The guard's own working directory: that takes no descriptor, of which there may be none.
+static void remove_all(const char *directory, char *const files[]) {
+    // Deletes by relative paths from the directory, without a descriptor, since there may be none.
     if (chdir(directory) == 0) {
         for (size_t index = 0; files[index] != NULL; index++) unlink(files[index]);
         if (chdir("/") != 0) _exit(1);
@@ -42,7 +43,7 @@ static void remove_all(const char *directory, const char *const files[]) {
 }
 
 static void guard_program(
-    const char *program, char *const arguments[], const char *directory, const char *const files[], int lifeline,
+    const char *program, char *const arguments[], const char *directory, char *const files[], int lifeline,
     int output) {
     setsid();
     reset_signals();
@@ -52,7 +53,7 @@ static void guard_program(
     // Nothing but the lifeline stays open: a copy of another guard's lifeline would keep that one alive.
     if (lifeline != 3) dup2(lifeline, 3);
     close_range(4, ~0U, 0);
-    // The streams belong to whoever started the application, and would keep its pipes open.
+    // The standard streams would keep the pipes of the application's parent open.
     int nowhere = open("/dev/null", O_RDWR);
     for (int stream = 0; stream < 3 && nowhere >= 0; stream++) dup2(nowhere, stream);
     if (nowhere > 3) close(nowhere);
@@ -78,7 +79,7 @@ ended:
 }
 
 pid_t cdbus_spawn_guarded(
-    const char *program, char *const arguments[], const char *directory, const char *const files[], int *lifeline,
+    const char *program, char *const arguments[], const char *directory, char *const files[], int *lifeline,
     int *output) {
     int life[2], out[2];
     if (pipe2(life, O_CLOEXEC) < 0) return -errno;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An iterator of ours is libdbus's own, looked at through another type.
+// cdbus_iter is libdbus's own iterator under another type.
 _Static_assert(sizeof(cdbus_iter) >= sizeof(DBusMessageIter), "cdbus_iter has no room for a DBusMessageIter");
 _Static_assert(_Alignof(cdbus_iter) >= _Alignof(DBusMessageIter), "cdbus_iter is not aligned for a DBusMessageIter");
 
@@ -37,7 +37,7 @@ size_t cdbus_first_type_length(const char *signature) {
 cdbus_message *cdbus_message_new_call(
     const char *destination, const char *path, const char *interface, const char *member) {
     DBusMessage *message = dbus_message_new_method_call(destination, path, interface, member);
-    // A daemon that is away has its reasons: nobody of us has the bus start it.
+    // The bus must not start a daemon that does not run.
     if (message) { dbus_message_set_auto_start(message, false); }
     return ours(message);
 }
@@ -138,8 +138,21 @@ const void *cdbus_message_body(cdbus_message *message) {
         dbus_message_iter_get_basic(&iterator, &text);
         return text - sizeof(uint32_t);
     }
-    if (type != DBUS_TYPE_ARRAY || dbus_message_iter_get_element_type(&iterator) != DBUS_TYPE_BYTE) return NULL;
+    if (type != DBUS_TYPE_ARRAY) return NULL;
     DBusMessageIter array;
+    if (dbus_message_iter_get_element_type(&iterator) == DBUS_TYPE_DICT_ENTRY) {
+        dbus_message_iter_recurse(&iterator, &array);
+        if (dbus_message_iter_get_arg_type(&array) != DBUS_TYPE_DICT_ENTRY) return NULL;
+        DBusMessageIter entry;
+        dbus_message_iter_recurse(&array, &entry);
+        const int key = dbus_message_iter_get_arg_type(&entry);
+        if (key != DBUS_TYPE_STRING && key != DBUS_TYPE_OBJECT_PATH) return NULL;
+        const char *text = NULL;
+        dbus_message_iter_get_basic(&entry, &text);
+        // Before the text: the length of the array, padding to eight bytes, the length of the text.
+        return text - 12;
+    }
+    if (dbus_message_iter_get_element_type(&iterator) != DBUS_TYPE_BYTE) return NULL;
     const char *bytes = NULL;
     int count = 0;
     dbus_message_iter_recurse(&iterator, &array);

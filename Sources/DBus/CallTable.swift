@@ -1,10 +1,10 @@
 import Reactor
 
-/// The calls of one connection that wait for their answer, or for their turn to be sent.
+/// The calls of one connection that wait for their reply, or for their turn to be sent.
 ///
-/// The bus allows a connection a limited number of unanswered calls (128 on a default system bus) and refuses more, so
-/// the rest wait here. A call that timed out is forgotten: its late answer finds no entry, and cannot be taken for the
-/// answer to another call. A pure value, with no socket and no clock in it.
+/// The bus allows a connection a limited number of pending calls (128 on a default system bus) and refuses more, so the
+/// rest wait here. A call that timed out is removed: its late reply finds no entry, and cannot be mistaken for the reply to
+/// another call. A pure value, without a socket or a clock.
 struct CallTable<Request, Completion> {
     private enum Stage {
         case waiting(Request)
@@ -25,26 +25,24 @@ struct CallTable<Request, Completion> {
         self.limit = limit
     }
 
-    /// How many calls are sent and unanswered.
+    /// The number of calls that are sent and have no reply.
     var inFlight: Int { numberOfSerial.count }
-    /// How many calls are not settled, sent or not.
+    /// The number of pending calls, sent or not.
     var count: Int { calls.count }
 
-    /// When the next call times out.
-    var nextDeadline: Instant? {
-        mutating get { calls.nextDeadline }
-    }
+    /// The time-out of the call that times out next.
+    var nextDeadline: Instant? { calls.nextDeadline }
 
-    /// A new call, to be sent when its turn comes.
+    /// Adds a call, to be sent when its turn comes.
     mutating func add(_ request: Request, completion: Completion, deadline: Instant) {
         waiting.append(calls.add(Call(stage: .waiting(request), completion: completion), deadline: deadline))
     }
 
-    /// The call whose turn to be sent it is now, if any; `sent` or `refused` must follow.
+    /// Returns the call to send now, if any; `sent` or `refused` must follow.
     mutating func next() -> (number: UInt64, request: Request)? {
         guard inFlight < limit else { return nil }
         while let number = waiting.popFirst() {
-            // One that timed out while it waited is gone.
+            // A call that timed out while it waited is not in `calls` any more.
             if case .waiting(let request)? = calls[number]?.stage { return (number, request) }
         }
         return nil
@@ -55,18 +53,18 @@ struct CallTable<Request, Completion> {
         numberOfSerial[serial] = number
     }
 
-    /// The call could not be sent: it is over.
+    /// Removes a call that could not be sent.
     mutating func refused(_ number: UInt64) -> Completion? {
         calls.cancel(number)?.completion
     }
 
-    /// The answer to a call has come; nil where nobody waits for it any more.
+    /// Removes the call to which a reply has arrived; nil if it timed out before.
     mutating func answered(serial: UInt32) -> Completion? {
         guard let number = numberOfSerial.removeValue(forKey: serial) else { return nil }
         return calls.cancel(number)?.completion
     }
 
-    /// The calls whose time is up, in the order of their deadlines.
+    /// Removes the calls that time out, in the order of their deadlines.
     mutating func expire(at now: Instant) -> [Completion] {
         var expired: [Completion] = []
         while let call = calls.popDue(at: now) {
@@ -76,7 +74,7 @@ struct CallTable<Request, Completion> {
         return expired
     }
 
-    /// Every call, in the order they were made; the table is empty afterwards.
+    /// Removes all calls, in the order in which they were added.
     mutating func removeAll() -> [Completion] {
         waiting.removeAll()
         numberOfSerial = [:]

@@ -1,31 +1,79 @@
+import CDBus
 package import Foundation
 package import Futures
 package import Reactor
 
-/// What has become of a connection.
+/// The address of a bus.
+package enum BusAddress: Hashable, Sendable {
+    /// The system bus, which BlueZ uses: `DBUS_SYSTEM_BUS_ADDRESS` if it is set, else the socket at its usual path.
+    case system
+    /// The user's session bus: `DBUS_SESSION_BUS_ADDRESS` if it is set, else the socket in the user's runtime directory.
+    case session
+    /// Any address in the form of the D-Bus specification, or "loopback:name=…" for a `LoopbackBus` of this process.
+    case custom(String)
+
+    /// The address's text. An empty variable counts as one that is not set.
+    package func resolved(environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
+        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        switch self {
+        case .system:
+            return value("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
+        case .session:
+            let directory = value("XDG_RUNTIME_DIR") ?? "/run/user/\(getuid())"
+            return value("DBUS_SESSION_BUS_ADDRESS") ?? "unix:path=\(directory)/bus"
+        case .custom(let text):
+            return text
+        }
+    }
+}
+
+/// A change of a connection's state.
 package enum ConnectionState: Hashable, Sendable {
-    /// The bus has let us in, under this name.
+    /// The bus has accepted the connection and given it this name.
     case opened(uniqueName: String)
-    /// There was no way in, or the connection ended. Once, and nothing follows.
+    /// The connection was refused or has ended. Sent once, as the last state.
     case closed(DBusError)
+}
+
+/// The result of org.freedesktop.DBus.RequestName.
+package enum NameReply: UInt32, Sendable {
+    case primaryOwner = 1
+    /// Another connection owns the name; this one is in the queue.
+    case inQueue = 2
+    /// Another connection owns the name, and the flags exclude the queue.
+    case exists = 3
+    case alreadyOwner = 4
+}
+
+/// The flags of org.freedesktop.DBus.RequestName.
+package struct NameFlags: OptionSet, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    package static let allowReplacement = NameFlags(rawValue: 1)
+    package static let replaceExisting = NameFlags(rawValue: 2)
+    package static let doNotQueue = NameFlags(rawValue: 4)
 }
 
 /// A connection to a message bus: calls, signals, names, and the objects that this side exports.
 ///
-/// One implementation for all buses; a socket or a `LoopbackBus` is below it. Every method may be called on any thread,
-/// never blocks, and takes effect on the loop, in the order of the calls; every completion and handler runs on the loop,
-/// never inside the call that it was given to. What the bus sends is handled in the order of the wire: an answer and a
-/// signal come in the order in which the bus has sent them.
+/// One implementation for all buses, over a socket or a `LoopbackBus`. Every method may be called on any thread, never
+/// blocks, and takes effect on the loop, in the order of the calls. Every completion and handler runs on the loop, never
+/// inside the call that received it. Messages are handled in the order of the wire: a reply and a signal in the order in
+/// which the bus has sent them.
 ///
-/// A connection that ends is not reopened: make another. Releasing the last reference closes it.
+/// A connection that has ended is not reopened: create another one. Releasing the last reference closes it.
 package final class Connection: Sendable {
     package typealias Completion = @Sendable (Result<Message, DBusError>) -> Void
 
-    /// How long an answer may take where the caller does not say: libdbus's own default.
+    /// The default time-out of a call, which is libdbus's.
     package static let defaultTimeout: TimeInterval = 25
 
     package let loop: any EventLoop
-    let core: ConnectionCore
+    private let core: ConnectionCore
 
     private init(core: ConnectionCore) {
         self.core = core
@@ -33,56 +81,57 @@ package final class Connection: Sendable {
     }
 
     deinit {
-        let core = core
-        loop.perform { core.close(.closed) }
+        close()
     }
 
-    /// Begins to connect; calls that are made meanwhile wait.
+    /// Starts to connect; calls wait until the bus has accepted the connection.
     ///
     /// - Parameters:
-    ///   - loop: Where everything runs; nil for a thread of the connection's own. A loopback bus brings its own loop.
-    ///   - stateChanged: Hears `.opened` at most once, then `.closed` exactly once, on the loop.
+    ///   - loop: The loop on which everything runs; nil for a new thread. A loopback bus has its own loop.
+    ///   - stateChanged: Called on the loop with `.opened` at most once, then with `.closed` exactly once.
     package static func open(
         _ address: BusAddress, loop: (any EventLoop)? = nil,
         stateChanged: @escaping @Sendable (ConnectionState) -> Void = { _ in }
     ) -> Connection {
         let text = address.resolved()
-        let core: ConnectionCore
-        if let name = LoopbackBus.name(inAddress: text) {
-            let bus = LoopbackBus.named(name)
-            core = ConnectionCore(
-                loop: bus?.loop ?? loop ?? ThreadLoop(name: "dbus"), transport: LoopbackTransport(bus: bus, name: name),
-                stateChanged: stateChanged)
-        } else {
-            let loop = loop ?? ThreadLoop(name: "dbus")
-            core = ConnectionCore(
-                loop: loop, transport: SocketTransport(address: text, loop: loop), stateChanged: stateChanged)
-        }
-        core.loop.perform { core.start() }
+        let name = LoopbackBus.name(inAddress: text)
+        let bus = name.flatMap(LoopbackBus.named)
+        let loop = bus?.loop ?? loop ?? ThreadLoop(name: "dbus")
+        let core = ConnectionCore(
+            loop: loop,
+            transport: name.map { LoopbackTransport(bus: bus, name: $0) } ?? SocketTransport(address: text, loop: loop),
+            stateChanged: stateChanged)
+        loop.perform { core.start() }
         return Connection(core: core)
     }
 
-    /// The name that the bus has given us; nil before, and after the end. Any thread.
+    /// The name that the bus has given to this connection; nil before, and after the end. Any thread.
     package var uniqueName: String? { core.uniqueName.withLock { $0 } }
 
-    /// Ends the connection: every unanswered call fails with `…Error.Disconnected`, once.
+    /// Ends the connection: every pending call fails with `…Error.Disconnected`, once.
     package func close() {
+        perform { $0.close(.closed) }
+    }
+
+    private func perform(_ work: @escaping @Sendable (ConnectionCore) -> Void) {
         let core = core
-        loop.perform { core.close(.closed) }
+        loop.perform { work(core) }
     }
 
     // MARK: Calls
 
     /// Calls a method. Exactly one completion follows: the reply, the peer's error, a time-out (`…Error.NoReply`) or the
-    /// end of the connection (`…Error.Disconnected`). At most a hundred calls are under way at once, the rest wait.
+    /// end of the connection (`…Error.Disconnected`). At most a hundred calls are sent at a time, the rest wait.
     package func call(
         _ message: Message, timeout: TimeInterval = Connection.defaultTimeout, completion: @escaping Completion
     ) {
+        // On the loop without a closure, which would be allocated for each call.
+        guard !loop.isCurrent else { return core.call(message, timeout: timeout, completion: completion) }
         let core = core
-        loop.perform { core.call(message, timeout: timeout, completion: completion) }
+        loop.post { core.call(message, timeout: timeout, completion: completion) }
     }
 
-    /// Calls a method and gives its result as a future, which fails with a `DBusError`, or with what `decode` throws. The
+    /// Calls a method and returns its result as a future, which fails with a `DBusError`, or with an error of `decode`. The
     /// reply is decoded on the loop.
     package func call<T: Sendable>(
         _ message: Message, timeout: TimeInterval = Connection.defaultTimeout,
@@ -99,54 +148,106 @@ package final class Connection: Sendable {
         return promise.future
     }
 
-    /// Sends a message that has no answer: a signal, a reply, or a call whose answer nobody wants.
+    /// Sends a message without a reply: a signal, a reply, or a call, which is sent with the flag that it expects no reply.
     package func send(_ message: Message) {
-        let core = core
-        loop.perform { core.send(message) }
+        guard !loop.isCurrent else { return core.send(message) }
+        perform { $0.send(message) }
     }
 
-    /// Runs the work once everything that was sent before is with the bus: for senders that produce more than a bus can
-    /// carry. It does not run on a connection that ends before.
+    /// Runs the work when the bus has received everything that was sent before: for senders that produce more than a bus
+    /// can carry. The work does not run if the connection ends before.
     package func whenDrained(_ work: @escaping @Sendable () -> Void) {
-        let core = core
-        loop.perform { core.whenDrained(work) }
+        perform { $0.whenDrained(work) }
     }
 
     // MARK: Signals
 
-    /// Delivers the signals that the rule asks for, until the subscription is cancelled or released.
+    /// Delivers the signals that the rule selects, until the subscription is cancelled or released.
     ///
-    /// The bus is asked once for each distinct rule, however many subscribe with it. Signals sent before the bus has read
-    /// the rule do not come; whatever is called after subscribing is answered after that.
-    /// `accepted` says whether the bus took the rule (it allows a limited number).
+    /// Each distinct rule is added to the bus once, for all its subscribers. Signals that were sent before the bus has read
+    /// the rule are not delivered. The replies to calls after the subscription come after that.
+    /// - Parameter accepted: Called with the result of adding the rule, of which the bus allows a limited number.
     package func subscribe(
         _ rule: MatchRule, accepted: (@Sendable (Result<Void, DBusError>) -> Void)? = nil,
         handler: @escaping @Sendable (Message) -> Void
     ) -> Subscription {
         let entry = SubscriptionEntry(rule, handler: handler)
-        let core = core
-        loop.perform { core.subscribe(entry, accepted: accepted) }
-        return Subscription(loop: loop) { [weak core] in core?.unsubscribe(entry) }
+        perform { $0.signals.add(entry, on: $0, accepted: accepted) }
+        return Subscription(loop: loop) { [weak core] in core.map { $0.signals.remove(entry, on: $0) } }
     }
 
-    /// Tells who owns a name: once soon, then at every change, in the order of the wire, until cancelled or released. Nil
-    /// is nobody. A change from one owner to another directly is one call.
+    /// Calls the handler with the owner of a name, soon and at every change, in the order of the wire, until the
+    /// subscription is cancelled or released. Nil means that there is no owner. A direct change from one owner to another
+    /// is one call.
     package func watchName(_ name: String, handler: @escaping @Sendable (_ owner: String?) -> Void) -> Subscription {
         let watch = NameWatch(name: name, handler: handler)
-        let core = core
-        loop.perform { core.watch(watch) }
-        return Subscription(loop: loop) { [weak core] in core?.unwatch(watch) }
+        perform { $0.signals.add(watch, on: $0) }
+        return Subscription(loop: loop) { [weak core] in core.map { $0.signals.remove(watch, on: $0) } }
     }
 
-    /// Calls the handler on the loop after each group of messages that came together, at most some hundreds, and after
-    /// calls have timed out or failed: the moment to wake others once for all of it. For the connection's life.
+    /// Calls the handler on the loop after each group of messages that arrived together, at most some hundreds, and after
+    /// calls have timed out or failed: the moment to wake other threads once for all of them. Until the connection ends.
     package func onBatchEnd(_ handler: @escaping @Sendable () -> Void) {
-        let core = core
-        loop.perform { core.batchHandlers.append(handler) }
+        perform { $0.batchHandlers.append(handler) }
+    }
+
+    // MARK: Names
+
+    /// Requests a name from the bus.
+    package func requestName(
+        _ name: String, flags: NameFlags = .doNotQueue,
+        completion: @escaping @Sendable (Result<NameReply, DBusError>) -> Void = { _ in }
+    ) {
+        requireName(name)
+        let message = Message.toBus("RequestName") { writer in
+            writer.string(name)
+            writer.uint32(flags.rawValue)
+        }
+        call(message) { result in
+            completion(
+                result.flatMap { reply in
+                    var reader = reply.reader
+                    guard let answer = reader.uint32().flatMap(NameReply.init) else {
+                        return .failure(.failed("The bus has answered RequestName with \(reply)."))
+                    }
+                    return .success(answer)
+                })
+        }
+    }
+
+    /// Releases a name; it is no error if this connection does not own it.
+    package func releaseName(
+        _ name: String, completion: @escaping @Sendable (Result<Void, DBusError>) -> Void = { _ in }
+    ) {
+        requireName(name)
+        call(.toBus("ReleaseName") { $0.string(name) }) { completion($0.map { _ in }) }
+    }
+
+    private func requireName(_ name: String) {
+        precondition(isValid(name, cdbus_is_bus_name), "\"\(name)\" is not a bus name, such as org.bluez.")
+    }
+
+    // MARK: Objects
+
+    /// Accepts calls of this object from now on; replaces an earlier object at its path. Sends no signal: the owner of the
+    /// objects decides when to announce them.
+    package func export(_ object: ExportedObject) {
+        perform { $0.export(object) }
+    }
+
+    /// Stops accepting calls of the object at this path.
+    package func unexport(_ path: ObjectPath) {
+        perform { $0.objects.remove(path) }
+    }
+
+    /// Passes every received call to this handler, on the loop, instead of exported objects. The handler must reply with
+    /// `send(.reply(to:…))` or `send(.error(to:…))`, unless the call expects no reply.
+    package func answerCalls(with handler: @escaping @Sendable (Message) -> Void) {
+        perform { $0.callHandler = handler }
     }
 }
 
-/// Something that goes on until it is cancelled: by hand, or by releasing this.
+/// A subscription that continues until it is cancelled or released.
 package final class Subscription: Sendable {
     private let loop: any EventLoop
     private let end: Locked<(@Sendable () -> Void)?>
@@ -160,12 +261,8 @@ package final class Subscription: Sendable {
         cancel()
     }
 
-    /// Ends it; called on the loop, the handler does not run after this. A second call does nothing.
+    /// Ends the subscription. If called on the loop, the handler does not run after this. A second call does nothing.
     package func cancel() {
-        let end = end.withLock { end in
-            defer { end = nil }
-            return end
-        }
-        if let end { loop.perform(end) }
+        if let end = end.withLock({ $0.take() }) { loop.perform(end) }
     }
 }

@@ -3,10 +3,10 @@ import Foundation
 import Futures
 import Reactor
 
-/// A connection's inside, all of it on the loop.
+/// The state of a connection, all of it on the loop.
 ///
-/// Unchecked, because it is confined to the loop's thread: `Connection` hands everything over with `loop.perform`. Only
-/// `uniqueName` is for any thread.
+/// Unchecked, because it is confined to the loop's thread: `Connection` uses it in `loop.perform` only. `uniqueName` is for
+/// any thread.
 final class ConnectionCore: @unchecked Sendable {
     private enum Phase {
         case connecting
@@ -14,19 +14,24 @@ final class ConnectionCore: @unchecked Sendable {
         case closed(DBusError)
     }
 
+    /// A closure in a structure: stored bare in a generic table, each would be wrapped in another one.
+    private struct Completion {
+        let run: Connection.Completion
+    }
+
     let loop: any EventLoop
     let uniqueName = Locked<String?>(nil)
     var batchHandlers: [@Sendable () -> Void] = []
     let objects = ObjectRegistry()
-    /// Who answers calls in the place of `objects`.
+    /// Handles received calls instead of `objects`.
     var callHandler: (@Sendable (Message) -> Void)?
     let signals = SignalRouter()
     private let stateChanged: @Sendable (ConnectionState) -> Void
     private var transport: (any Transport)?
     private var phase = Phase.connecting
-    private var calls = CallTable<Message, Connection.Completion>(limit: 100)
+    private var calls = CallTable<Message, Completion>(limit: 100)
     private var deadlineTimer: (id: TimerID, deadline: Instant)?
-    /// What was sent before the bus has let us in.
+    /// The messages sent before the bus has accepted the connection.
     private var held: [Message] = []
     private var drainWaiters: [@Sendable () -> Void] = []
 
@@ -42,8 +47,8 @@ final class ConnectionCore: @unchecked Sendable {
 
     func start() {
         guard case .connecting = phase, let transport else { return }
-        // First in the table, so that it goes first: a bus throws out who says anything else before.
-        call(.toBus("Hello"), timeout: Connection.defaultTimeout) { [weak self] in self?.helloAnswered($0) }
+        // The first call in the table: a bus disconnects a client that sends anything else before.
+        call(.toBus("Hello")) { [weak self] in self?.helloReturned($0) }
         do {
             try transport.start(self)
         } catch {
@@ -52,7 +57,7 @@ final class ConnectionCore: @unchecked Sendable {
         sendNextCall()
     }
 
-    private func helloAnswered(_ result: Result<Message, DBusError>) {
+    private func helloReturned(_ result: Result<Message, DBusError>) {
         guard case .connecting = phase else { return }
         do {
             let reply = try result.get()
@@ -75,7 +80,7 @@ final class ConnectionCore: @unchecked Sendable {
         if transport?.hasOutput == false { outputDrained() }
     }
 
-    /// Ends the connection for this reason; the first one counts.
+    /// Ends the connection for this reason; a second call does nothing.
     func close(_ error: DBusError) {
         if case .closed = phase { return }
         phase = .closed(error)
@@ -88,24 +93,27 @@ final class ConnectionCore: @unchecked Sendable {
         objects.removeAll()
         callHandler = nil
         if let deadlineTimer { loop.cancel(deadlineTimer.id) }
-        let unanswered = calls.removeAll()
+        let pending = calls.removeAll()
         // Never inside the call that closes.
         loop.post { [self] in
-            for completion in unanswered { completion(.failure(.disconnected(because: error))) }
+            for completion in pending { completion.run(.failure(.disconnected(because: error))) }
             stateChanged(.closed(error))
-            endBatch()
+            batchEnded()
             batchHandlers = []
         }
     }
 
     // MARK: Calls
 
-    func call(_ message: Message, timeout: TimeInterval, completion: @escaping Connection.Completion) {
+    func call(
+        _ message: Message, timeout: TimeInterval = Connection.defaultTimeout,
+        completion: @escaping Connection.Completion
+    ) {
         precondition(message.kind == .call, "Only a method call can be called; send takes signals and replies.")
         if case .closed(let error) = phase {
             return loop.post { completion(.failure(.disconnected(because: error))) }
         }
-        calls.add(message, completion: completion, deadline: loop.now.advanced(by: timeout))
+        calls.add(message, completion: Completion(run: completion), deadline: loop.now.advanced(by: timeout))
         armDeadlineTimer()
         sendWaitingCalls()
     }
@@ -121,12 +129,12 @@ final class ConnectionCore: @unchecked Sendable {
         if message.isComplete, let serial = transport.send(message) {
             calls.sent(number, serial: serial)
         } else if let completion = calls.refused(number) {
-            loop.post { completion(.failure(.cannotBeSent)) }
+            loop.post { completion.run(.failure(.cannotBeSent)) }
         }
         return true
     }
 
-    /// One timer for all calls, set for the one that times out first. A call that is answered leaves it as it is.
+    /// Sets the one timer of all calls to the next time-out. It remains set if that call receives its reply.
     private func armDeadlineTimer() {
         guard let deadline = calls.nextDeadline, deadline != .distantFuture else { return }
         if let armed = deadlineTimer {
@@ -140,32 +148,12 @@ final class ConnectionCore: @unchecked Sendable {
     private func deadlineReached() {
         deadlineTimer = nil
         let expired = calls.expire(at: loop.now)
-        for completion in expired { completion(.failure(.timedOut)) }
+        for completion in expired { completion.run(.failure(.timedOut)) }
         armDeadlineTimer()
         guard !expired.isEmpty else { return }
         sendWaitingCalls()
-        endBatch()
+        batchEnded()
     }
-
-    // MARK: Signals
-
-    func subscribe(_ entry: SubscriptionEntry, accepted: (@Sendable (Result<Void, DBusError>) -> Void)?) {
-        signals.add(entry, on: self) { accepted?($0) }
-    }
-
-    func unsubscribe(_ entry: SubscriptionEntry) {
-        signals.remove(entry, on: self)
-    }
-
-    func watch(_ watch: NameWatch) {
-        signals.add(watch, on: self)
-    }
-
-    func unwatch(_ watch: NameWatch) {
-        signals.remove(watch, on: self)
-    }
-
-    // MARK: Objects
 
     func export(_ object: ExportedObject) {
         if case .closed = phase { return }
@@ -179,32 +167,20 @@ final class ConnectionCore: @unchecked Sendable {
         case .connecting:
             held.append(message)
         case .open:
-            guard message.kind != .call else { return sendWithoutReply(message) }
-            if !message.isComplete || transport?.send(message) == nil { refuse(message) }
+            let message = message.kind == .call ? message.withoutReply() : message
+            if message.isComplete, transport?.send(message) != nil { return }
+            // A reply without its descriptor becomes an error, so that the caller does not wait.
+            guard message.kind == .reply else { return }
+            _ = transport?.send(.error(insteadOf: message, .cannotBeSent))
         case .closed:
             break
         }
-    }
-
-    private func sendWithoutReply(_ message: Message) {
-        guard message.isComplete else { return }
-        _ = transport?.send(message.withoutReply())
-    }
-
-    /// A reply that lacks a descriptor goes as an error, so that the caller does not wait.
-    private func refuse(_ message: Message) {
-        guard message.kind == .reply else { return }
-        _ = transport?.send(.error(insteadOf: message, .cannotBeSent))
     }
 
     func whenDrained(_ work: @escaping @Sendable () -> Void) {
         guard let transport else { return }
         if case .open = phase, !transport.hasOutput { return loop.post(work) }
         drainWaiters.append(work)
-    }
-
-    private func endBatch() {
-        for handler in batchHandlers { handler() }
     }
 }
 
@@ -215,7 +191,7 @@ extension ConnectionCore: TransportReceiver {
             signals.route(message)
         case .reply, .error:
             guard let completion = calls.answered(serial: message.replySerial) else { return }
-            completion(message.error.map(Result.failure) ?? .success(message))
+            completion.run(message.error.map(Result.failure) ?? .success(message))
             sendWaitingCalls()
         case .call:
             if let callHandler {
@@ -229,18 +205,18 @@ extension ConnectionCore: TransportReceiver {
     }
 
     func batchEnded() {
-        endBatch()
+        for handler in batchHandlers { handler() }
     }
 
     func outputDrained() {
         guard case .open = phase else { return }
-        // Posted, since this may come in the middle of a send.
+        // Posted, since this method may be called in the middle of a send.
         drainWaiters.forEach(loop.post)
         drainWaiters = []
     }
 
     func lost(_ error: DBusError) {
-        // Who is not admitted is not told so: the bus hangs up in the middle of the greetings.
+        // A bus that refuses a client does not send the reason: it disconnects during the authentication.
         if case .connecting = phase { close(.notAdmitted) } else { close(error) }
     }
 }

@@ -1,21 +1,20 @@
 import Futures
 package import Reactor
 
-/// A bus inside this process: for tests that want everything on one loop, usually in virtual time.
+/// A bus inside this process: for tests that run everything on one loop, usually in virtual time.
 ///
-/// It carries the same libdbus messages as a socket does, with a bus daemon's rules: unique names, owners and queues of
-/// names, match rules, unicast and broadcast, an error for a call whose callee is unknown or has gone. Connect to it
-/// by its `address`, like to any other bus.
+/// It carries the same libdbus messages as a socket, by the rules of a bus daemon: unique names, owners and queues of
+/// names, match rules, unicast and broadcast, an error for a call to an unknown or disconnected callee. Connect to it by
+/// its `address`, as to any other bus.
 ///
-/// Unchecked, because all but the registry is confined to the loop.
+/// Unchecked, because everything except the registry is confined to the loop.
 package final class LoopbackBus: @unchecked Sendable {
-    /// A bus's place in the registry, which does not keep it. Read and written under the registry's lock.
+    /// An entry of the registry, which does not retain the bus. Read and written under the registry's lock.
     private final class Place: @unchecked Sendable {
         weak var bus: LoopbackBus?
     }
 
-    private static let registry = Locked<[String: Place]>([:])
-    private static let lastNumber = Locked(0)
+    private static let registry = Locked<(places: [String: Place], lastNumber: Int)>(([:], 0))
 
     package let loop: any EventLoop
     package let name: String
@@ -23,36 +22,36 @@ package final class LoopbackBus: @unchecked Sendable {
     let driver = LoopbackDriver()
     private(set) var isClosed = false
 
-    /// A bus on this loop, with a name of its own where none is given. Traps where another bus has the name.
+    /// Creates a bus on this loop, by default with a new name. Traps if another bus has the name.
     package init(loop: any EventLoop, name: String? = nil) {
         self.loop = loop
-        let number = Self.lastNumber.withLock { number in
-            number += 1
-            return number
-        }
-        let name = name ?? "bus\(number)"
+        let name =
+            name
+            ?? Self.registry.withLock { registry in
+                registry.lastNumber += 1
+                return "bus\(registry.lastNumber)"
+            }
         self.name = name
         let other = Self.registry.withLock { registry -> LoopbackBus? in
-            let other = registry[name]?.bus
-            guard other == nil else { return other }
+            if let other = registry.places[name]?.bus { return other }
             place.bus = self
-            registry[name] = place
+            registry.places[name] = place
             return nil
         }
         precondition(other == nil, "There is a loopback bus \"\(name)\" already: give this one another name.")
     }
 
     deinit {
-        // Another may have taken the name in the meantime.
+        // Another bus may have the name now.
         Self.registry.withLock { registry in
-            if registry[name] === place { registry[name] = nil }
+            if registry.places[name] === place { registry.places[name] = nil }
         }
     }
 
-    /// What to connect to: "loopback:name=…".
+    /// The address to connect to: "loopback:name=…".
     package var address: String { "loopback:name=" + name }
 
-    /// Ends the bus as the death of a daemon would: every connection is lost, and no new one gets in.
+    /// Ends the bus as the end of a daemon does: every connection is lost, and no new one is accepted.
     package func close() {
         loop.perform { [self] in
             isClosed = true
@@ -60,13 +59,13 @@ package final class LoopbackBus: @unchecked Sendable {
         }
     }
 
-    /// Takes connections again after `close`.
+    /// Accepts connections again after `close`.
     package func reopen() {
         loop.perform { [self] in isClosed = false }
     }
 
-    /// Replaces the bus's answer to calls of one of its own methods, except `Hello`: for tests on a bus that does not keep to
-    /// the specification, or whose policy denies the call.
+    /// Replaces the bus's reply to calls of one of its own methods, except `Hello`: for tests on a bus that violates the
+    /// specification, or has a policy that denies the call.
     package func answer(_ member: String, _ answer: @escaping @Sendable (Message) -> Message) {
         loop.perform { [self] in driver.answers[member] = answer }
     }
@@ -74,7 +73,7 @@ package final class LoopbackBus: @unchecked Sendable {
     /// The match rules of all connections. On the bus's loop.
     package var matchRules: [MatchRule] { driver.matchRules }
 
-    /// The bus that an address names, if it is one of this process.
+    /// Returns the bus with an address, if it is one of this process.
     package static func at(address: String) -> LoopbackBus? {
         name(inAddress: address).flatMap { named($0) }
     }
@@ -85,11 +84,11 @@ package final class LoopbackBus: @unchecked Sendable {
     }
 
     static func named(_ name: String) -> LoopbackBus? {
-        registry.withLock { $0[name]?.bus }
+        registry.withLock { $0.places[name]?.bus }
     }
 }
 
-/// One connection's end of a loopback bus. On the bus's loop; unchecked for the same reason as the bus.
+/// A connection's end of a loopback bus. On the bus's loop; unchecked for the same reason as the bus.
 final class LoopbackTransport: Transport, @unchecked Sendable {
     let bus: LoopbackBus?
     private let name: String
@@ -100,7 +99,7 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
     private var lastSerial: UInt32 = 0
     /// The unique name, from Hello on.
     var uniqueName: String?
-    var matches: [LoopbackMatch] = []
+    var matches: [CompiledRule] = []
 
     init(bus: LoopbackBus?, name: String) {
         self.bus = bus
@@ -135,13 +134,13 @@ final class LoopbackTransport: Transport, @unchecked Sendable {
 
     // MARK: From the bus
 
-    /// Puts a message where the connection will find it: never inside what the sender is doing.
+    /// Adds a message to the inbox. The connection handles it later, never inside the work of the sender.
     func deliver(_ message: Message) {
         inbox.append(message)
         schedule()
     }
 
-    /// The bus is gone; what it had delivered is still handled.
+    /// Ends the connection after the messages that were delivered.
     func lose() {
         isLost = true
         schedule()

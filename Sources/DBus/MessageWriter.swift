@@ -1,14 +1,14 @@
 import CDBus
 package import Foundation
 
-/// Writes a message's values one after another, straight into its wire form.
+/// Writes a message's values one after another, directly into its wire form.
 ///
-/// The types must be what the surrounding array, dictionary or variant was opened for; libdbus ends the process with a
-/// sentence where they are not, since that is a mistake in the program. A text ends at its first zero byte, which D-Bus
-/// cannot carry.
+/// The types must be those for which the surrounding array, dictionary or variant was opened. If they are not, which is a
+/// mistake in the program, libdbus ends the process with a message. A text ends at its first zero byte, which D-Bus does
+/// not allow.
 package struct MessageWriter {
     private var iterator = cdbus_iter()
-    /// False after a descriptor could not be duplicated.
+    /// Whether all descriptors could be duplicated.
     private(set) var isComplete = true
 
     init(appendingTo pointer: OpaquePointer) {
@@ -27,7 +27,7 @@ package struct MessageWriter {
     package mutating func double(_ value: Double) { append(.double, value) }
     package mutating func bool(_ value: Bool) { append(.bool, UInt32(value ? 1 : 0)) }
 
-    /// Puts a duplicate of the descriptor into the message; the original stays the caller's.
+    /// Adds a duplicate of the descriptor to the message; the caller keeps the original.
     package mutating func descriptor(_ descriptor: Int32) {
         var value = descriptor
         if !cdbus_iter_append(&iterator, ArgumentType.descriptor.code, &value) { isComplete = false }
@@ -52,7 +52,7 @@ package struct MessageWriter {
         requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.objectPath.code, value.rawValue))
     }
 
-    /// Traps where the text is not a signature.
+    /// Traps if the text is not a signature.
     package mutating func signature(_ value: String) {
         precondition(isValid(value, cdbus_is_signature), "\"\(value)\" is not a signature, such as a{sv}.")
         requireMemory(cdbus_iter_append_string(&iterator, ArgumentType.signature.code, value))
@@ -82,19 +82,19 @@ package struct MessageWriter {
         }
     }
 
-    /// An array whose elements, each of the given signature, the body writes.
+    /// An array. The body writes the elements, each of the given signature.
     package mutating func array(of signature: String, _ body: (inout MessageWriter) -> Void) {
         container(.array, signature, body)
     }
 
-    /// A dictionary, whose body writes it `entry` by `entry`.
+    /// A dictionary. The body writes it with `entry`.
     package mutating func dictionary(
         key: String, value: String, _ body: (inout MessageWriter) -> Void
     ) {
         container(.array, "{" + key + value + "}", body)
     }
 
-    /// The dictionary of strings and variants that most calls end with.
+    /// A dictionary of strings and variants, as the last argument of most calls.
     package mutating func options(_ body: (inout MessageWriter) -> Void) {
         let signature: StaticString = "{sv}"
         container(.array, signature.cString, body)
@@ -121,12 +121,12 @@ package struct MessageWriter {
         container(.structure, nil, body)
     }
 
-    /// A variant whose one value, of the given signature, the body writes.
+    /// A variant. The body writes one value of the given signature.
     package mutating func variant(_ signature: String, _ body: (inout MessageWriter) -> Void) {
         container(.variant, signature, body)
     }
 
-    /// The same, with a signature that is known when the program is built.
+    /// A variant with a literal signature.
     mutating func variant(static signature: StaticString, _ body: (inout MessageWriter) -> Void) {
         container(.variant, signature.cString, body)
     }

@@ -1,39 +1,34 @@
 import CDBus
 import Reactor
 
-/// The objects that a connection exports, and the answers to calls of them. On the connection's loop.
+/// The objects that a connection exports, and the dispatch of calls to them. On the connection's loop.
 ///
-/// Errors have the names and texts that BlueZ's own D-Bus layer (gdbus, over libdbus) answers with, so that a client sees
-/// no difference. A path is found in one look-up; what is above an exported object (`/org` above `/org/bluez`) exists
-/// too, as something without interfaces.
-final class ObjectRegistry {
+/// Errors have the names and texts of BlueZ's own D-Bus layer (gdbus, over libdbus), so that a client sees no difference. A
+/// path above an exported object (`/org` above `/org/bluez`) exists too, as an object without interfaces.
+///
+/// Unchecked for the same reason as `ConnectionCore`.
+final class ObjectRegistry: @unchecked Sendable {
     private struct Entry {
         let object: ExportedObject
         let number: UInt64
     }
 
     private var entries: [ObjectPath: Entry] = [:]
-    /// How many objects are below each path.
+    /// The number of objects below each path.
     private var descendants: [ObjectPath: Int] = [:]
     private var lastNumber: UInt64 = 0
 
     subscript(path: ObjectPath) -> ExportedObject? { entries[path]?.object }
 
-    /// Exports the object, in the place of what had its path before.
+    /// Exports the object and replaces an earlier one at its path.
     func add(_ object: ExportedObject) {
         lastNumber += 1
         let isNew = entries.updateValue(Entry(object: object, number: lastNumber), forKey: object.path) == nil
-        if isNew { forEachAncestor(of: object.path) { descendants[$0, default: 0] += 1 } }
+        if isNew { count(object.path, 1) }
     }
 
-    @discardableResult
-    func remove(_ path: ObjectPath) -> ExportedObject? {
-        guard let entry = entries.removeValue(forKey: path) else { return nil }
-        forEachAncestor(of: path) { ancestor in
-            let count = descendants[ancestor, default: 1] - 1
-            descendants[ancestor] = count > 0 ? count : nil
-        }
-        return entry.object
+    func remove(_ path: ObjectPath) {
+        if entries.removeValue(forKey: path) != nil { count(path, -1) }
     }
 
     func removeAll() {
@@ -41,27 +36,21 @@ final class ObjectRegistry {
         descendants = [:]
     }
 
-    /// The object manager that answers for the path; nil where there is none above it.
-    func manager(of path: ObjectPath) -> ObjectPath? {
-        var manager: ObjectPath?
-        forEachAncestor(of: path) { if manager == nil, self[$0]?.isObjectManager == true { manager = $0 } }
-        return manager
-    }
-
-    private func forEachAncestor(of path: ObjectPath, _ body: (ObjectPath) -> Void) {
+    private func count(_ path: ObjectPath, _ difference: Int) {
         var ancestor = path.parent
         while let path = ancestor {
-            body(path)
+            let count = descendants[path, default: 0] + difference
+            descendants[path] = count > 0 ? count : nil
             ancestor = path.parent
         }
     }
 
-    /// The objects below the path, in the order they were exported.
-    private func objects(below path: ObjectPath) -> [ExportedObject] {
+    /// The objects below the path, in the order in which they were exported.
+    fileprivate func objects(below path: ObjectPath) -> [ExportedObject] {
         entries.values.filter { $0.object.path.isBelow(path) }.sorted { $0.number < $1.number }.map(\.object)
     }
 
-    private func children(of path: ObjectPath) -> [String] {
+    fileprivate func children(of path: ObjectPath) -> [String] {
         let depth = path == .root ? 1 : path.rawValue.utf8.count + 1
         let names = entries.keys.lazy.filter { $0.isBelow(path) }.map { below in
             String(decoding: below.rawValue.utf8.dropFirst(depth).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
@@ -69,94 +58,203 @@ final class ObjectRegistry {
         return Set(names).sorted()
     }
 
-    // MARK: Calls
-
+    /// Calls the method that the message names, or replies with an error.
     func handle(_ message: Message, on connection: ConnectionCore) {
         guard let path = message.path else { return }
-        if answerAsPeer(message, on: connection) { return }
-        if message.isCall(interface: "org.freedesktop.DBus.Introspectable", member: "Introspect"),
-            message.hasSignature("")
-        {
-            let xml = Introspection.xml(
-                interfaces: entries[path]?.object.allInterfaces ?? [], children: children(of: path))
-            return connection.answer(message) { $0.string(xml) }
-        }
-        guard let object = self[path] else {
-            let name = descendants[path] == nil ? DBusError.Name.unknownObject : DBusError.Name.unknownMethod
-            return connection.answer(message, .unhandled(message, name: name))
-        }
-        if answerProperties(message, of: object, on: connection) { return }
-        if object.isObjectManager, answerObjectManager(message, below: path, on: connection) { return }
-        let called = object.interfaces.contains { interface in
-            message.hasInterface(interface.name) && interface.call(message) { connection.invocation(message, of: $0) }
-        }
-        if !called {
-            connection.answer(message, .unhandled(message, name: DBusError.Name.unknownMethod))
-        }
-    }
+        let object = self[path]
+        if let object, object.interfaces.contains(where: { $0.call(message, on: connection) }) { return }
+        let place = Place(path: path, registry: self)
+        let common = [Self.peer.bound(to: place), Self.introspectable.bound(to: place)]
+        if (common + place.interfaces).contains(where: { $0.call(message, on: connection) }) { return }
+        guard !message.expectsNoReply else { return }
+        let exists = object != nil || descendants[path] != nil || message.hasInterface("org.freedesktop.DBus.Peer")
+        connection.send(
+            .error(
+                to: message,
+                DBusError(
+                    name: exists ? DBusError.Name.unknownMethod : DBusError.Name.unknownObject,
+                    // The text of libdbus, its line feed included.
+                    message: """
+                        Method "\(message.member ?? "")" with signature "\(message.signature)" on interface \
+                        "\(message.interface ?? "(null)")" doesn't exist
 
-    /// org.freedesktop.DBus.Peer, which every connection answers on every path.
-    private func answerAsPeer(_ message: Message, on connection: ConnectionCore) -> Bool {
-        guard message.hasInterface("org.freedesktop.DBus.Peer") else { return false }
-        if message.hasMember("Ping") {
-            connection.answer(message) { _ in }
-        } else if message.hasMember("GetMachineId"), let id = cdbus_machine_id() {
-            connection.answer(message) { $0.string(String(cString: id)) }
-            cdbus_free(id)
-        } else {
-            connection.answer(message, .unhandled(message, name: DBusError.Name.unknownMethod))
-        }
-        return true
+                        """)))
     }
+}
 
-    private func answerObjectManager(_ message: Message, below path: ObjectPath, on connection: ConnectionCore) -> Bool
-    {
-        guard
-            message.isCall(interface: "org.freedesktop.DBus.ObjectManager", member: "GetManagedObjects"),
-            message.hasSignature("")
-        else { return false }
-        let objects = objects(below: path)
-        connection.answer(message) { writer in
-            writer.dictionary(key: "o", value: "a{sa{sv}}") { dictionary in
-                for object in objects {
+/// The interfaces of the D-Bus specification. Peer and Introspectable exist at every path.
+extension ObjectRegistry {
+    /// A path in the registry: the target of these interfaces.
+    fileprivate struct Place: Sendable {
+        let path: ObjectPath
+        let registry: ObjectRegistry
+
+        /// The interfaces that introspection shows, in BlueZ's order: Introspectable, ObjectManager, the object's own, and
+        /// Properties after the first that has some.
+        var interfaces: [ExportedInterface] {
+            guard let object = registry[path] else { return [] }
+            var all = [ObjectRegistry.introspectable.bound(to: self)]
+            if object.isObjectManager { all.append(ObjectRegistry.objectManager.bound(to: self)) }
+            all += object.interfaces
+            let first = all.firstIndex { !$0.interface.properties.isEmpty }
+            if let first { all.insert(ObjectRegistry.properties.bound(to: self), at: first + 1) }
+            return all
+        }
+
+        /// Reads the name of an interface; nil after a reply that there is no such interface.
+        func interface(_ reader: inout MessageReader, _ invocation: Invocation) -> ExportedInterface? {
+            let found = reader.withString { name in
+                interfaces.first { $0.interface.name.utf8.elementsEqual(name) }
+            }
+            if let found = found ?? nil { return found }
+            var reader = invocation.reader
+            invocation.fail(.invalidArguments("No such interface '\(reader.string() ?? "")'"))
+            return nil
+        }
+
+        func fail(_ invocation: Invocation, _ error: String) {
+            var reader = invocation.reader
+            reader.skip()
+            invocation.fail(DBusError(name: error, message: "No such property '\(reader.string() ?? "")'"))
+        }
+
+        /// Writes an `a{sa{sv}}`: the interfaces with the properties that the object has at present.
+        func writeInterfaces(_ writer: inout MessageWriter) {
+            writer.dictionary(key: "s", value: "a{sv}") { dictionary in
+                for exported in interfaces {
                     dictionary.entry { entry in
-                        entry.objectPath(object.path)
-                        object.writeInterfaces(&entry)
+                        entry.string(exported.interface.name)
+                        exported.writeProperties(&entry)
                     }
                 }
             }
         }
-        return true
     }
+
+    private static let peer = InterfaceTable<Place>(
+        "org.freedesktop.DBus.Peer",
+        methods: [
+            .init("Ping") { _, invocation in invocation.reply() },
+            .init("GetMachineId", out: ["machine_uuid": "s"]) { _, invocation in
+                guard let id = cdbus_machine_id() else { return invocation.fail(.failed("This machine has no id.")) }
+                invocation.reply { $0.string(String(cString: id)) }
+                cdbus_free(id)
+            },
+        ])
+
+    private static let introspectable = InterfaceTable<Place>(
+        "org.freedesktop.DBus.Introspectable",
+        methods: [
+            .init("Introspect", out: ["xml": "s"]) { place, invocation in
+                let nodes = place.registry.children(of: place.path).map { "<node name=\"\($0)\"/>" }
+                let xml = """
+                    <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+                    "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+                    <node>
+                    """
+                let contents = place.interfaces.map(\.interface.xml) + nodes
+                invocation.reply { $0.string(xml + contents.joined() + "</node>") }
+            }
+        ])
+
+    private static let objectManager = InterfaceTable<Place>(
+        "org.freedesktop.DBus.ObjectManager",
+        methods: [
+            .init("GetManagedObjects", out: ["objects": "a{oa{sa{sv}}}"]) { place, invocation in
+                invocation.reply { writer in
+                    writer.dictionary(key: "o", value: "a{sa{sv}}") { dictionary in
+                        for object in place.registry.objects(below: place.path) {
+                            dictionary.entry { entry in
+                                entry.objectPath(object.path)
+                                Place(path: object.path, registry: place.registry).writeInterfaces(&entry)
+                            }
+                        }
+                    }
+                }
+            }
+        ],
+        signals: [
+            .init("InterfacesAdded", ["object": "o", "interfaces": "a{sa{sv}}"]),
+            .init("InterfacesRemoved", ["object": "o", "interfaces": "as"]),
+        ])
+
+    private static let properties = InterfaceTable<Place>(
+        "org.freedesktop.DBus.Properties",
+        methods: [
+            .init("Get", in: ["interface": "s", "name": "s"], out: ["value": "v"]) { place, invocation in
+                var reader = invocation.reader
+                guard let exported = place.interface(&reader, invocation) else { return }
+                guard let property = reader.withString(exported.interface.property(named:)) ?? nil,
+                    property.exists(exported.target)
+                else { return place.fail(invocation, DBusError.Name.invalidArguments) }
+                invocation.reply { writer in
+                    writer.variant(static: property.signature) { property.get(exported.target, &$0) }
+                }
+            },
+            .init("Set", in: ["interface": "s", "name": "s", "value": "v"]) { place, invocation in
+                var reader = invocation.reader
+                guard let exported = place.interface(&reader, invocation) else { return }
+                guard let property = reader.withString(exported.interface.property(named:)) ?? nil else {
+                    return place.fail(invocation, DBusError.Name.unknownProperty)
+                }
+                guard let set = property.set else {
+                    return invocation.fail(
+                        DBusError(
+                            name: DBusError.Name.propertyReadOnly,
+                            message: "Property '\(property.name)' is not writable"))
+                }
+                guard property.exists(exported.target) else {
+                    return place.fail(invocation, DBusError.Name.unknownProperty)
+                }
+                reader.variant { value in
+                    guard value.signature == "\(property.signature)" else {
+                        return invocation.fail(
+                            DBusError(
+                                name: DBusError.Name.invalidSignature,
+                                message: "Invalid signature for '\(property.name)'"))
+                    }
+                    set(exported.target, &value, invocation)
+                }
+            },
+            .init("GetAll", in: ["interface": "s"], out: ["properties": "a{sv}"]) { place, invocation in
+                var reader = invocation.reader
+                guard let exported = place.interface(&reader, invocation) else { return }
+                invocation.reply { exported.writeProperties(&$0) }
+            },
+        ],
+        signals: [
+            .init(
+                "PropertiesChanged",
+                ["interface": "s", "changed_properties": "a{sv}", "invalidated_properties": "as"])
+        ])
 }
 
-extension DBusError {
-    /// What libdbus answers to a call that nobody takes, its line feed included.
-    static func unhandled(_ message: Message, name: String) -> DBusError {
-        DBusError(
-            name: name,
-            message: """
-                Method "\(message.member ?? "")" with signature "\(message.signature)" on interface \
-                "\(message.interface ?? "(null)")" doesn't exist
-
-                """)
-    }
-}
-
-extension ConnectionCore {
-    /// Answers a received call, unless the caller wants no answer.
-    func answer(_ call: Message, _ body: (inout MessageWriter) -> Void) {
-        if !call.expectsNoReply { send(.reply(to: call, body: body)) }
-    }
-
-    func answer(_ call: Message, _ error: DBusError) {
-        if !call.expectsNoReply { send(.error(to: call, error)) }
-    }
-
-    func invocation(_ call: Message, of method: MethodDescription) -> Invocation {
-        Invocation(call, of: method) { [weak self] reply in
-            guard let self else { return }
-            loop.perform { self.send(reply) }
+extension Message {
+    /// Returns the signal with the present values of these properties; those that the object has not at present are
+    /// invalidated. Traps if the interface has no such property.
+    package static func propertiesChanged(
+        _ path: ObjectPath, _ exported: ExportedInterface, _ names: [String]
+    ) -> Message {
+        var invalidated: [String] = []
+        return .signal(path: path, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
+            writer in
+            writer.string(exported.interface.name)
+            writer.options { dictionary in
+                for var name in names {
+                    guard let property = name.withUTF8({ exported.interface.property(named: $0) }) else {
+                        preconditionFailure("\(exported.interface.name) has no property \"\(name)\".")
+                    }
+                    guard property.exists(exported.target) else {
+                        invalidated.append(name)
+                        continue
+                    }
+                    dictionary.entry { entry in
+                        entry.string(static: property.name)
+                        entry.variant(static: property.signature) { property.get(exported.target, &$0) }
+                    }
+                }
+            }
+            writer.strings(invalidated)
         }
     }
 }

@@ -2,12 +2,12 @@ import CDBus
 import Foundation
 import Futures
 
-/// A bus daemon of our own: `dbus-daemon` with its own configuration, for simulators and tests.
+/// A private bus daemon for simulators and tests: `dbus-daemon` with a configuration that allows everything.
 ///
-/// It allows everything, and ends with this object, or with this process, however that ends: a guard process watches a
-/// pipe that the kernel closes with us.
+/// It ends with this object, or with this process, even if the process crashes: a guard process watches a pipe that the
+/// kernel closes with this process.
 package final class PrivateBus: Sendable {
-    /// Why a private bus could not be started, in a sentence for the user.
+    /// The reason why a private bus could not be started, in a sentence for the user.
     package struct StartError: Error, CustomStringConvertible {
         package let description: String
     }
@@ -17,15 +17,15 @@ package final class PrivateBus: Sendable {
         let lifeline: Int32
     }
 
-    /// Where to connect to.
+    /// The address to connect to.
     package let address: String
-    /// Where its files are; only this user may enter.
+    /// The directory of its files, which only this user can access.
     package let directory: String
-    /// The name of a file in that directory which a user of the bus may make, and which goes with the bus.
+    /// The name of a file in that directory that a user of the bus may create; it is deleted with the bus.
     package static let controlName = "control"
     private let running: Locked<Guard?>
 
-    /// Starts the daemon and waits until it listens, some milliseconds.
+    /// Starts the daemon and waits until it listens, which takes some milliseconds.
     package init() throws(StartError) {
         guard let program = PrivateBus.findDaemon() else {
             throw StartError(description: "dbus-daemon is not installed (Debian: apt-get install dbus-daemon).")
@@ -45,18 +45,14 @@ package final class PrivateBus: Sendable {
         var lifeline: Int32 = -1
         var output: Int32 = -1
         let process = withCStrings(arguments) { arguments in
-            withCStrings(files) { [count = files.count + 1] files in
-                files.withMemoryRebound(to: UnsafePointer<CChar>?.self, capacity: count) { files in
-                    cdbus_spawn_guarded(program, arguments, directory, files, &lifeline, &output)
-                }
-            }
+            withCStrings(files) { cdbus_spawn_guarded(program, arguments, directory, $0, &lifeline, &output) }
         }
         guard process > 0 else {
             PrivateBus.remove(directory, files)
             throw StartError(description: "dbus-daemon could not be started: \(String(cString: strerror(-process))).")
         }
         running = Locked(Guard(process: process, lifeline: lifeline))
-        // Warnings may come first, such as that it may not raise its limit of open files.
+        // Warnings may precede the address, such as that the daemon may not raise its limit of open files.
         var warning = "it gave no reason"
         var line = readLine(from: output)
         while !line.isEmpty, !line.hasPrefix("unix:") {
@@ -75,13 +71,9 @@ package final class PrivateBus: Sendable {
         stop()
     }
 
-    /// Ends the daemon and waits until it has gone, with its files. A second call does nothing.
+    /// Ends the daemon and waits until its process has ended and its files are deleted. A second call does nothing.
     package func stop() {
-        let running = running.withLock { running in
-            defer { running = nil }
-            return running
-        }
-        guard let running else { return }
+        guard let running = running.withLock({ $0.take() }) else { return }
         close(running.lifeline)
         cdbus_wait_guard(running.process)
     }
@@ -92,14 +84,14 @@ package final class PrivateBus: Sendable {
         return directories.map { $0 + "/dbus-daemon" }.first(where: FileManager.default.isExecutableFile)
     }
 
-    /// What the guard does later; here for a bus that has none. It needs no descriptor.
+    /// Deletes the files, as the guard does, for a bus that has no guard. Needs no descriptor.
     private static func remove(_ directory: String, _ files: [String]) {
         for file in files { unlink("\(directory)/\(file)") }
         rmdir(directory)
     }
 
     private static func makeDirectory() throws(StartError) -> String {
-        // A socket's path has room for about a hundred bytes, so a deep temporary directory will not do.
+        // The path of a socket is limited to about a hundred bytes, so the path of a deep temporary directory is too long.
         let temporary = NSTemporaryDirectory()
         let base = temporary.utf8.count < 60 ? temporary : "/tmp"
         var template = Array((base.hasSuffix("/") ? base : base + "/").utf8CString.dropLast())
@@ -110,7 +102,7 @@ package final class PrivateBus: Sendable {
         return String(cString: made)
     }
 
-    /// Everybody may do everything; the limits are the session bus's, which are out of the way.
+    /// Every user may do everything; the limits are the high ones of the session bus.
     private static func configuration(socket: String) -> String {
         """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -139,7 +131,7 @@ package final class PrivateBus: Sendable {
     }
 }
 
-/// The first line; empty where the other side has closed without writing one.
+/// Reads the first line; empty if the other side has closed the pipe without writing one.
 private func readLine(from descriptor: Int32) -> String {
     var line: [UInt8] = []
     var byte: UInt8 = 0
@@ -153,7 +145,7 @@ private func readLine(from descriptor: Int32) -> String {
     }
 }
 
-/// The texts as C has them: an array of pointers, with a null at its end.
+/// Calls `body` with the texts in C's form: an array of pointers, with a null pointer at its end.
 private func withCStrings<R>(_ texts: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> R) -> R
 {
     var pointers = texts.map { strdup($0) } + [nil]

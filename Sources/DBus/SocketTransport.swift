@@ -2,18 +2,50 @@ import CDBus
 import Foundation
 import Reactor
 
-/// The way to a real bus: libdbus on a socket, driven by our loop.
+/// A connection to a bus: a socket, or the in-process bus. Used on the connection's loop only.
+protocol Transport: AnyObject {
+    /// Starts to connect. The receiver is called later, never inside this method. An error means that it did not start.
+    func start(_ receiver: any TransportReceiver) throws(DBusError)
+
+    /// Sends a message and returns its serial; nil if this bus cannot carry it.
+    func send(_ message: Message) -> UInt32?
+
+    /// Sets the name that the bus has given to this connection.
+    func named(_ uniqueName: String)
+
+    /// Whether messages wait for the bus to receive them.
+    var hasOutput: Bool { get }
+
+    /// Ends the connection; the receiver is not called any more.
+    func close()
+}
+
+/// What a transport calls, on the loop.
+protocol TransportReceiver: AnyObject {
+    /// Handles a message, in the order of the wire.
+    func received(_ message: Message)
+    /// Handles the end of a group of messages.
+    func batchEnded()
+    /// Handles that the bus has received everything that was sent.
+    func outputDrained()
+    /// Handles the loss of the bus. No other call follows.
+    func lost(_ error: DBusError)
+}
+
+/// The maximum number of messages in one batch, before timers and posted work run.
+let batchLimit = 256
+
+/// The transport to a real bus: libdbus on a socket, driven by the connection's loop.
 ///
-/// libdbus's own dispatching and pending calls are not used: messages are taken from its queue as they are. Unchecked,
+/// libdbus's own dispatching and pending calls are not used: this type takes the messages from libdbus's queue. Unchecked,
 /// because it is confined to the loop, on which every closure here runs.
 final class SocketTransport: Transport, @unchecked Sendable {
     private let address: String
     private let loop: any EventLoop
     private weak var receiver: (any TransportReceiver)?
     private var connection: OpaquePointer?
-    /// libdbus's watches and ours: it has one for reading and one for writing, on the same socket.
+    /// The loop's watch for each of libdbus, which has one for reading and one for writing on the same socket.
     private var watches: [Handle: Watch] = [:]
-    private var timeouts: [Handle: TimerID] = [:]
     private var isDraining = false
 
     init(address: String, loop: any EventLoop) {
@@ -29,7 +61,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     func start(_ receiver: any TransportReceiver) throws(DBusError) {
         self.receiver = receiver
-        // Without this a connection would be made that is lost at once, for no reason that could be told.
+        // Without descriptors, the connection would be lost at once and the error would not contain the reason.
         if let shortage = loop.prepareToWatch() { throw DBusError(shortage) }
         var name: UnsafeMutablePointer<CChar>?
         var text: UnsafeMutablePointer<CChar>?
@@ -44,14 +76,11 @@ final class SocketTransport: Transport, @unchecked Sendable {
         }
         self.connection = connection
         var handlers = cdbus_handlers()
-        // Not retained: the handlers are taken away before this object goes.
+        // Not retained: the handlers are removed before this object is released.
         handlers.data = Unmanaged.passUnretained(self).toOpaque()
-        handlers.watch_added = { watch, data in transport(data)?.add(Handle(watch)) }
-        handlers.watch_removed = { watch, data in transport(data)?.remove(Handle(watch)) }
-        handlers.watch_toggled = { watch, data in transport(data)?.toggled(Handle(watch)) }
-        handlers.timeout_added = { timeout, data in transport(data)?.addTimeout(Handle(timeout)) }
-        handlers.timeout_removed = { timeout, data in transport(data)?.removeTimeout(Handle(timeout)) }
-        handlers.timeout_toggled = { timeout, data in transport(data)?.timeoutToggled(Handle(timeout)) }
+        handlers.added = { watch, data in transport(data)?.add(Handle(watch)) }
+        handlers.removed = { watch, data in transport(data)?.remove(Handle(watch)) }
+        handlers.toggled = { watch, data in transport(data)?.toggled(Handle(watch)) }
         precondition(
             cdbus_connection_set_handlers(connection, &handlers),
             "The system has no memory left for a D-Bus connection.")
@@ -59,10 +88,10 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     func send(_ message: Message) -> UInt32? {
         guard let connection else { return nil }
-        // What has a serial was sent before; a second sending must have one of its own.
+        // A message with a serial was sent before; the second one needs a serial of its own.
         let message = message.serial == 0 ? message : message.copied()
         var serial: UInt32 = 0
-        // libdbus writes at once where it can, and with this message all that waited before it.
+        // libdbus writes as much as the socket accepts, this message after those that waited.
         let hadOutput = hasOutput
         guard cdbus_connection_send(connection, message.pointer, &serial) else { return nil }
         if hadOutput, !hasOutput { receiver?.outputDrained() }
@@ -79,7 +108,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
         receiver = nil
         guard let connection else { return }
         self.connection = nil
-        // Takes the watches and timers away one by one.
+        // Removes the watches one by one.
         cdbus_connection_close(connection)
     }
 
@@ -87,21 +116,24 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     private func handle(_ watch: Handle, _ events: IOEvents) {
         let hadOutput = hasOutput
-        cdbus_watch_handle(watch.pointer, events.watchFlags)
+        // After a hang-up libdbus reads the remaining messages, after an error it does not.
+        cdbus_watch_handle(watch.pointer, UInt32(events.rawValue))
         if hadOutput, !hasOutput { receiver?.outputDrained() }
         drain(rereading: events.contains(.readable) ? watch : nil)
     }
 
-    /// Hands on what libdbus has read, up to the limit of a batch; the rest after whatever else the loop has to do.
+    /// Passes the messages that libdbus has read to the receiver, up to the limit of a batch; the rest after the other work
+    /// of the loop.
     ///
-    /// libdbus reads some two kilobytes at a time. Where that was full of messages there is more, and reading on at once,
-    /// through `watch`, makes larger batches: fewer rounds of the loop, and fewer wake-ups of whoever is told of batches.
+    /// libdbus reads about two kilobytes at a time. If these contained several messages, more are likely to wait in the
+    /// socket. Reading them at once, through `watch`, makes larger batches: fewer rounds of the loop, and fewer wake-ups of
+    /// other threads at the ends of batches.
     private func drain(rereading watch: Handle? = nil) {
-        // A handler may end in here again.
+        // A handler may call this method again.
         guard !isDraining, connection != nil else { return }
         isDraining = true
         defer { isDraining = false }
-        // Held once for the batch. Closing takes the connection away, and nothing more is popped.
+        // Retained once for the batch. Closing clears `connection`, and nothing more is popped.
         let receiver = receiver
         var count = 0
         while count < batchLimit {
@@ -111,7 +143,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
                 receive(Message(received: pointer), receiver)
             }
             guard count - before >= 4, let watch, watches[watch] != nil else { break }
-            cdbus_watch_handle(watch.pointer, IOEvents.readable.watchFlags)
+            cdbus_watch_handle(watch.pointer, UInt32(CDBUS_READABLE))
         }
         guard count > 0 else { return }
         self.receiver?.batchEnded()
@@ -119,9 +151,9 @@ final class SocketTransport: Transport, @unchecked Sendable {
     }
 
     private func receive(_ message: Message, _ receiver: (any TransportReceiver)?) {
-        // Made by libdbus itself, behind the last message that has come. No peer can send it: the bus signs messages.
-        if message.heading.sender == nil,
-            message.isSignal(interface: "org.freedesktop.DBus.Local", member: "Disconnected")
+        // libdbus adds this message after the last one of the bus. No peer can send it: the bus adds a sender.
+        if message.isSignal(interface: "org.freedesktop.DBus.Local", member: "Disconnected"),
+            message.heading.sender == nil
         {
             receiver?.lost(.lost)
         } else {
@@ -147,53 +179,12 @@ final class SocketTransport: Transport, @unchecked Sendable {
 
     private func wanted(_ watch: Handle) -> IOEvents {
         guard cdbus_watch_enabled(watch.pointer) else { return [] }
-        return IOEvents(watchFlags: cdbus_watch_flags(watch.pointer))
-    }
-
-    // MARK: Time-outs
-
-    fileprivate func addTimeout(_ timeout: Handle) {
-        guard cdbus_timeout_enabled(timeout.pointer) else { return }
-        let seconds = TimeInterval(cdbus_timeout_milliseconds(timeout.pointer)) / 1000
-        timeouts[timeout] = loop.schedule(after: seconds) { [weak self] in
-            guard let self, timeouts[timeout] != nil else { return }
-            // It repeats until it is removed or disabled.
-            addTimeout(timeout)
-            cdbus_timeout_handle(timeout.pointer)
-            drain()
-        }
-    }
-
-    fileprivate func timeoutToggled(_ timeout: Handle) {
-        removeTimeout(timeout)
-        addTimeout(timeout)
-    }
-
-    fileprivate func removeTimeout(_ timeout: Handle) {
-        if let timer = timeouts.removeValue(forKey: timeout) { loop.cancel(timer) }
+        let wanted = IOEvents(rawValue: UInt8(truncatingIfNeeded: cdbus_watch_flags(watch.pointer)))
+        return wanted.intersection([.readable, .writable])
     }
 }
 
-extension IOEvents {
-    /// libdbus's words for what it wants to wait for.
-    fileprivate init(watchFlags: UInt32) {
-        self = []
-        if watchFlags & UInt32(CDBUS_READABLE) != 0 { insert(.readable) }
-        if watchFlags & UInt32(CDBUS_WRITABLE) != 0 { insert(.writable) }
-    }
-
-    /// libdbus's words for what has happened. After a hang-up it reads what is left, after an error it does not.
-    fileprivate var watchFlags: UInt32 {
-        var flags: UInt32 = 0
-        if contains(.readable) { flags |= UInt32(CDBUS_READABLE) }
-        if contains(.writable) { flags |= UInt32(CDBUS_WRITABLE) }
-        if contains(.hangup) { flags |= UInt32(CDBUS_HANGUP) }
-        if contains(.error) { flags |= UInt32(CDBUS_ERROR) }
-        return flags
-    }
-}
-
-/// A watch or a time-out of libdbus. Unchecked: it is only handed back to libdbus, on the loop.
+/// A watch of libdbus. Unchecked: it is only passed to libdbus, on the loop.
 private struct Handle: Hashable, @unchecked Sendable {
     let pointer: OpaquePointer?
 
@@ -207,7 +198,7 @@ private func transport(_ data: UnsafeMutableRawPointer?) -> SocketTransport? {
 }
 
 extension DBusError {
-    /// libdbus has no name of its own for a process without descriptors, and says what the system said.
+    /// libdbus has no error name for a process without free descriptors, but the system's text.
     fileprivate init(openingFailed name: String, _ text: String) {
         let shortage = [EMFILE, ENFILE].first { text.hasSuffix(String(cString: strerror($0))) }
         self = shortage.map { DBusError(.descriptors($0)) } ?? DBusError(name: name, message: text)

@@ -37,7 +37,7 @@ package struct TimerID: Hashable, Sendable {
     let rawValue: UInt64
 }
 
-/// The conditions of a watched descriptor.
+/// The conditions of a watched descriptor. The bits are those of libdbus's watches.
 package struct IOEvents: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -47,10 +47,10 @@ package struct IOEvents: OptionSet, Hashable, Sendable {
 
     package static let readable = IOEvents(rawValue: 1)
     package static let writable = IOEvents(rawValue: 2)
-    /// The other side is closed. Always reported.
-    package static let hangup = IOEvents(rawValue: 4)
     /// The descriptor has an error or cannot be watched. Always reported.
-    package static let error = IOEvents(rawValue: 8)
+    package static let error = IOEvents(rawValue: 4)
+    /// The other side is closed. Always reported.
+    package static let hangup = IOEvents(rawValue: 8)
 }
 
 /// What a loop lacks in a process, or a system, that has reached a limit.

@@ -40,7 +40,7 @@ package struct Queue<Element> {
 /// Values with deadlines, in the order of the deadlines; equal deadlines keep the order in which they were added.
 ///
 /// A pure value without a clock or a thread: a binary heap from which any entry can be removed. A cancelled entry leaves
-/// it at once, so that a time-out on each of a million calls whose replies have arrived takes no memory.
+/// it at once, so that the time-outs of a million calls with replies take no memory.
 ///
 /// Inlinable, so that it is compiled with the type of the values: looking types up at run time would cost more than
 /// everything else.

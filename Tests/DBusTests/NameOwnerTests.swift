@@ -17,7 +17,7 @@ final class NameOwnerTests: XCTestCase {
         bus.loop = loop
         loop.post {
             core.start()
-            core.watch(watch)
+            core.signals.add(watch, on: core)
         }
         loop.run()
         return (core, watch)

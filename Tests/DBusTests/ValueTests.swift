@@ -74,7 +74,7 @@ final class MatchRuleTests: XCTestCase {
 
     func testEachPartOfARuleIsCompared() {
         let signal = Message.signal(path: "/a/b", interface: "i.j", member: "M") { $0.string("first") }
-        func matches(_ rule: MatchRule) -> Bool { CompiledRule(rule).matches(signal, sender: nil) }
+        func matches(_ rule: MatchRule) -> Bool { CompiledRule(rule).matches(signal) }
 
         XCTAssertTrue(matches(MatchRule()))
         XCTAssertTrue(matches(MatchRule(path: "/a/b", interface: "i.j", member: "M", arg0: "first")))
@@ -92,7 +92,7 @@ final class MatchRuleTests: XCTestCase {
 
     func testACallMatchesNoRule() {
         let call = Message.call(destination: nil, path: "/", interface: "i.j", member: "M")
-        XCTAssertFalse(CompiledRule(MatchRule()).matches(call, sender: nil))
+        XCTAssertFalse(CompiledRule(MatchRule()).matches(call))
     }
 }
 

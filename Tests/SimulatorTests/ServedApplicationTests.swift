@@ -127,7 +127,10 @@ final class ServedApplicationTests: XCTestCase {
         let (simulator, program) = scene()
         XCTAssertNil(program.register())
         program.client.connection.send(
-            .interfacesRemoved("/app/s0", manager: "/app", interfaces: [InterfaceName.service]))
+            .signal(path: "/app", interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
+                $0.objectPath("/app/s0")
+                $0.strings([InterfaceName.service])
+            })
         simulator.run()
         XCTAssertEqual(simulator.applications.map(\.services), [[]])
     }

@@ -1,10 +1,10 @@
 /// The few libdbus calls this package uses, behind opaque handles.
 ///
-/// What is here is what Swift cannot call (variadics, macros, inline type codes) or should not see: libdbus's own
-/// headers stay inside `CDBus.c`, so that no module of this package can grow a dependency on them by accident.
+/// They cover what Swift cannot call (variadics, macros, inline type codes). libdbus's own headers are included only in
+/// this module's C files, so that no other module can depend on them by accident.
 ///
-/// Rules of the house: all calls that take a `cdbus_connection` are made on the one thread that owns it; messages may be
-/// read and released on any thread once they are sent or received.
+/// All calls with a `cdbus_connection` are made on the one thread that owns it. Messages may be read and released on any
+/// thread after they are sent or received.
 #ifndef CDBUS_H
 #define CDBUS_H
 
@@ -16,7 +16,6 @@
 typedef struct cdbus_message cdbus_message;        // a DBusMessage
 typedef struct cdbus_connection cdbus_connection;  // a DBusConnection
 typedef struct cdbus_watch cdbus_watch;            // a DBusWatch
-typedef struct cdbus_timeout cdbus_timeout;        // a DBusTimeout
 
 /// Storage for a DBusMessageIter; its size is checked where libdbus's headers are known.
 typedef struct {
@@ -68,8 +67,8 @@ const char *cdbus_message_destination(cdbus_message *message);
 const char *cdbus_message_error_name(cdbus_message *message);
 const char *cdbus_message_signature(cdbus_message *message);
 
-/// The fields by which messages are told apart; null for those that a message has not. libdbus searches the header at
-/// each question, so whoever has several asks once. The texts stay where they are as long as the header is not changed.
+/// The fields that distinguish messages; null for absent ones. libdbus searches the header for each field, so they are
+/// read once. The texts are valid as long as the header is not changed.
 typedef struct {
     int type;
     const char *sender;
@@ -80,7 +79,7 @@ typedef struct {
 
 cdbus_heading cdbus_message_heading(cdbus_message *message);
 
-/// What a signal must look like; a null pointer asks for nothing.
+/// The fields that a signal must have; a null pointer matches everything.
 typedef struct {
     const char *sender;
     const char *path;
@@ -90,22 +89,22 @@ typedef struct {
     const char *arg0;
 } cdbus_rule;
 
-/// Whether the message, of that heading, is a signal that the rule asks for, compared in place.
+/// Whether the message, with that heading, is a signal that the rule selects, compared in place.
 bool cdbus_message_matches(cdbus_message *message, const cdbus_heading *heading, const cdbus_rule *rule);
 
 // MARK: Reading
 
-/// Where the arguments lie in wire form, in this machine's byte order, inside the message itself; valid as long as it is.
-/// Null where that cannot be told: libdbus gives away only where a text or some bytes lie, which here must be the first
-/// argument. Their length is in front of them, at the beginning of all.
+/// The arguments in wire form, in this machine's byte order, inside the message itself and valid as long as it. Null if
+/// their position is unknown: libdbus reveals only the positions of texts and of arrays of bytes, so that the first
+/// argument must be one, or a dictionary with texts as keys.
 const void *cdbus_message_body(cdbus_message *message);
 
 /// The message in wire form (D-Bus specification, "Message Protocol"), in this machine's byte order: a copy, released
-/// with `cdbus_free`. Null where there is no memory for it.
+/// with `cdbus_free`. Null if there is no memory for it.
 char *cdbus_message_wire(cdbus_message *message);
-/// Where the arguments begin in that form, and how many bytes they take.
+/// The arguments in that form, and their length in bytes.
 const void *cdbus_wire_body(const char *wire, size_t *length);
-/// A duplicate of the descriptor that so many others stand before among the arguments; -1 where it could not be had.
+/// A duplicate of a descriptor: the one after `before` others among the arguments; -1 on failure.
 int cdbus_message_descriptor(cdbus_message *message, size_t before);
 
 // MARK: Writing. False means out of memory, or, for a descriptor, that it could not be duplicated.
@@ -119,27 +118,24 @@ bool cdbus_iter_close(cdbus_iter *iter, cdbus_iter *inside);
 
 // MARK: Connections
 
-/// Opens a connection of its own (libdbus shares none of them), which never ends the process when it is lost.
-/// Authentication goes on as the watches are handled. On failure gives null and both strings, released with
-/// `cdbus_free`.
+/// Opens a private connection, whose loss does not end the process. The authentication proceeds as the watches are
+/// handled. On failure returns null and both strings, released with `cdbus_free`.
 cdbus_connection *cdbus_connection_open(const char *address, char **error_name, char **error_text);
 
+/// What to call for libdbus's watches. It has time-outs too, but only for its own pending calls, which are not used here.
 typedef struct {
     void *data;
-    void (*watch_added)(cdbus_watch *watch, void *data);
-    void (*watch_removed)(cdbus_watch *watch, void *data);
-    void (*watch_toggled)(cdbus_watch *watch, void *data);
-    void (*timeout_added)(cdbus_timeout *timeout, void *data);
-    void (*timeout_removed)(cdbus_timeout *timeout, void *data);
-    void (*timeout_toggled)(cdbus_timeout *timeout, void *data);
+    void (*added)(cdbus_watch *watch, void *data);
+    void (*removed)(cdbus_watch *watch, void *data);
+    void (*toggled)(cdbus_watch *watch, void *data);
 } cdbus_handlers;
 
 bool cdbus_connection_set_handlers(cdbus_connection *connection, const cdbus_handlers *handlers);
 
-/// Takes the handlers away, closes and releases the connection.
+/// Removes the handlers, closes and releases the connection.
 void cdbus_connection_close(cdbus_connection *connection);
 
-/// Queues the message, writes what the socket takes at once, and gives the message its serial.
+/// Queues the message, writes as much as the socket accepts, and sets the message's serial.
 bool cdbus_connection_send(cdbus_connection *connection, cdbus_message *message, uint32_t *serial);
 
 /// The next received message, owned by the caller, or null.
@@ -155,22 +151,19 @@ int cdbus_watch_descriptor(cdbus_watch *watch);
 unsigned int cdbus_watch_flags(cdbus_watch *watch);
 bool cdbus_watch_enabled(cdbus_watch *watch);
 void cdbus_watch_handle(cdbus_watch *watch, unsigned int flags);
-int cdbus_timeout_milliseconds(cdbus_timeout *timeout);
-bool cdbus_timeout_enabled(cdbus_timeout *timeout);
-void cdbus_timeout_handle(cdbus_timeout *timeout);
 
-/// This machine's id for org.freedesktop.DBus.Peer, released with `cdbus_free`; null where it has none.
+/// This machine's id for org.freedesktop.DBus.Peer, released with `cdbus_free`; null if it has none.
 char *cdbus_machine_id(void);
 
 // MARK: A private bus daemon
 
 /// Starts `program` with `arguments` (null-terminated, the first being its name) under a guard process that ends it
 /// and removes the directory (with its `files`, null-terminated) as soon as `*lifeline` is closed, which the kernel
-/// does when this process dies of whatever cause. The program's standard output is `*output`.
-/// Both are out of the terminal's process group: an interrupt from the keyboard is the application's to handle.
-/// Gives the guard's process id, or minus the error number.
+/// does when this process ends for any reason. The program's standard output is `*output`.
+/// Both are outside the terminal's process group, so that only the application receives an interrupt from the keyboard.
+/// Returns the guard's process id, or minus the error number.
 pid_t cdbus_spawn_guarded(
-    const char *program, char *const arguments[], const char *directory, const char *const files[], int *lifeline,
+    const char *program, char *const arguments[], const char *directory, char *const files[], int *lifeline,
     int *output);
 
 /// Waits for the guard to end, after the lifeline is closed.
