@@ -73,6 +73,7 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
     /// For the reply to a registration.
     private let patience: LoopTimer
     private var waiting: [(generation: Generation, completion: Completion)] = []
+    private var isEnding = false
     private var whenEnded: [@Sendable () -> Void] = []
     private var observation: Observation?
 
@@ -111,6 +112,7 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
 
     func end(completion: @escaping @Sendable () -> Void) {
         guard machine.state != .ended else { return client.loop.post(completion) }
+        isEnding = true
         whenEnded.append(completion)
         perform(machine.end())
     }
@@ -208,7 +210,7 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
         guard new != state else { return }
         state = new
         let stateChanged = stateChanged
-        client.loop.post { stateChanged(new) }
+        client.loop.post { if !self.isEnding || new == .idle { stateChanged(new) } }
     }
 
     private func settle(_ generation: Generation, _ error: BlueZError?) {

@@ -42,20 +42,3 @@ extension AdvertisingLimits {
         honoursScanResponse = daemon.scanResponseFields
     }
 }
-
-extension AdvertisingRegistry.Event {
-    /// `nil` for what we have asked for ourselves.
-    init?(_ state: RegistrationState) {
-        switch state {
-        case .timedOut: self = .timedOut
-        case .idle: return nil
-        case .waiting(.support): self = .waitingForSupport
-        case .waiting(.adapter), .waiting(.power): self = .waitingForAdapter
-        case .registering: self = .registering
-        case .retrying(let error): self = .retrying(BusFailure(error))
-        case .registered: self = .registered
-        case .refused(let error) where error.cause == .noReply: self = .unanswered(BusFailure(error))
-        case .refused(let error): self = .refused(BusFailure(error))
-        }
-    }
-}

@@ -25,15 +25,16 @@ public struct AdvertisingLimits: Hashable, Sendable {
     public let honoursScanResponse: Bool
 
     /// Why this cannot be advertised; `nil` where it can.
-    func refusal(of data: AdvertisingData) -> AdvertisingRegistry.Failure? {
-        if available == 0 { return .tooMany(active ?? 0) }
+    func refusal(of data: AdvertisingData) -> PeripheralManagerError? {
+        if available == 0 { return .tooManyAdvertisements(active ?? 0) }
         if data.includesTxPower, let includes, !includes.contains("tx-power") {
-            return .invalid("The adapter cannot add its transmission power to an advertisement.")
+            return .invalidAdvertisement("The adapter cannot add its transmission power to an advertisement.")
         }
         if let channel = data.secondaryChannel, !secondaryChannels.contains(channel) {
-            return .invalid("The adapter has no secondary channel \(channel.rawValue), or BlueZ does not offer it.")
+            return .invalidAdvertisement(
+                "The adapter has no secondary channel \(channel.rawValue), or BlueZ does not offer it.")
         }
-        return data.excess(over: self).map { .tooLong($0.field, $0.count) }
+        return data.excess(over: self).map { .advertisementTooLong(field: $0.field, by: $0.count) }
     }
 
     /// What of it this BlueZ is going to ignore, and what it is going to do besides.

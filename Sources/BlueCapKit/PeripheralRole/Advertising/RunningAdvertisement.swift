@@ -13,11 +13,11 @@ public final class RunningAdvertisement: Sendable {
     }
 
     private let session: PeripheralManagerSession
-    private let number: AdvertisingRegistry.Number
+    private let number: PeripheralManagerState.Number
     private let core: Locked<Core>
     let endPromise = Promise<AdvertisingEnd>()
 
-    init(session: PeripheralManagerSession, number: AdvertisingRegistry.Number, data: AdvertisingData) {
+    init(session: PeripheralManagerSession, number: PeripheralManagerState.Number, data: AdvertisingData) {
         self.session = session
         self.number = number
         core = Locked(Core(data: data))

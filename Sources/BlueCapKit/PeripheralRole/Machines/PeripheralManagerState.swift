@@ -1,119 +1,332 @@
+import BlueZ
 import Foundation
 
-/// All that a `PeripheralManager` decides about, as a value: what happened goes in, what is to be done comes out.
+/// What a `PeripheralManager` decides, as a value: the manager's state, and its services and advertisements from the request
+/// until nothing of them is left. Events go in, orders come out.
 ///
-/// It speaks of services and advertisements by their numbers; promises, clocks and the bus are the session's. What concerns
-/// one characteristic alone (`UpdateQueue`, `RequestLedger`) is with that.
+/// Services and advertisements are known by their numbers; promises, clocks and the bus are the session's. How BlueZ keeps one
+/// of them registered is up to its registration, whose states come in as events. What concerns one characteristic alone
+/// (`UpdateQueue`) is with that.
+///
+/// Each service is registered with BlueZ by itself: BlueZ changes what it has registered only by forgetting it, so in a common
+/// registration each service that is added or removed would end the subscriptions of all others (seen with 5.66). For the same
+/// reason each fails by itself.
 struct PeripheralManagerState {
+    /// Names a service or an advertisement, from its request on.
+    struct Number: Hashable, Sendable {
+        let rawValue: UInt64
+    }
+
+    /// Names a call that waits until everything it has ended is off the air.
+    typealias Stop = UInt64
+
+    enum Kind: Equatable {
+        case service
+        /// - Parameter isMain: Whether it is one of those that a manager has one of at a time.
+        case advertisement(isMain: Bool)
+    }
+
     enum Timer: SessionTimer {
         case adapterGrace, restoration
         /// The state is to be kept.
         case keeping
-        case service(ServiceRegistry.Number)
-        case advertisement(AdvertisingRegistry.Number)
-        case stop(AdvertisingRegistry.Stop)
+        case request(Number)
+        case stop(Stop)
     }
 
-    enum Effect: Equatable {
+    enum Order: Equatable {
         case announce(ManagerState)
         case startTimer(Timer, TimeInterval)
         case cancelTimer(Timer)
-        case service(ServiceRegistry.Effect)
-        case advertising(AdvertisingRegistry.Effect)
-        /// What was restored can be told.
+        /// The outcome of the restoration can be reported.
         case restored
+        /// Ask BlueZ what the adapter can advertise; reply with ``PeripheralManagerState/limitsKnown(_:refusal:into:)``.
+        case askLimits(Number)
+        /// Have BlueZ register it on the adapter in use, and pass on the states of the registration.
+        case register(Number)
+        /// Have BlueZ forget it; for an advertisement, reply with ``PeripheralManagerState/confirmedEnd(_:into:)``.
+        case unregister(Number)
+        /// The request has succeeded, or failed with this error.
+        case settle(Number, PeripheralManagerError?)
+        /// The service is not offered any more.
+        case drop(Number)
+        /// The advertisement has ended, after it was on the air or before.
+        case ended(Number, AdvertisingEnd)
+        /// - Parameter isInTime: Whether BlueZ has confirmed it in time.
+        case settleStop(Stop, isInTime: Bool)
+    }
+
+    enum Stage: Hashable {
+        /// For power.
+        case waiting
+        /// An advertisement only: BlueZ is asked what the adapter can do.
+        case asking
+        case registering
+        case registered
+        /// It was registered, and is registered again without another request.
+        case returning
+    }
+
+    private struct Request {
+        let number: Number
+        let kind: Kind
+        var stage: Stage
+        /// Why BlueZ has not registered it so far, if BlueZ reports a reason.
+        var delay: PeripheralManagerError?
+
+        /// Whether the request has succeeded.
+        var isSettled: Bool { stage == .registered || stage == .returning }
     }
 
     /// How long a returning daemon has to find its adapters, in seconds.
     static let adapterGrace: TimeInterval = 5
+    /// How long the restored state waits until the manager's state is known, in seconds.
+    static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
-    private(set) var services = ServiceRegistry()
-    private(set) var advertising = AdvertisingRegistry()
-    /// What was restored has not been told yet.
-    private(set) var isRestoring = false
+    /// First the services, in the sequence in which they were requested, which becomes that of their handles; then the
+    /// advertisements, in theirs.
+    private var requests: [Request] = []
+    /// Advertisements that were ended without a confirmation of BlueZ so far.
+    private var leaving: Set<Number> = []
+    private var stops: [(id: Stop, awaited: Set<Number>)] = []
+    private var lastStop: Stop = 0
+    /// Whether the outcome of the restoration was not reported yet.
+    private var isRestoring = false
 
     var managerState: ManagerState { machine.state }
+    var services: [Number] { requests.filter { $0.kind == .service }.map(\.number) }
+    var advertisements: [Number] { requests.filter { $0.kind != .service }.map(\.number) }
+    /// Whether an advertisement is under way that a manager has one of at a time.
+    var hasMainAdvertisement: Bool { requests.contains { $0.kind == .advertisement(isMain: true) } }
+    func stage(of number: Number) -> Stage? { requests.first { $0.number == number }?.stage }
+    /// Whether BlueZ has registered the service; it counts as such while it returns.
+    func isAdded(_ number: Number) -> Bool { requests.contains { $0.number == number && $0.isSettled } }
 
     // MARK: Daemon and adapter
 
-    /// Ends everything and forgets how things stood, so that every state is announced anew.
-    mutating func reset() -> [Effect] {
-        let effects = endAll()
+    /// Ends everything and forgets the manager's state, so that every state is announced again.
+    mutating func reset(into orders: inout [Order]) {
+        endAll(into: &orders)
         machine = ManagerStateMachine()
-        let told = service { $0.managerStateChanged(.unknown) } + advertise { $0.managerStateChanged(.unknown) }
-        return effects + told + [.cancelTimer(.adapterGrace)]
+        orders.append(.cancelTimer(.adapterGrace))
     }
 
-    /// Nothing is offered and advertised any more, and whoever waits is told so.
-    mutating func endAll() -> [Effect] {
-        service { $0.removeAll(.ended) } + advertise { $0.endAll(.ended, .managerEnded) + $0.forgetStops() }
+    /// Ends everything: what callers wait for fails.
+    mutating func endAll(into orders: inout [Order]) {
+        for request in requests { takeOut(request.number, .managerEnded, .managerEnded, into: &orders) }
+        forgetStops(into: &orders)
     }
 
-    mutating func event(_ event: ManagerStateMachine.Event) -> [Effect] {
-        machine.event(event).flatMap { effect -> [Effect] in
+    mutating func event(_ event: ManagerStateMachine.Event, into orders: inout [Order]) {
+        let old = machine.state
+        for effect in machine.event(event) {
             switch effect {
             case .announce(let state):
-                [.announce(state)] + service { $0.managerStateChanged(state) }
-                    + advertise { $0.managerStateChanged(state) } + endRestoring()
-            case .startGrace: [.startTimer(.adapterGrace, Self.adapterGrace)]
-            case .cancelGrace: [.cancelTimer(.adapterGrace)]
+                orders.append(.announce(state))
+                powerChanged(from: old, into: &orders)
+                endRestoring(into: &orders)
+            case .startGrace: orders.append(.startTimer(.adapterGrace, Self.adapterGrace))
+            case .cancelGrace: orders.append(.cancelTimer(.adapterGrace))
             }
         }
     }
 
-    /// Everything is on another adapter from now on.
-    mutating func placeChanged() -> [Effect] { service { $0.placeChanged() } + advertise { $0.placeChanged() } }
-
-    // MARK: Parts
-
-    mutating func service(_ decision: (inout ServiceRegistry) -> [ServiceRegistry.Effect]) -> [Effect] {
-        decision(&services).map { effect in
-            switch effect {
-            case .startTimer(let number, let seconds): .startTimer(.service(number), seconds)
-            case .cancelTimer(let number): .cancelTimer(.service(number))
-            case .register, .unregister, .settle, .drop: .service(effect)
+    private mutating func powerChanged(from old: ManagerState, into orders: inout [Order]) {
+        let isOn = managerState == .poweredOn
+        guard isOn != (old == .poweredOn) else { return }
+        for index in requests.indices {
+            switch requests[index].stage {
+            case .waiting where isOn: begin(index, into: &orders)
+            case .asking where !isOn: requests[index].stage = .waiting
+            // What BlueZ was asked to register is registered again without another order.
+            case .waiting, .asking, .registering, .registered, .returning: break
             }
         }
     }
 
-    mutating func advertise(_ decision: (inout AdvertisingRegistry) -> [AdvertisingRegistry.Effect]) -> [Effect] {
-        decision(&advertising).map { effect in
-            switch effect {
-            case .startTimer(let number, let seconds): .startTimer(.advertisement(number), seconds)
-            case .cancelTimer(let number): .cancelTimer(.advertisement(number))
-            case .startStopTimer(let stop, let seconds): .startTimer(.stop(stop), seconds)
-            case .cancelStopTimer(let stop): .cancelTimer(.stop(stop))
-            case .askLimits, .start, .end, .settle, .ended, .settleStop: .advertising(effect)
+    /// Everything is on another adapter from now on. What the former one had was unregistered.
+    mutating func placeChanged(into orders: inout [Order]) {
+        for index in requests.indices {
+            switch requests[index].stage {
+            case .waiting, .asking: continue
+            case .registering: break
+            case .registered, .returning: requests[index].stage = .returning
             }
+            orders.append(.register(requests[index].number))
         }
     }
 
-    mutating func fired(_ timer: Timer) -> [Effect] {
+    // MARK: Requests
+
+    /// Requests a service or an advertisement, once for each number.
+    ///
+    /// - Parameter timeout: In how many seconds it must be registered; infinite for no limit.
+    mutating func add(
+        _ number: Number, _ kind: Kind, timeout: TimeInterval = .infinity, into orders: inout [Order]
+    ) {
+        guard stage(of: number) == nil else { return }
+        let end = kind == .service ? requests.firstIndex { $0.kind != .service } : nil
+        let index = end ?? requests.endIndex
+        requests.insert(Request(number: number, kind: kind, stage: .waiting), at: index)
+        if timeout.isFinite { orders.append(.startTimer(.request(number), timeout)) }
+        if managerState == .poweredOn { begin(index, into: &orders) }
+    }
+
+    private mutating func begin(_ index: Int, into orders: inout [Order]) {
+        let request = requests[index]
+        requests[index].stage = request.kind == .service ? .registering : .asking
+        orders.append(request.kind == .service ? .register(request.number) : .askLimits(request.number))
+    }
+
+    /// Removes a service, or an advertisement that gives its place to another one.
+    mutating func remove(_ number: Number?, into orders: inout [Order]) {
+        guard let number, let request = requests.first(where: { $0.number == number }) else { return }
+        takeOut(number, request.kind.stopped, .stopped, into: &orders)
+    }
+
+    mutating func removeAllServices(into orders: inout [Order]) {
+        for number in services { remove(number, into: &orders) }
+    }
+
+    /// Ends these advertisements; `nil` for all. The stop is settled when BlueZ has confirmed that, also for those that were
+    /// being ended already, or when the time is up.
+    mutating func stop(_ number: Number?, timeout: TimeInterval, into orders: inout [Order]) -> Stop {
+        lastStop += 1
+        for number in number.map({ [$0] }) ?? advertisements { remove(number, into: &orders) }
+        let awaited = number.map { leaving.intersection([$0]) } ?? leaving
+        if awaited.isEmpty {
+            orders.append(.settleStop(lastStop, isInTime: true))
+        } else {
+            stops.append((lastStop, awaited))
+            if timeout.isFinite { orders.append(.startTimer(.stop(lastStop), timeout)) }
+        }
+        return lastStop
+    }
+
+    /// Settles the stops: their advertisements are not followed any more.
+    mutating func forgetStops(into orders: inout [Order]) {
+        for stop in stops { settle(stop.id, into: &orders) }
+        stops = []
+    }
+
+    private func settle(_ stop: Stop, into orders: inout [Order]) {
+        orders += [.cancelTimer(.stop(stop)), .settleStop(stop, isInTime: true)]
+    }
+
+    private mutating func takeOut(
+        _ number: Number, _ error: PeripheralManagerError, _ end: AdvertisingEnd, hasTimer: Bool = true,
+        into orders: inout [Order]
+    ) {
+        guard let index = requests.firstIndex(where: { $0.number == number }) else { return }
+        let request = requests.remove(at: index)
+        if hasTimer, !request.isSettled { orders.append(.cancelTimer(.request(number))) }
+        let isInBlueZ = request.stage != .waiting && request.stage != .asking
+        switch request.kind {
+        case .service:
+            if isInBlueZ { orders.append(.unregister(number)) }
+            // Dropped before the failure is reported: a handler may add it again.
+            orders.append(.drop(number))
+            if !request.isSettled { orders.append(.settle(number, error)) }
+        case .advertisement:
+            if !request.isSettled { orders.append(.settle(number, error)) }
+            orders.append(.ended(number, end))
+            guard isInBlueZ else { return }
+            leaving.insert(number)
+            orders.append(.unregister(number))
+        }
+    }
+
+    // MARK: Events
+
+    /// What the adapter can advertise is known, as far as it can be.
+    mutating func limitsKnown(_ number: Number, refusal: PeripheralManagerError?, into orders: inout [Order]) {
+        guard let index = requests.firstIndex(where: { $0.number == number && $0.stage == .asking }) else { return }
+        if let refusal { return takeOut(number, refusal, .notStarted, into: &orders) }
+        requests[index].stage = .registering
+        orders.append(.register(number))
+    }
+
+    /// The registration of a service or an advertisement has another state.
+    mutating func registrationChanged(_ number: Number, _ state: RegistrationState, into orders: inout [Order]) {
+        guard let index = requests.firstIndex(where: { $0.number == number }) else { return }
+        let request = requests[index]
+        switch state {
+        case .registered:
+            requests[index].stage = .registered
+            if !request.isSettled { orders += [.cancelTimer(.request(number)), .settle(number, nil)] }
+        case .refused(let error):
+            // A service that was added is registered again when the daemon or the adapter changes.
+            if request.kind == .service, request.isSettled { return }
+            takeOut(number, request.kind.failed(error), .refused(BusFailure(error)), into: &orders)
+        case .timedOut:
+            takeOut(number, request.kind.stopped, .timedOut, into: &orders)
+        case .idle:
+            break
+        case .waiting, .registering, .retrying:
+            requests[index].delay = request.kind.delay(by: state)
+            if request.stage == .registered { requests[index].stage = .returning }
+        }
+    }
+
+    /// BlueZ has confirmed the end of an advertisement.
+    mutating func confirmedEnd(_ number: Number, into orders: inout [Order]) {
+        leaving.remove(number)
+        for index in stops.indices { stops[index].awaited.remove(number) }
+        for stop in stops where stop.awaited.isEmpty { settle(stop.id, into: &orders) }
+        stops.removeAll { $0.awaited.isEmpty }
+    }
+
+    mutating func fired(_ timer: Timer, into orders: inout [Order]) {
         switch timer {
-        case .adapterGrace: event(.graceEnded)
-        case .restoration: endRestoring()
-        case .keeping: []
-        case .service(let number): service { $0.timerFired(number) }
-        case .advertisement(let number): advertise { $0.timerFired(number) }
-        case .stop(let stop): advertise { $0.stopTimerFired(stop) }
+        case .adapterGrace: event(.graceEnded, into: &orders)
+        case .restoration: endRestoring(into: &orders)
+        case .keeping: break
+        case .request(let number):
+            guard let request = requests.first(where: { $0.number == number }), !request.isSettled else { return }
+            let error =
+                managerState == .poweredOn ? request.delay ?? request.kind.unanswered : .notPoweredOn(managerState)
+            takeOut(number, error, .notStarted, hasTimer: false, into: &orders)
+        case .stop(let stop):
+            guard let index = stops.firstIndex(where: { $0.id == stop }) else { return }
+            stops.remove(at: index)
+            orders.append(.settleStop(stop, isInTime: false))
         }
     }
 
     // MARK: Restoration
 
-    /// How long the restored state waits for word on how Bluetooth stands, in seconds.
-    static let restorationPatience: TimeInterval = 5
-
-    mutating func beginRestoring() -> [Effect] {
-        guard managerState == .unknown else { return [.restored] }
+    mutating func beginRestoring(into orders: inout [Order]) {
+        guard managerState == .unknown else { return orders.append(.restored) }
         isRestoring = true
-        return [.startTimer(.restoration, Self.restorationPatience)]
+        orders.append(.startTimer(.restoration, Self.restorationPatience))
     }
 
-    private mutating func endRestoring() -> [Effect] {
-        guard isRestoring else { return [] }
+    private mutating func endRestoring(into orders: inout [Order]) {
+        guard isRestoring else { return }
         isRestoring = false
-        return [.cancelTimer(.restoration), .restored]
+        orders += [.cancelTimer(.restoration), .restored]
+    }
+}
+
+extension PeripheralManagerState.Kind {
+    fileprivate var stopped: PeripheralManagerError { self == .service ? .serviceRemoved : .advertisingStopped }
+    fileprivate var unanswered: PeripheralManagerError { self == .service ? .serviceTimeout : .startAdvertisingTimeout }
+    private var notSupported: PeripheralManagerError {
+        self == .service ? .servicesNotSupported : .advertisingNotSupported
+    }
+
+    fileprivate func failed(_ error: BlueZError) -> PeripheralManagerError {
+        guard error.cause != .noReply else { return unanswered }
+        return self == .service ? .serviceRefused(BusFailure(error)) : .advertisementRefused(BusFailure(error))
+    }
+
+    /// Why BlueZ does not register it; `nil` if BlueZ has only to reply, or to return.
+    fileprivate func delay(by state: RegistrationState) -> PeripheralManagerError? {
+        switch state {
+        case .waiting(.support): notSupported
+        case .retrying(let error): failed(error)
+        case .idle, .waiting(.adapter), .waiting(.power), .registering, .registered, .refused, .timedOut: nil
+        }
     }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import Futures
 import GATT
-import Reactor
 
 /// What of a peripheral manager outlives its process: read in the beginning, kept while things change.
 extension PeripheralManagerSession {
@@ -9,45 +8,43 @@ extension PeripheralManagerSession {
         let services = kept.services.map(\.made)
         for service in services { _ = service.claim(self) }
         let served = services.map { makeServed($0, isRestored: true) }
-        // Whoever is told of the state can ask for requests at once.
+        // A handler that receives the state can ask for requests at once.
         for served in served { for each in served.characteristics { each.begin(self, nil) } }
         let isOpen = decideIfOpen { core in
             core.shell.isKeeping = true
             core.restored = (kept.advertisements.first(where: \.isMain) ?? kept.advertisements.first)?.data
-            for served in served { core.order(restore(served, in: &core)) }
-            for advertisement in kept.advertisements { core.order(restore(advertisement, in: &core)) }
-            core.order(core.state.beginRestoring())
+            for served in served { restore(served, in: &core) }
+            for advertisement in kept.advertisements { restore(advertisement, in: &core) }
+            core.state.beginRestoring(into: &core.shell.effects.pending)
         }
         if !isOpen { for served in served { for each in served.characteristics { each.end(self) } } }
     }
 
-    private func restore(_ served: Served, in core: inout Core) -> [PeripheralManagerState.Effect] {
-        // Somebody was quicker: their own service holds.
+    private func restore(_ served: Served, in core: inout Core) {
+        // The application was faster: its own service holds.
         guard !core.served.values.contains(where: { !$0.isRestored && $0.service.uuid == served.service.uuid }) else {
-            return []
+            return
         }
-        let number = ServiceRegistry.Number(rawValue: core.makeNumber())
+        let number = core.makeNumber()
         core.served[number] = served
-        return core.state.service { $0.add(number) }
+        core.state.add(number, .service, into: &core.shell.effects.pending)
     }
 
-    private func restore(
-        _ kept: PeripheralRestorationState.Advertisement, in core: inout Core
-    ) -> [PeripheralManagerState.Effect] {
+    private func restore(_ kept: PeripheralRestorationState.Advertisement, in core: inout Core) {
         let isThere =
             kept.isMain
-            ? core.state.advertising.hasMain
+            ? core.state.hasMainAdvertisement
             : core.aired.values.contains { !$0.isRestored && !$0.isMain && $0.data == kept.data }
-        guard !isThere else { return [] }
-        let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
+        guard !isThere else { return }
+        let number = core.makeNumber()
         core.aired[number] = Aired(
             handle: RunningAdvertisement(session: self, number: number, data: kept.data), data: kept.data,
             promise: Promise(), isMain: kept.isMain, isRestored: true)
-        return core.state.advertise { $0.begin(number, isMain: kept.isMain) }
+        core.state.add(number, .advertisement(isMain: kept.isMain), into: &core.shell.effects.pending)
     }
 
     /// On the loop.
-    func tellRestored() {
+    func reportRestored() {
         let data = core.withLock { $0.restored }
         complete {
             self.restoredPromise.success(data.map { PeripheralAdvertisements($0) } ?? PeripheralAdvertisements())
@@ -59,8 +56,8 @@ extension PeripheralManagerSession.Core {
     /// All that is under way at this moment.
     var kept: PeripheralRestorationState {
         PeripheralRestorationState(
-            services: state.services.numbers.compactMap { served[$0]?.kept },
-            advertisements: state.advertising.numbers.compactMap { number in
+            services: state.services.compactMap { served[$0]?.kept },
+            advertisements: state.advertisements.compactMap { number in
                 aired[number].map { .init(data: $0.data, isMain: $0.isMain) }
             })
     }

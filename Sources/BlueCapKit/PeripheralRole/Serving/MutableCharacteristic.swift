@@ -27,7 +27,6 @@ public final class MutableCharacteristic: Sendable {
         }
 
         var attribute: ServerAttributeID { ServerAttributeID(rawValue) }
-        var service: ServiceRegistry.Number { ServiceRegistry.Number(rawValue: rawValue) }
     }
 
     typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)

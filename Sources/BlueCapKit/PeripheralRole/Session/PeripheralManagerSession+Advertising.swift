@@ -15,16 +15,14 @@ extension PeripheralManagerSession {
         let isMain: Bool
         /// It is there because an earlier run had it, and nobody has started it yet.
         var isRestored = false
-        /// Counts what BlueZ was asked for: what is told of something earlier means nothing.
-        var turn = 0
     }
 
     // MARK: Wishes; any thread
 
-    var isAdvertising: Bool { core.withLock { $0.state.advertising.isAdvertising } }
+    var isAdvertising: Bool { core.withLock { !$0.state.advertisements.isEmpty } }
 
     var advertisements: [RunningAdvertisement] {
-        core.withLock { core in core.state.advertising.numbers.compactMap { core.aired[$0]?.handle } }
+        core.withLock { core in core.state.advertisements.compactMap { core.aired[$0]?.handle } }
     }
 
     /// - Parameters:
@@ -44,36 +42,32 @@ extension PeripheralManagerSession {
         var refusal: PeripheralManagerError?
         let isOpen = decideIfOpen { core in
             // Of several that are alike the one that was begun first.
-            let former = core.state.advertising.numbers.first { number in
+            let former = core.state.advertisements.first { number in
                 guard let aired = core.aired[number] else { return false }
                 return aired.isRestored && aired.isMain == isMain && (isMain || aired.data == data)
             }
-            guard !isMain || !core.state.advertising.hasMain || former != nil else {
+            guard !isMain || !core.state.hasMainAdvertisement || former != nil else {
                 refusal = .isAdvertising
                 return
             }
-            let number = AdvertisingRegistry.Number(rawValue: core.makeNumber())
+            let number = core.makeNumber()
             let handle = RunningAdvertisement(session: self, number: number, data: data)
             core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
-            core.order(
-                core.state.advertise {
-                    $0.replace(former) + $0.begin(number, isMain: isMain, timeout: max(timeout, 0))
-                })
+            core.state.remove(former, into: &core.shell.effects.pending)
+            core.state.add(
+                number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.effects.pending)
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future
     }
 
     /// - Parameter number: `nil` for all.
-    func stopAdvertising(_ number: AdvertisingRegistry.Number?, timeout: TimeInterval) -> Future<Void> {
+    func stopAdvertising(_ number: Number?, timeout: TimeInterval) -> Future<Void> {
         let promise = Promise<Void>()
         decide { core in
-            let effects = core.state.advertise { advertising in
-                let (stop, effects) = advertising.stop(number, timeout: max(timeout, 0))
-                core.stopping[stop] = promise
-                return core.shell.isClosed ? effects + advertising.forgetStops() : effects
-            }
-            core.order(effects)
+            let stop = core.state.stop(number, timeout: max(timeout, 0), into: &core.shell.effects.pending)
+            core.stopping[stop] = promise
+            if core.shell.isClosed { core.state.forgetStops(into: &core.shell.effects.pending) }
         }
         return promise.future
     }
@@ -105,7 +99,7 @@ extension PeripheralManagerSession {
     }
 
     /// Advertises something else in its place.
-    func changed(_ number: AdvertisingRegistry.Number, to data: AdvertisingData) {
+    func changed(_ number: Number, to data: AdvertisingData) {
         core.withLock { $0.aired[number]?.data = data }
         loop.post {
             self.core.withLock { $0.onAir[number] }?.change(to: AdvertisementData(data))
@@ -113,106 +107,49 @@ extension PeripheralManagerSession {
         }
     }
 
-    func isOnAir(_ number: AdvertisingRegistry.Number) -> Bool {
-        core.withLock { $0.state.advertising.stage(of: number) == .onAir }
+    func isOnAir(_ number: Number) -> Bool {
+        core.withLock { $0.state.stage(of: number) == .registered }
     }
 
-    // MARK: Doing; on the loop
+    // MARK: Orders; on the loop
 
-    func perform(_ effect: AdvertisingRegistry.Effect) {
-        switch effect {
-        case .askLimits(let number): askLimits(number)
-        case .start(let number): start(number)
-        case .end(let number): end(number)
-        case .settle(let number, let failure): settle(number, failure)
-        case .ended(let number, let end):
-            guard let aired = core.withLock({ $0.aired.removeValue(forKey: number) }) else { return }
-            complete { aired.handle.endPromise.success(end) }
-        case .settleStop(let stop, let isInTime):
-            guard let promise = core.withLock({ $0.stopping.removeValue(forKey: stop) }) else { return }
-            complete {
-                if isInTime {
-                    promise.success(())
-                } else {
-                    promise.failure(PeripheralManagerError.stopAdvertisingTimeout)
-                }
-            }
-        case .startTimer, .cancelTimer, .startStopTimer, .cancelStopTimer: break
-        }
-    }
-
-    private func askLimits(_ number: AdvertisingRegistry.Number) {
-        guard let (adapter, aired) = begin(number) else { return }
+    func askLimits(_ number: Number) {
+        let (adapter, aired) = core.withLock { ($0.target, $0.aired[number]) }
+        guard let adapter, let aired else { return }
         client.advertisingCapabilities(of: adapter) { [weak self] result in
-            var refusal: AdvertisingRegistry.Failure?
-            // Without an answer BlueZ decides.
-            if let self, case .success(let capabilities) = result {
+            guard let self else { return }
+            var refusal: PeripheralManagerError?
+            // If BlueZ does not reply, its reply to the registration decides.
+            if case .success(let capabilities) = result {
                 let limits = AdvertisingLimits(capabilities, of: daemonCapabilities(of: adapter))
                 refusal = limits.refusal(of: aired.handle.data)
                 aired.handle.learn(limits)
             }
-            self?.decide { core in
-                guard core.aired[number]?.turn == aired.turn else { return }
-                core.order(core.state.advertise { $0.limitsKnown(number, refusal: refusal) })
-            }
+            decide { $0.state.limitsKnown(number, refusal: refusal, into: &$0.shell.effects.pending) }
         }
     }
 
-    private func start(_ number: AdvertisingRegistry.Number) {
-        guard let (adapter, aired) = begin(number) else { return }
-        let advertising = client.advertise(AdvertisementData(aired.handle.data), on: adapter) { [weak self] event in
-            guard let event = AdvertisingRegistry.Event(event) else { return }
-            self?.decide { core in
-                guard core.aired[number]?.turn == aired.turn else { return }
-                core.order(core.state.advertise { $0.told(number, event) })
-            }
+    func advertise(_ data: AdvertisingData, _ number: Number, on adapter: ObjectKey) {
+        let advertising = client.advertise(AdvertisementData(data), on: adapter) { [weak self] state in
+            self?.registrationChanged(number, state)
         }
         let old = core.withLock { $0.onAir.updateValue(advertising, forKey: number) }
         old?.end()
     }
 
-    /// Something new is asked of BlueZ for it.
-    private func begin(_ number: AdvertisingRegistry.Number) -> (ObjectKey, Aired)? {
-        core.withLock { core in
-            core.aired[number]?.turn += 1
-            guard let adapter = core.target, let aired = core.aired[number] else { return nil }
-            return (adapter, aired)
-        }
+    func ended(_ number: Number, _ end: AdvertisingEnd) {
+        guard let aired = core.withLock({ $0.aired.removeValue(forKey: number) }) else { return }
+        complete { aired.handle.endPromise.success(end) }
     }
 
-    private func end(_ number: AdvertisingRegistry.Number) {
-        let advertising = core.withLock { $0.onAir.removeValue(forKey: number) }
-        let confirm: @Sendable () -> Void = { [weak self] in
-            self?.decide { $0.order($0.state.advertise { $0.confirmedEnd(number) }) }
-        }
-        if let advertising { advertising.end(completion: confirm) } else { confirm() }
-    }
-
-    private func settle(_ number: AdvertisingRegistry.Number, _ failure: AdvertisingRegistry.Failure?) {
-        guard let aired = core.withLock({ $0.aired[number] }) else { return }
+    func settle(_ stop: PeripheralManagerState.Stop, isInTime: Bool) {
+        guard let promise = core.withLock({ $0.stopping.removeValue(forKey: stop) }) else { return }
         complete {
-            if let failure {
-                aired.promise.failure(PeripheralManagerError(failure))
+            if isInTime {
+                promise.success(())
             } else {
-                aired.promise.success(aired.handle)
+                promise.failure(PeripheralManagerError.stopAdvertisingTimeout)
             }
         }
-    }
-}
-
-extension PeripheralManagerError {
-    init(_ failure: AdvertisingRegistry.Failure) {
-        self =
-            switch failure {
-            case .notPoweredOn(let state): .notPoweredOn(state)
-            case .notSupported: .advertisingNotSupported
-            case .tooMany(let count): .tooManyAdvertisements(count)
-            case .invalid(let text): .invalidAdvertisement(text)
-            case .tooLong(let field, let excess): .advertisementTooLong(field: field, by: excess)
-            case .refused(let failure): .advertisementRefused(failure)
-            case .unanswered: .startAdvertisingTimeout
-            case .stopped: .advertisingStopped
-            case .ended: .managerEnded
-            }
     }
 }

@@ -17,17 +17,15 @@ extension PeripheralManagerSession {
         let isRestored: Bool
         /// Its registration, once that was begun.
         var application: ServerApplication?
-        /// Counts the registrations: what is told of an earlier one means nothing.
-        var turn = 0
     }
 
     // MARK: Wishes; any thread
 
     var services: [MutableService] {
         core.withLock { core in
-            core.state.services.numbers.compactMap { number in
+            core.state.services.compactMap { number in
                 guard let served = core.served[number] else { return nil }
-                return served.isRestored || core.state.services.isAdded(number) ? served.service : nil
+                return served.isRestored || core.state.isAdded(number) ? served.service : nil
             }
         }
     }
@@ -43,16 +41,17 @@ extension PeripheralManagerSession {
         var isAdded = false
         let isOpen = decideIfOpen { core in
             if let number = core.number(of: service) {
-                isAdded = core.state.services.isAdded(number)
+                isAdded = core.state.isAdded(number)
                 if !isAdded { core.adding[number, default: []].append(promise) }
                 return
             }
-            let number = ServiceRegistry.Number(rawValue: core.makeNumber())
+            let number = core.makeNumber()
             let former = core.served.filter { $0.value.isRestored && $0.value.service.uuid == service.uuid }
                 .keys.min { $0.rawValue < $1.rawValue }
             core.served[number] = served
             core.adding[number] = [promise]
-            core.order(core.state.service { $0.replace(former) + $0.add(number, timeout: max(timeout, 0)) })
+            core.state.remove(former, into: &core.shell.effects.pending)
+            core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.effects.pending)
         }
         if !isOpen {
             service.release(self)
@@ -95,74 +94,33 @@ extension PeripheralManagerSession {
     func remove(_ service: MutableService) {
         decide { core in
             guard let number = core.number(of: service) else { return }
-            core.order(core.state.service { $0.remove(number) })
+            core.state.remove(number, into: &core.shell.effects.pending)
         }
     }
 
-    func removeAllServices() { decide { $0.order($0.state.service { $0.removeAll() }) } }
+    func removeAllServices() { decide { $0.state.removeAllServices(into: &$0.shell.effects.pending) } }
 
-    // MARK: Doing; on the loop
+    // MARK: Orders; on the loop
 
-    func perform(_ effect: ServiceRegistry.Effect) {
-        switch effect {
-        case .register(let number): register(number)
-        case .unregister(let number):
-            let application = core.withLock { core in
-                defer { core.served[number]?.application = nil }
-                return core.served[number]?.application
-            }
-            application?.end()
-        case .settle(let number, let failure): settle(number, failure)
-        case .drop(let number): drop(number)
-        case .startTimer, .cancelTimer: break
-        }
-    }
-
-    private func register(_ number: ServiceRegistry.Number) {
-        let found = core.withLock { core -> (ObjectKey, Served)? in
-            guard let adapter = core.target, let served = core.served[number] else { return nil }
-            core.served[number]?.turn += 1
-            return (adapter, served)
-        }
-        guard let (adapter, served) = found else { return }
-        let turn = served.turn + 1
+    func serve(_ served: Served, _ number: Number, on adapter: ObjectKey) {
         served.application?.end()
         let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
-            self?.decide { core in
-                guard core.served[number]?.turn == turn else { return }
-                core.order(core.state.service { $0.delayed(number, by: .init(delayOf: state)) })
-            }
+            self?.registrationChanged(number, state)
         }
         let isAdded = core.withLock { core in
             core.served[number]?.application = application
-            return served.isRestored || core.state.services.isAdded(number)
+            return served.isRestored || core.state.isAdded(number)
         }
         if isAdded { for characteristic in served.characteristics { characteristic.begin(self, application) } }
-        application.update([served.definition]) { [weak self] result in
-            self?.decide { core in
-                guard core.served[number]?.turn == turn else { return }
-                var failure: ServiceRegistry.Failure?
-                if case .failure(let error) = result { failure = .init(error) }
-                core.order(core.state.service { $0.registered(number, failure: failure) })
-            }
-        }
+        application.update([served.definition])
     }
 
-    private func settle(_ number: ServiceRegistry.Number, _ failure: ServiceRegistry.Failure?) {
-        let (promises, served) = core.withLock { ($0.adding.removeValue(forKey: number) ?? [], $0.served[number]) }
-        if failure == nil, let served {
-            for characteristic in served.characteristics { characteristic.begin(self, served.application) }
-            served.service.becameAdded(self)
-        }
-        guard !promises.isEmpty else { return }
-        complete {
-            for promise in promises {
-                if let failure { promise.failure(PeripheralManagerError(failure)) } else { promise.success(()) }
-            }
-        }
+    func becameAdded(_ served: Served) {
+        for characteristic in served.characteristics { characteristic.begin(self, served.application) }
+        served.service.becameAdded(self)
     }
 
-    private func drop(_ number: ServiceRegistry.Number) {
+    func drop(_ number: Number) {
         let (served, isWantedAgain) = core.withLock { core in
             let served = core.served.removeValue(forKey: number)
             return (served, core.served.values.contains { $0.service === served?.service })
@@ -174,35 +132,60 @@ extension PeripheralManagerSession {
 }
 
 extension PeripheralManagerSession.Core {
-    /// Under which number a service is wished now; `nil` where it is not, or is on its way out.
-    func number(of service: MutableService) -> ServiceRegistry.Number? {
-        served.first { $0.value.service === service && state.services.contains($0.key) }?.key
+    /// Under which number a service is requested now; `nil` if it is not, or is being removed.
+    fileprivate func number(of service: MutableService) -> PeripheralManagerState.Number? {
+        served.first { $0.value.service === service && state.stage(of: $0.key) != nil }?.key
     }
 }
 
-extension ServiceRegistry.Failure {
-    init(_ error: BlueZError) { self = error.cause == .noReply ? .unanswered : .refused(BusFailure(error)) }
+/// Answers for the attributes of one service: finds whose a request is. On the loop.
+final class ServiceDelegate: ServerDelegate {
+    private enum Target {
+        case characteristic(MutableCharacteristic)
+        case descriptor(MutableDescriptor)
+    }
 
-    /// What keeps BlueZ from registering a service; `nil` if it has only to answer, or to come back.
-    init?(delayOf state: RegistrationState) {
-        switch state {
-        case .waiting(.support): self = .notSupported
-        case .retrying(let error): self.init(error)
-        case .idle, .waiting(.adapter), .waiting(.power), .registering, .registered, .refused, .timedOut: return nil
+    private weak let session: PeripheralManagerSession?
+    private let targets: [ServerAttributeID: Target]
+
+    init(_ session: PeripheralManagerSession, _ characteristics: [MutableCharacteristic]) {
+        self.session = session
+        var targets: [ServerAttributeID: Target] = [:]
+        for characteristic in characteristics {
+            targets[characteristic.number.attribute] = .characteristic(characteristic)
+            for descriptor in characteristic.descriptors {
+                targets[descriptor.number.attribute] = .descriptor(descriptor)
+            }
+        }
+        self.targets = targets
+    }
+
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>) {
+        guard let session, let target = targets[request.attribute] else { return }
+        switch target {
+        case .characteristic(let characteristic):
+            characteristic.readArrived(request, from: session.central(request.peer), answer, session)
+        case .descriptor(let descriptor):
+            answer.succeed(descriptor.value ?? Data())
         }
     }
-}
 
-extension PeripheralManagerError {
-    init(_ failure: ServiceRegistry.Failure) {
-        self =
-            switch failure {
-            case .notPoweredOn(let state): .notPoweredOn(state)
-            case .removed: .serviceRemoved
-            case .refused(let failure): .serviceRefused(failure)
-            case .notSupported: .servicesNotSupported
-            case .unanswered: .serviceTimeout
-            case .ended: .managerEnded
-            }
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+        guard let session, let target = targets[request.attribute] else { return }
+        switch target {
+        case .characteristic(let characteristic):
+            characteristic.writeArrived(request, from: session.central(request.peer), answer, session)
+        case .descriptor(let descriptor):
+            answer.succeed()
+            descriptor.written(request.value) { session.complete($0) }
+        }
+    }
+
+    func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {
+        guard let session, case .characteristic(let characteristic)? = targets[characteristic] else { return }
+        let subscribers = subscribers.map {
+            MutableCharacteristic.Subscriber(central: session.central($0.peer), source: $0)
+        }
+        characteristic.subscribersChanged(to: subscribers, session)
     }
 }

@@ -11,20 +11,24 @@ import Reactor
 /// Values and their updates are behind the locks of their characteristics, which are leaves as well: no two locks are ever
 /// held.
 final class PeripheralManagerSession: ManagerSession {
+    typealias Number = PeripheralManagerState.Number
+
     struct Core: SessionCore {
-        var shell: SessionShell<PeripheralManagerState.Effect, PeripheralManagerState.Timer>
+        var shell: SessionShell<PeripheralManagerState.Order, PeripheralManagerState.Timer>
         var state = PeripheralManagerState()
         /// The adapter that what we have in BlueZ is meant for, also while that is gone.
         var place: ObjectKey?
-        var served: [ServiceRegistry.Number: Served] = [:]
-        var adding: [ServiceRegistry.Number: [Promise<Void>]] = [:]
-        var aired: [AdvertisingRegistry.Number: Aired] = [:]
-        /// What BlueZ advertises for us, until it has confirmed the end.
-        var onAir: [AdvertisingRegistry.Number: Advertising] = [:]
-        var stopping: [AdvertisingRegistry.Stop: Promise<Void>] = [:]
+        var served: [Number: Served] = [:]
+        var adding: [Number: [Promise<Void>]] = [:]
+        var aired: [Number: Aired] = [:]
+        /// What BlueZ advertises for us, until it is asked to end it.
+        var onAir: [Number: Advertising] = [:]
+        var stopping: [PeripheralManagerState.Stop: Promise<Void>] = [:]
         /// What an earlier run advertised.
         var restored: AdvertisingData?
-        var roll = CentralRoll()
+        /// The centrals that are connected to the adapter, in the sequence in which they came, which the object tree does not
+        /// have.
+        private(set) var centrals: [(key: ObjectKey, central: Central)] = []
         private var lastNumber: UInt64 = 0
 
         init(adapter: String?) { shell = SessionShell(adapter: adapter) }
@@ -33,17 +37,39 @@ final class PeripheralManagerSession: ManagerSession {
         /// Where to register: an adapter that went between the decision and this moment is waited for there.
         var target: ObjectKey? { shell.adapter ?? place }
 
-        mutating func order(_ effects: [PeripheralManagerState.Effect]) { shell.effects.pending += effects }
-        mutating func event(_ event: ManagerStateMachine.Event) { order(state.event(event)) }
-        mutating func fired(_ timer: PeripheralManagerState.Timer, at now: Instant) { order(state.fired(timer)) }
-        mutating func reset() {
-            place = nil
-            order(state.reset())
+        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.effects.pending) }
+
+        mutating func fired(_ timer: PeripheralManagerState.Timer, at now: Instant) {
+            state.fired(timer, into: &shell.effects.pending)
         }
 
-        mutating func makeNumber() -> UInt64 {
+        mutating func reset() {
+            place = nil
+            state.reset(into: &shell.effects.pending)
+        }
+
+        mutating func makeNumber() -> Number {
             lastNumber += 1
-            return lastNumber
+            return Number(rawValue: lastNumber)
+        }
+
+        // Each of these returns whether the list has changed.
+
+        mutating func connected(_ key: ObjectKey, _ central: Central) -> Bool {
+            guard !centrals.contains(where: { $0.key == key }) else { return false }
+            centrals.append((key, central))
+            return true
+        }
+
+        mutating func disconnected(_ key: ObjectKey) -> Bool {
+            guard let index = centrals.firstIndex(where: { $0.key == key }) else { return false }
+            centrals.remove(at: index)
+            return true
+        }
+
+        mutating func forgetCentrals() -> Bool {
+            defer { centrals = [] }
+            return !centrals.isEmpty
         }
     }
 
@@ -70,7 +96,7 @@ final class PeripheralManagerSession: ManagerSession {
 
     /// Takes everything back.
     func end(_ core: inout Core) -> PeripheralRestorationState? {
-        core.order(core.state.endAll())
+        core.state.endAll(into: &core.shell.effects.pending)
         return PeripheralRestorationState()
     }
 
@@ -82,25 +108,153 @@ final class PeripheralManagerSession: ManagerSession {
         }
     }
 
-    // MARK: Doing; on the loop
+    // MARK: Orders; on the loop
 
-    func perform(_ effects: [PeripheralManagerState.Effect]) {
-        for effect in effects { perform(effect) }
+    func perform(_ orders: [PeripheralManagerState.Order]) {
+        for order in orders {
+            switch order {
+            case .announce(let state): announce(state)
+            case .startTimer(let timer, let seconds): start(timer, after: seconds)
+            case .cancelTimer(let timer): cancel(timer)
+            case .restored: reportRestored()
+            case .askLimits(let number): askLimits(number)
+            case .register(let number): register(number)
+            case .unregister(let number): unregister(number)
+            case .settle(let number, let error): settle(number, error)
+            case .drop(let number): drop(number)
+            case .ended(let number, let end): ended(number, end)
+            case .settleStop(let stop, let isInTime): settle(stop, isInTime: isInTime)
+            }
+        }
+        keepSoon()
     }
 
-    private func perform(_ effect: PeripheralManagerState.Effect) {
-        switch effect {
-        case .announce(let state): announce(state)
-        case .startTimer(let timer, let seconds): start(timer, after: seconds)
-        case .cancelTimer(let timer): cancel(timer)
-        case .service(let effect): perform(effect)
-        case .advertising(let effect): perform(effect)
-        case .restored: tellRestored()
+    private func register(_ number: Number) {
+        let (adapter, served, aired) = core.withLock { ($0.target, $0.served[number], $0.aired[number]) }
+        guard let adapter else { return }
+        if let served {
+            serve(served, number, on: adapter)
+        } else if let aired {
+            advertise(aired.handle.data, number, on: adapter)
         }
-        // Whatever is kept changes with one of these, though not with each.
-        switch effect {
-        case .service, .advertising: keepSoon()
-        case .announce, .startTimer, .cancelTimer, .restored: break
+    }
+
+    private func unregister(_ number: Number) {
+        let (application, advertising) = core.withLock { core in
+            defer { core.served[number]?.application = nil }
+            return (core.served[number]?.application, core.onAir.removeValue(forKey: number))
         }
+        application?.end()
+        let confirm: @Sendable () -> Void = { [weak self] in
+            self?.decide { $0.state.confirmedEnd(number, into: &$0.shell.effects.pending) }
+        }
+        if let advertising { advertising.end(completion: confirm) } else { confirm() }
+    }
+
+    /// Passes on the state of a registration.
+    func registrationChanged(_ number: Number, _ state: RegistrationState) {
+        decide { $0.state.registrationChanged(number, state, into: &$0.shell.effects.pending) }
+    }
+
+    private func settle(_ number: Number, _ error: PeripheralManagerError?) {
+        let (promises, served, aired) = core.withLock {
+            ($0.adding.removeValue(forKey: number) ?? [], $0.served[number], $0.aired[number])
+        }
+        if error == nil, let served { becameAdded(served) }
+        guard aired != nil || !promises.isEmpty else { return }
+        complete {
+            if let error {
+                for promise in promises { promise.failure(error) }
+                aired?.promise.failure(error)
+            } else {
+                for promise in promises { promise.success(()) }
+                if let aired { aired.promise.success(aired.handle) }
+            }
+        }
+    }
+
+    // MARK: BlueZ; on the loop
+
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
+        switch change {
+        case .adapterAdded, .adapterChanged, .adapterRemoved:
+            adapterReported(change, in: tree)
+        case .deviceChanged(let handle, let fields, _):
+            if fields.contains(.isConnected) { connectionChanged(of: handle, in: tree) }
+        case .deviceAdded(let handle, _):
+            if tree[handle].isConnected { connectionChanged(of: handle, in: tree) }
+        case .deviceRemoved(let handle):
+            deviceRemoved(handle, in: tree)
+        case .attributeAdded, .attributeChanged, .attributeRemoved:
+            break
+        }
+    }
+
+    func batchEnded() { adapterBatchEnded() }
+
+    func adapterChanged(from old: ObjectKey?, in tree: borrowing ObjectTree) {
+        let adapter = core.withLock { $0.shell.adapter }
+        guard adapter != old else { return }
+        if let adapter {
+            decide { core in
+                // What is registered on an adapter that is gone waits there for its return: often it is the same one.
+                if let place = core.place, place != adapter {
+                    core.state.placeChanged(into: &core.shell.effects.pending)
+                }
+                core.place = adapter
+            }
+        }
+        recountCentrals(in: tree)
+    }
+
+    func adaptersSettled() {}
+    func daemonLeft() { changeCentrals { $0.forgetCentrals() } }
+
+    /// The central that BlueZ speaks of.
+    func central(_ peer: ServerPeer?) -> Central {
+        var type: BluetoothAddress.AddressType?
+        if let device = peer?.device {
+            client.withTree { tree in
+                guard let handle = tree.handle(of: device) else { return }
+                tree.read(handle) { type = $0.addressType }
+            }
+        }
+        return Central(address: peer?.address, type: type, mtu: peer?.mtu)
+    }
+
+    // MARK: Centrals; but for the getter on the loop
+
+    var centrals: [Central] { core.withLock { $0.centrals.map(\.central) } }
+
+    /// A device is there, or has changed in whether it is connected.
+    private func connectionChanged(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
+        guard let key = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
+            return
+        }
+        var isConnected = false
+        var central: Central?
+        tree.read(handle) { device in
+            isConnected = device.isConnected
+            if isConnected { central = Central(address: device.address, type: device.addressType, mtu: nil) }
+        }
+        changeCentrals { core in
+            if isConnected, let central { core.connected(key, central) } else { core.disconnected(key) }
+        }
+    }
+
+    private func deviceRemoved(_ handle: DeviceHandle, in tree: borrowing ObjectTree) {
+        guard let key = tree.key(of: handle) else { return }
+        changeCentrals { $0.disconnected(key) }
+    }
+
+    /// The adapter is another one now, or there is none.
+    private func recountCentrals(in tree: borrowing ObjectTree) {
+        changeCentrals { $0.forgetCentrals() }
+        tree.forEachDevice { connectionChanged(of: $0, in: tree) }
+    }
+
+    private func changeCentrals(_ change: (inout Core) -> Bool) {
+        let centrals = core.withLock { core in change(&core) ? core.centrals.map(\.central) : nil }
+        if let centrals { complete { self.centralPromise.success(centrals) } }
     }
 }

@@ -5,8 +5,8 @@ import XCTest
 
 @testable import BlueCapKit
 
-/// Who is connected to a peripheral of ours.
-final class CentralRollTests: XCTestCase {
+/// The centrals that are connected to a peripheral of ours.
+final class ConnectedCentralsTests: XCTestCase {
     private let simulator = Simulator.inProcess(room: .empty)
     private let heard = Locked<[[String]]>([])
 
