@@ -72,7 +72,7 @@ final class CentralStateTests: XCTestCase {
         turnOn()
         var orders = Orders()
         let scan = try state.startScan(ScanRequest(), timeout: 2, into: &orders).get()
-        let effects = orders.list.map(\.action)
+        let effects = orders.pending.map(\.action)
         XCTAssertTrue(effects.contains(.startTimer(.scanTimeout(scan), 2)))
         XCTAssertEqual(
             state.fired(.scanTimeout(scan), at: time(2)),

@@ -20,7 +20,7 @@ final class ManyAdaptersTests: XCTestCase {
     }
 
     private func examined(by manager: CentralManager) -> Int {
-        manager.session.core.withLock { $0.link.choice.examined }
+        manager.session.core.withLock { $0.shell.choice.examined }
     }
 
     func testEachAdapterThatIsThereIsExaminedAFewTimes() {

@@ -10,7 +10,7 @@ extension Orders {
     static func given(_ decide: (inout Orders) -> Void) -> [Order.Action] {
         var orders = Orders()
         decide(&orders)
-        return orders.list.map(\.action)
+        return orders.pending.map(\.action)
     }
 }
 

@@ -1,3 +1,14 @@
+import GATT
+
+/// A handle of an attribute: a `Service`, `Characteristic` or `Descriptor`.
+protocol AttributeObject: AnyObject {
+    init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID)
+}
+
+extension Service: AttributeObject {}
+extension Characteristic: AttributeObject {}
+extension Descriptor: AttributeObject {}
+
 /// The one handle of each attribute of a peripheral: held while the attribute is there, remembered while somebody else
 /// holds it.
 ///

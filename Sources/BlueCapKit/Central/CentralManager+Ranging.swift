@@ -17,7 +17,7 @@ public import GATT
 extension CentralManager {
     /// Whether this manager wants to range: true from `startRangingBeacons` until `stopRangingBeacons` or a failure, also
     /// while the adapter is off or `bluetoothd` away, since it goes on when they return.
-    public var isRangingBeacons: Bool { session.isRangingBeacons }
+    public var isRangingBeacons: Bool { session.core.withLock { $0.state.ranging != nil } }
 
     /// Reports beacons each time that they are heard, with an estimate of their distance.
     ///
@@ -38,9 +38,27 @@ extension CentralManager {
         _ filters: [BeaconFilter] = [], model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2,
         capacity: Int = 1_024
     ) -> FutureStream<BeaconSighting> {
-        session.startRanging(filters, model: model, smoothing: smoothing, capacity: capacity)
+        if let refusal = session.problem ?? CentralManagerError(refusing: capacity) { return .failed(refusal) }
+        guard smoothing >= 0, smoothing.isFinite else {
+            return .failed(
+                CentralManagerError.invalidOption("Smoothing takes zero or more seconds, not \(smoothing)."))
+        }
+        // A stream that kept everything would grow for as long as a beacon sends.
+        let promise = StreamPromise<BeaconSighting>(capacity: capacity == .max ? 1_024 : capacity)
+        var refusal: CentralManagerError?
+        session.decide { core in
+            switch core.state.startRanging(
+                filters, model: model, timeConstant: smoothing, into: &core.shell.orders)
+            {
+            case .failure(let error): refusal = error
+            case .success(let scan): core.scans.add(.beacons(promise), of: scan)
+            }
+        }
+        return refusal.map { .failed($0) } ?? promise.stream
     }
 
     /// Ends ranging: its stream ends. A scan that runs beside it goes on. Without ranging it does nothing.
-    public func stopRangingBeacons() { session.stopRanging() }
+    public func stopRangingBeacons() {
+        session.decide { $0.state.stopRanging(into: &$0.shell.orders) }
+    }
 }

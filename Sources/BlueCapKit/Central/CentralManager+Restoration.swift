@@ -1,5 +1,7 @@
+import Foundation
 public import Futures
 public import GATT
+import Reactor
 
 /// Coming back after a crash, a kill or a power cut.
 ///
@@ -73,4 +75,40 @@ extension CentralManager {
     /// Why nothing was restored, in one sentence that names the file or folder and where it was set aside; `nil` if a state was
     /// restored, if none was kept, and until that is known. It remains while the manager exists.
     public var stateRestorationFailure: String? { session.keeper?.failure }
+}
+
+extension ScanRequest {
+    /// The options as `startScanning` takes them; those that have their usual values are left out.
+    var restoredOptions: [String: AnyObject] {
+        var options: [String: AnyObject] = [:]
+        if allowsDuplicates { options[CBCentralManagerScanOptionAllowDuplicatesKey] = NSNumber(value: true) }
+        if let rssiThreshold { options[CentralManagerScanOptionRSSIThresholdKey] = NSNumber(value: rssiThreshold) }
+        if let pattern { options[CentralManagerScanOptionPatternKey] = NSString(string: pattern) }
+        if watchdog != ScanRequest().watchdog {
+            options[CentralManagerScanOptionWatchdogKey] = NSNumber(value: watchdog ?? 0)
+        }
+        return options
+    }
+}
+
+extension Peripheral {
+    /// Subscriptions of an earlier process that have not been resumed so far, for programs that ask the user about each.
+    package var restoredSubscriptions: [CharacteristicIdentifier] {
+        session.readState(of: key) { state in
+            state.restoredSubscriptions.map {
+                CharacteristicIdentifier(uuid: $0.characteristic, service: ServiceIdentifier(uuid: $0.service))
+            }
+        } ?? []
+    }
+
+    /// Forgets a subscription of an earlier process, unless it has been resumed.
+    package func forgetRestoredSubscription(to characteristic: CharacteristicIdentifier) {
+        guard let uuid = characteristic.uuid, let service = characteristic.service.uuid else { return }
+        session.decide { core in
+            core.state.updateState(of: key) { state in
+                state.removeRestored { $0.characteristic == uuid && $0.service == service }
+            }
+        }
+        session.loop.perform { [session] in session.keepSoon() }
+    }
 }

@@ -1,5 +1,7 @@
+import BlueZ
 public import Foundation
 public import GATT
+import Reactor
 
 /// Peripherals without a scan: those that BlueZ remembers, or has a link to.
 ///
@@ -11,15 +13,65 @@ extension CentralManager {
     /// BlueZ remembers peripherals that were connected once, also over its own restart, unless they have a private
     /// address and no bond. Identifiers of others are passed over.
     public func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
-        session.retrievePeripherals(identifiers)
+        let places = Dictionary(identifiers.enumerated().map { ($1, $0) }) { first, _ in first }
+        // The identifiers are computed outside the locks.
+        let found = candidates { _ in true }.compactMap { candidate in
+            places[candidate.key.address.identifier(type: candidate.key.addressType)].map { ($0, candidate) }
+        }
+        return list(found.sorted { $0.0 < $1.0 }.map(\.1))
     }
 
     /// The peripherals that have a link to the adapter, whichever program opened it, and one of these services; all that
     /// have a link where no service is given.
     public func retrieveConnectedPeripherals(withServices services: [CBUUID]) -> [Peripheral] {
-        session.retrieveConnectedPeripherals(Set(services))
+        let services = Set(services)
+        let connected = candidates { device in
+            PeripheralState.Facts(device).isConnected
+                && (services.isEmpty || device.uuids.contains(where: services.contains))
+        }
+        return list(connected.sorted { $0.key < $1.key })
     }
 
     /// The peripherals that this manager has discovered or retrieved and that somebody still holds, expired or not.
-    public func retrievePeripherals() -> [Peripheral] { session.retrievePeripherals() }
+    public func retrievePeripherals() -> [Peripheral] {
+        list(session.core.withLock { $0.state.recordKeys }.map { ($0, nil) })
+    }
+
+    /// A peripheral, with the device of BlueZ that it is listed for if it has no record.
+    private typealias Candidate = (key: PeripheralKey, device: ObjectKey?)
+
+    /// The peripherals that `isIncluded` accepts, of those that BlueZ has on the adapter in use and those that this manager
+    /// has found.
+    private func candidates(_ isIncluded: (borrowing Device1) -> Bool) -> [Candidate] {
+        let daemon = session.client.daemon
+        guard let adapter = session.core.withLock({ $0.shell.adapter }) else { return [] }
+        var found: [Candidate] = []
+        var present: Set<PeripheralKey> = []
+        daemon.forEachDevice(on: adapter) { source, device in
+            let key = PeripheralKey(device)
+            present.insert(key)
+            if isIncluded(device) { found.append((key, source)) }
+        }
+        for (key, record) in session.core.withLock({ $0.state.absent(from: adapter) }) where !present.contains(key) {
+            let isFound =
+                record.lastValues.map { isIncluded($0.device) } ?? daemon.readDevice(record.device, isIncluded)
+            if isFound == true { found.append((key, nil)) }
+        }
+        return found
+    }
+
+    /// Puts peripherals on the list, and returns them.
+    private func list(_ candidates: [Candidate]) -> [Peripheral] {
+        var listed: [Peripheral] = []
+        let (now, date) = (session.loop.now, session.date)
+        _ = session.decideIfOpen { core in
+            for (key, device) in candidates {
+                core.state.list(key, device: device, at: now, date: date, into: &core.shell.orders)
+                // Its record may have gone since it was selected.
+                guard core.state.peripherals[key] != nil else { continue }
+                listed.append(core.handles.hold(key) { Peripheral(session: session, key: key) })
+            }
+        }
+        return listed
+    }
 }

@@ -5,7 +5,7 @@ public import GATT
 extension CentralManager {
     /// Whether this manager wants to scan: true from `startScanning` until `stopScanning`, a time-out or a failure,
     /// also while the adapter is off or `bluetoothd` away, since the scan goes on when they return.
-    public var isScanning: Bool { session.isScanning }
+    public var isScanning: Bool { session.core.withLock { $0.state.scan != nil } }
 
     /// Scans for everybody who advertises.
     ///
@@ -25,7 +25,7 @@ extension CentralManager {
     public func startScanning(
         capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
-        session.startScanning(services: nil, capacity: capacity, timeout: timeout, options: options)
+        startScanning(forServiceUUIDs: nil, capacity: capacity, timeout: timeout, options: options)
     }
 
     /// Scans for those who advertise one of these services; `nil` and an empty list ask for everybody.
@@ -35,7 +35,7 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
-        session.startScanning(services: uuids, capacity: capacity, timeout: timeout, options: options)
+        scan(uuids, capacity, timeout, options) { .peripherals($0) }
     }
 
     /// The earliest revision's form: `duration` is the `timeout`.
@@ -77,13 +77,15 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<ScanReport> {
-        session.startScanningForReports(services: uuids, capacity: capacity, timeout: timeout, options: options)
+        scan(uuids, capacity, timeout, options, wantsReports: true) { .reports($0) }
     }
 
     /// Ends the scan: its stream ends, and BlueZ stops its discovery when no other manager of this process scans.
     ///
     /// Without a scan it does nothing.
-    public func stopScanning() { session.stopScanning() }
+    public func stopScanning() {
+        session.decide { $0.state.stopScan(into: &$0.shell.orders) }
+    }
 
     /// Tells each time that BlueZ's discovery had to be started anew under a scan of this manager, and why: there was a
     /// gap. Every call answers the same stream, which keeps nothing.
@@ -92,4 +94,41 @@ extension CentralManager {
     /// Completes when BlueZ has confirmed that this manager takes part in no discovery: at once where it does not scan
     /// and nothing is under way, otherwise after `stopScanning`. For programs that want to leave nothing behind.
     public func whenScanningStopped() -> Future<Void> { session.whenScanningStopped() }
+
+    private func scan<T: Sendable>(
+        _ services: [CBUUID]?, _ capacity: Int, _ timeout: TimeInterval, _ options: [String: Any]?,
+        wantsReports: Bool = false, _ stream: (StreamPromise<T>) -> Scans.Stream
+    ) -> FutureStream<T> {
+        var request: ScanRequest
+        do {
+            if let problem = session.problem { throw problem }
+            guard timeout >= 0 else {
+                throw CentralManagerError.invalidOption("A scan's timeout is zero or more seconds, not \(timeout).")
+            }
+            if let refusal = CentralManagerError(refusing: capacity) { throw refusal }
+            request = try ScanRequest(services: services, options: options)
+            request.wantsReports = wantsReports
+        } catch {
+            return .failed(error)
+        }
+        // A stream that kept everything would grow for as long as peripherals advertise.
+        let bound = request.allowsDuplicates ? 1_024 : session.options.maximumPeripherals
+        let promise = StreamPromise<T>(capacity: capacity == .max ? bound : capacity)
+        var refusal: CentralManagerError?
+        session.decide { core in
+            switch core.state.startScan(request, timeout: timeout, into: &core.shell.orders) {
+            case .failure(let error): refusal = error
+            case .success(let scan): core.scans.add(stream(promise), of: scan)
+            }
+        }
+        return refusal.map { .failed($0) } ?? promise.stream
+    }
+}
+
+extension CentralManagerError {
+    /// The error of a stream's capacity; `nil` if the capacity is valid.
+    init?(refusing capacity: Int) {
+        guard capacity < 0 else { return nil }
+        self = .invalidOption("A stream's capacity is zero or more elements, not \(capacity).")
+    }
 }

@@ -64,7 +64,7 @@ public final class CentralManager: Sendable {
     public var poweredOff: Bool { state == .poweredOff }
 
     /// Why the state is what it is, and what can be done about it, in one sentence.
-    public var stateExplanation: String { session.stateExplanation }
+    public var stateExplanation: String { session.standing.explanation }
 
     /// The state, and why it is that: both of one moment, so that no sentence of a state that has passed is told of another.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
@@ -76,21 +76,32 @@ public final class CentralManager: Sendable {
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
     /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
-    public var capabilities: BluetoothCapabilities { session.core.withLock { $0.standing.capabilities } }
+    public var capabilities: BluetoothCapabilities { session.capabilities }
 
     /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
     ///
     /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager
     /// and with ``invalidate()``.
-    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.streams.capabilities.stream }
+    public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
     // MARK: Peripherals
 
     /// The discovered peripherals that are still about, in the order of their discovery.
-    public var peripherals: [Peripheral] { session.peripherals }
+    public var peripherals: [Peripheral] {
+        session.core.withLock { core in
+            core.state.peripherals.listed { $0.discoveredAt }.sorted { $0.part < $1.part }
+                .compactMap { core.handles[$0.key] }
+        }
+    }
 
     /// Ends every connection that this manager has or attempts; each peripheral's stream tells `.forceDisconnect`.
-    public func disconnectAllPeripherals() { session.disconnectAllPeripherals() }
+    public func disconnectAllPeripherals() {
+        _ = session.decideIfOpen { core in
+            for key in core.state.keysWithState {
+                core.state.peripheral(key, into: &core.shell.orders) { $0.disconnectIfInUse(into: &$1) }
+            }
+        }
+    }
 
     /// The profiles that give services and characteristics their names.
     public var profileManager: ProfileManager? { session.profileManager }

@@ -26,7 +26,7 @@ public final class Characteristic: PeripheralAttribute {
     }
 
     /// The service that it belongs to.
-    public var service: Service? { session.service(of: peripheral, owning: id) }
+    public var service: Service? { session.parent(of: id, peripheral, \.services) }
 
     /// What is known of characteristics of this kind: the profile that the manager was given, or one that knows the
     /// UUID alone.
@@ -51,7 +51,7 @@ public final class Characteristic: PeripheralAttribute {
     // MARK: Descriptors
 
     /// Its descriptors, in the order of the peripheral's table.
-    public var descriptors: [Descriptor] { session.descriptors(of: peripheral) { $0.descriptors(of: id) } }
+    public var descriptors: [Descriptor] { session.handles(of: peripheral, \.descriptors) { $0.descriptors(of: id) } }
 
     /// The first descriptor with this UUID.
     public func descriptor(_ uuid: CBUUID) -> Descriptor? { descriptors.first { $0.uuid == uuid } }

@@ -163,11 +163,6 @@ public final class CharacteristicWriter: Sendable {
     }
 }
 
-/// A writer for as long as somebody else holds it.
-struct WeakWriter {
-    weak var writer: CharacteristicWriter?
-}
-
 extension Characteristic {
     /// Gets a socket to write values without response with.
     ///

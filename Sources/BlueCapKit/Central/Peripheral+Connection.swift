@@ -42,9 +42,7 @@ extension Peripheral {
     ) -> FutureStream<(peripheral: Peripheral, connectionEvent: ConnectionEvent)> {
         if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let promise = StreamPromise<(peripheral: Peripheral, connectionEvent: ConnectionEvent)>(capacity: capacity)
-        session.connect(
-            self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,
-            ConnectionStream(promise, of: self))
+        connect(timeoutRetries, disconnectRetries, connectionTimeout, ConnectionStream(promise, of: self))
         return promise.stream
     }
 
@@ -59,9 +57,7 @@ extension Peripheral {
     ) -> FutureStream<Void> {
         if let refusal = PeripheralError.refusal(ofCapacity: capacity) { return .failed(refusal) }
         let promise = StreamPromise<Void>(capacity: capacity)
-        session.connect(
-            self, timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries, timeout: connectionTimeout,
-            ConnectionStream(promise, of: self))
+        connect(timeoutRetries, disconnectRetries, connectionTimeout, ConnectionStream(promise, of: self))
         return promise.stream
     }
 
@@ -83,17 +79,68 @@ extension Peripheral {
     /// is added that grows from 0.1 to 4 seconds, a quarter more or less by chance. Does nothing while the peripheral is
     /// connected or a try is under way.
     /// - Parameter delay: seconds to wait before, zero or more.
-    public func reconnect(withDelay delay: Double = 0.0) { session.reconnect(self, delay: delay) }
+    public func reconnect(withDelay delay: Double = 0.0) {
+        guard delay >= 0, delay < Self.endlessTimeout else {
+            let error = PeripheralError.invalidArgument(
+                "A delay before reconnecting is zero or more seconds, not \(delay).")
+            let stream = session.core.withLock { core -> ConnectionStream? in
+                let number = core.state.readState(of: key) { $0.connection.number } ?? 0
+                return core.connections[ConnectionName(key: key, number: number)]
+            }
+            if let stream { session.complete { stream.fail(error) } }
+            return
+        }
+        _ = session.decideIfOpen { core in
+            core.hold(self)
+            core.state.peripheral(key, into: &core.shell.orders) {
+                $0.connect(.reconnectAsked(delay: delay), into: &$1)
+            }
+        }
+    }
 
     /// Ends the connection, or the attempt at one: `.forceDisconnect` follows when BlueZ has confirmed it, two seconds
     /// later as a rule. Operations that are under way fail at once with ``PeripheralError/forcedDisconnect``.
     ///
     /// Without a connection the stream of the last `connect` gets the failure ``PeripheralError/disconnected``.
-    public func disconnect() { session.disconnect(key) }
+    public func disconnect() { session.decide(key) { $0.disconnectAsked(into: &$1) } }
 
     /// Does the same, removes the peripheral from the manager's `peripherals`, ends its subscriptions and the polling of
     /// its signal strength, and finishes the stream of `connect`.
-    public func terminate() { session.terminate(key) }
+    public func terminate() {
+        session.decide(key) { $0.connect(.terminateAsked, into: &$1) }
+        stopPollingRSSI()
+    }
+
+    private func connect(
+        _ timeoutRetries: UInt, _ disconnectRetries: UInt, _ timeout: TimeInterval, _ stream: ConnectionStream
+    ) {
+        guard timeout > 0 else {
+            return end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
+        }
+        let policy = ConnectionPolicy(
+            timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
+            timeout: timeout < Self.endlessTimeout ? timeout : nil)
+        let isOpen = session.decideIfOpen { core in
+            core.hold(self)
+            var number: ConnectionMachine.ConnectionNumber = 0
+            core.state.peripheral(key, into: &core.shell.orders) { state, orders in
+                state.connect(.connectAsked(policy), into: &orders)
+                number = state.connection.number
+            }
+            core.connections[ConnectionName(key: key, number: number)] = stream
+        }
+        if !isOpen { end(stream, .disconnected) }
+    }
+
+    /// In seconds; from here on there is no time limit.
+    private static let endlessTimeout: TimeInterval = 1e9
+
+    private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
+        session.complete {
+            stream.fail(error)
+            stream.finish()
+        }
+    }
 
     /// How far the connection is.
     public var state: CBPeripheralState {

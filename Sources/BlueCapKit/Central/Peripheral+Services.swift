@@ -1,6 +1,8 @@
+import BlueZ
 public import Foundation
 public import Futures
 public import GATT
+import Reactor
 
 extension Peripheral {
     // MARK: Discovered
@@ -8,14 +10,14 @@ extension Peripheral {
     /// The services that were discovered on this connection, in the order of the peripheral's table.
     ///
     /// A UUID can be there several times; each of them is a service of its own.
-    public var services: [Service] { session.services(of: self) { $0.services } }
+    public var services: [Service] { session.handles(of: self, \.services) { $0.services } }
 
     /// The first discovered service with this UUID.
     public func service(_ uuid: CBUUID) -> Service? { services(withUUID: uuid)?.first }
 
     /// The discovered services with this UUID; `nil` where there is none.
     public func services(withUUID uuid: CBUUID) -> [Service]? {
-        let found = session.services(of: self) { table in table.services.filter { table[$0]?.uuid == uuid } }
+        let found = session.handles(of: self, \.services) { table in table.services.filter { table[$0]?.uuid == uuid } }
         return found.isEmpty ? nil : found
     }
 
@@ -109,7 +111,38 @@ extension Peripheral {
     /// - Returns: This peripheral; or a failure as of ``discoverAllServices(timeout:)->Future<Peripheral>``.
     @discardableResult
     public func refreshServices(forgettingBond: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
-        session.refreshServices(of: self, forgettingBond: forgettingBond, timeout: timeout)
+        guard forgettingBond || session.read(key, { $0.isPaired }) != true else {
+            return session.failed(
+                PeripheralError.invalidArgument(
+                    "The peripheral is bonded and would have to be paired again: "
+                        + "ask for refreshServices(forgettingBond: true) if that is meant."))
+        }
+        var refresh: OperationID?
+        let future: Future<Peripheral> = session.operation(on: key, yielding: self) { state, id, orders in
+            refresh = id
+            state.refreshAsked(id, timeout: timeout, into: &orders)
+        }
+        session.loop.post { [self, refresh] in
+            // After the connection's own call.
+            session.drain()
+            guard let device = session.readState(of: key, { $0.facts.device }) else { return endRefresh() }
+            session.client.removeDevice(device) { [self] result in
+                // A device that does not exist any more counts as removed.
+                if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,
+                    error.cause != .unknownObject
+                {
+                    session.decide(key) { $0.attributes.refuseNextLink(refresh, BusFailure(error), into: &$1) }
+                }
+                endRefresh()
+            }
+        }
+        return future
+    }
+
+    /// Connects the device that BlueZ has removed, unless the application has ended the refresh.
+    private func endRefresh() {
+        let isWanted = session.core.withLock { core in core.state.updateState(of: key) { $0.refreshEnded() } }
+        if isWanted == true { reconnect() }
     }
 
     // MARK: Packets

@@ -1,6 +1,7 @@
 import BlueZ
 public import Foundation
 public import GATT
+import Reactor
 
 /// A device that was discovered, and the same object each time it is heard.
 ///
@@ -45,13 +46,19 @@ public final class Peripheral: Sendable {
     }
 
     /// When it was first discovered by this manager.
-    public var discoveredAt: Date { session.discoveredAt(key) }
+    public var discoveredAt: Date { session.readRecord(key) { $0.discoveredAt } ?? .distantPast }
 
     /// When it was heard last.
-    public var lastHeardAt: Date { session.lastHeardAt(key) }
+    public var lastHeardAt: Date {
+        let (now, date) = (session.loop.now, session.date)
+        return session.readRecord(key) { $0.lastHeard }.map { date.addingTimeInterval(-now.seconds(since: $0)) }
+            ?? .distantPast
+    }
 
     /// Seconds between its sightings, smoothed; `nil` until there were two.
-    public var advertisingInterval: TimeInterval? { session.interval(of: key) }
+    public var advertisingInterval: TimeInterval? {
+        session.readRecord(key) { $0.interval }.flatMap { $0 > 0 ? $0 : nil }
+    }
 }
 
 extension Peripheral: Hashable, CustomStringConvertible {

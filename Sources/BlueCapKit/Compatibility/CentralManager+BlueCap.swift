@@ -16,11 +16,20 @@ extension CentralManager {
     /// A connection and the operations on it stay, for as long as the application holds the `Peripheral`: to end them, call
     /// ``Peripheral/terminate()``, which removes the peripheral, too. Does nothing where the peripheral is not listed.
     public func removePeripheral(withIdentifier identifier: UUID) {
-        session.remove { $0.address.identifier(type: $0.addressType) == identifier }
+        remove { $0.address.identifier(type: $0.addressType) == identifier }
     }
 
     /// Removes all peripherals from ``peripherals``, as ``removePeripheral(withIdentifier:)`` does with one.
-    public func removeAllPeripherals() { session.remove { _ in true } }
+    public func removeAllPeripherals() { remove { _ in true } }
+
+    /// Takes peripherals off the list. What is under way with them continues.
+    private func remove(where isRemoved: (PeripheralKey) -> Bool) {
+        session.decide { core in
+            for (key, _) in core.state.peripherals.listed({ _ in }) where isRemoved(key) {
+                core.state.forget(key, into: &core.shell.orders)
+            }
+        }
+    }
 
     /// Ends the streams that this manager has handed out, and starts over as ``reset()`` does.
     ///

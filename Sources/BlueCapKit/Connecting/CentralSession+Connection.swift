@@ -16,100 +16,18 @@ struct ConnectionCalls {
     var isIdle: Bool { search == nil && pause == nil }
 }
 
-/// Connections.
+/// Executes the orders of connections, on the loop.
 extension CentralSession {
-    // MARK: Requests; any thread
-
-    func connect(
-        _ peripheral: Peripheral, timeoutRetries: UInt, disconnectRetries: UInt, timeout: TimeInterval,
-        _ stream: ConnectionStream
-    ) {
-        guard timeout > 0 else {
-            return end(stream, .invalidArgument("A connection's timeout is more than zero seconds, not \(timeout)."))
-        }
-        let policy = ConnectionPolicy(
-            timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
-            timeout: timeout < Self.endlessTimeout ? timeout : nil)
-        let key = peripheral.key
-        let isOpen = decideIfOpen { core in
-            hold(peripheral, in: &core)
-            var number: ConnectionMachine.ConnectionNumber = 0
-            core.state.peripheral(key, into: &core.orders) { state, orders in
-                state.connect(.connectAsked(policy), into: &orders)
-                number = state.connection.number
-            }
-            core.connections[ConnectionName(key: key, number: number)] = stream
-        }
-        if !isOpen { end(stream, .disconnected) }
-    }
-
-    /// In seconds; from here on there is no time limit.
-    private static let endlessTimeout: TimeInterval = 1e9
-
-    private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
-        complete {
-            stream.fail(error)
-            stream.finish()
-        }
-    }
-
-    /// Puts a peripheral that is to be connected on the list, also if it has expired.
-    func hold(_ peripheral: Peripheral, in core: inout Core) {
-        _ = core.handles.hold(peripheral.key) { peripheral }
-        core.state.relist(peripheral.key, into: &core.orders)
-    }
-
-    func reconnect(_ peripheral: Peripheral, delay: TimeInterval) {
-        let key = peripheral.key
-        guard delay >= 0, delay < Self.endlessTimeout else {
-            let error = PeripheralError.invalidArgument(
-                "A delay before reconnecting is zero or more seconds, not \(delay).")
-            let stream = core.withLock { core -> ConnectionStream? in
-                let number = core.state.readState(of: key) { $0.connection.number } ?? 0
-                return core.connections[ConnectionName(key: key, number: number)]
-            }
-            if let stream { complete { stream.fail(error) } }
-            return
-        }
-        _ = decideIfOpen { core in
-            hold(peripheral, in: &core)
-            core.state.peripheral(key, into: &core.orders) { $0.connect(.reconnectAsked(delay: delay), into: &$1) }
-        }
-    }
-
-    func disconnect(_ key: PeripheralKey) { decide(key) { $0.disconnectAsked(into: &$1) } }
-
-    func terminate(_ key: PeripheralKey) {
-        decide(key) { $0.connect(.terminateAsked, into: &$1) }
-        stopPollingRSSI(key)
-    }
-
-    func disconnectAllPeripherals() {
-        _ = decideIfOpen { core in
-            for key in core.state.keysWithState {
-                core.state.peripheral(key, into: &core.orders) { $0.disconnectIfInUse(into: &$1) }
-            }
-        }
-    }
-
-    // MARK: Executing; on the loop
-
     func disconnect(_ key: PeripheralKey, _ device: ObjectKey?) {
         guard let device else { return send(.disconnectReplied, to: key) }
         client.connector.disconnect(device) { [weak self] _ in self?.send(.disconnectReplied, to: key) }
     }
 
-    func stopSeeking(_ key: PeripheralKey) {
-        if let id = take(key, \.search) { client.discovery.stop(id) {} }
-    }
-
     func pauseScan(_ key: PeripheralKey) {
-        guard let adapter = core.withLock({ $0.link.adapter }) else { return }
+        guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
         let pause = client.discovery.pause(on: adapter)
         core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].pause = pause }
     }
-
-    func resumeScan(_ key: PeripheralKey) { take(key, \.pause)?.resume() }
 
     func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
         endWriters(of: key, loss == .forced ? .forcedDisconnect : .disconnected)
@@ -132,7 +50,7 @@ extension CentralSession {
         decide { core in
             // The application may use it again.
             guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
-            core.state.forget(key, into: &core.orders)
+            core.state.forget(key, into: &core.shell.orders)
         }
     }
 
@@ -159,7 +77,7 @@ extension CentralSession {
 
     /// Discovers one device, by its address.
     func seek(_ key: PeripheralKey) {
-        guard let adapter = core.withLock({ $0.link.adapter }) else { return }
+        guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
         // If the search fails, its time limit ends it.
         let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: key.address.description), watchdogSeconds: nil
@@ -167,7 +85,7 @@ extension CentralSession {
         core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].search = id }
     }
 
-    private func take<Call>(_ key: PeripheralKey, _ call: WritableKeyPath<ConnectionCalls, Call?>) -> Call? {
+    func take<Call>(_ key: PeripheralKey, _ call: WritableKeyPath<ConnectionCalls, Call?>) -> Call? {
         core.withLock { core in
             guard var calls = core.connectionCalls[key] else { return nil }
             let taken = calls[keyPath: call]

@@ -6,9 +6,9 @@ struct ConnectionName: Hashable, Sendable {
     let number: ConnectionMachine.ConnectionNumber
 }
 
-/// The stream that a call of `connect` answered with, in either of its two forms.
+/// The stream of a call of `connect`, in either of its two forms.
 ///
-/// It holds the peripheral that it tells of, until it ends.
+/// It references its peripheral until it ends.
 struct ConnectionStream: Sendable {
     let report: @Sendable (ConnectionMachine.Report) -> Void
     let fail: @Sendable (PeripheralError) -> Void
@@ -24,7 +24,7 @@ struct ConnectionStream: Sendable {
 
     init(_ promise: StreamPromise<Void>, of peripheral: Peripheral) {
         report = { report in
-            // The stream may be all that holds the peripheral.
+            // The stream may have the only reference to the peripheral.
             withExtendedLifetime(peripheral) {
                 if let error = report.error { promise.failure(error) } else { promise.success(()) }
             }
@@ -43,5 +43,20 @@ extension ConnectionMachine.Report {
         case .forced: .forceDisconnect
         case .gaveUp: .giveUp
         }
+    }
+}
+
+extension ConnectionStream {
+    /// The stream of a restored connection, until the application connects the peripheral itself: reconnects until the retries
+    /// are spent.
+    init(keeping peripheral: Peripheral) {
+        report = { report in
+            switch report {
+            case .disconnected, .timedOut: peripheral.reconnect()
+            case .connected, .forced, .gaveUp: break
+            }
+        }
+        fail = { _ in withExtendedLifetime(peripheral) {} }
+        finish = {}
     }
 }

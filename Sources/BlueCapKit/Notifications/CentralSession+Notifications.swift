@@ -19,15 +19,15 @@ extension CentralSession {
     /// Hands on to a stream what the characteristic notifies from now on.
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
-            if !core.isClosed { core.sinks[subject, default: []].append(sink) }
-            return !core.isClosed
+            if !core.shell.isClosed { core.sinks.add(sink, to: subject) }
+            return !core.shell.isClosed
         }
         if !isOpen { complete { sink.finish() } }
     }
 
     /// Ends the streams of a characteristic.
     func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        guard let sinks = core.withLock({ $0.sinks.removeValue(forKey: subject) }) else { return }
+        guard let sinks = core.withLock({ $0.sinks.remove(subject) }) else { return }
         complete {
             for sink in sinks {
                 if let failure { sink.fail(failure) }
@@ -38,7 +38,7 @@ extension CentralSession {
 
     /// Ends the streams of a peripheral.
     func endNotifications(of peripheral: PeripheralKey) {
-        let subjects = core.withLock { core in core.sinks.keys.filter { $0.peripheral == peripheral }.sorted() }
+        let subjects = core.withLock { $0.sinks.subjects(of: peripheral) }
         for subject in subjects { endNotifications(of: subject) }
     }
 
@@ -46,12 +46,6 @@ extension CentralSession {
     func endForgottenNotifications(of peripheral: PeripheralKey) {
         let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
         if isForgotten { endNotifications(of: peripheral) }
-    }
-
-    /// The manager ends.
-    func endAllNotifications() {
-        let subjects = core.withLock { $0.sinks.keys.sorted() }
-        for subject in subjects { endNotifications(of: subject) }
     }
 
     func isNotifying(_ subject: CharacteristicKey) -> Bool {
@@ -79,13 +73,8 @@ extension CentralSession {
     }
 
     private func dropForgotten(_ subject: CharacteristicKey) {
-        let forgotten = core.withLock { core -> [NotificationSink] in
-            guard let sinks = core.sinks[subject] else { return [] }
-            let kept = sinks.filter { !$0.isForgotten() }
-            core.sinks[subject] = kept.isEmpty ? nil : kept
-            return sinks
-        }
-        withExtendedLifetime(forgotten) {}
+        let sinks = core.withLock { $0.sinks.removeForgotten(of: subject) }
+        withExtendedLifetime(sinks) {}
     }
 
     // BlueZObserver: reads of this process, whoever asked for them.

@@ -32,14 +32,10 @@ extension CentralSession {
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return complete { promise.failure(error) }
         }
-        let request = core.withLock { core in
-            let request = core.makeOperation()
-            core.writerRequests[peripheral, default: [:]][request] = promise
-            return request
-        }
+        let request = core.withLock { $0.writers.begin(promise, of: peripheral) }
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
         client.daemon.acquireWrite(key, timeout: limit) { [self] result in
-            guard takeRequest(request, of: peripheral) else {
+            guard core.withLock({ $0.writers.end(request, of: peripheral) }) else {
                 // The link that it was for is gone.
                 if case .success(let socket) = result { socket.close() }
                 return
@@ -50,30 +46,16 @@ extension CentralSession {
                 complete { promise.failure(failure.error) }
             case .success(let socket):
                 // The link may have gone meanwhile, and another one come.
-                guard writableKey(of: characteristic) == key, !core.withLock({ $0.isClosed }) else {
+                guard writableKey(of: characteristic) == key, !core.withLock({ $0.shell.isClosed }) else {
                     socket.close()
                     return complete { promise.failure(PeripheralError.disconnected) }
                 }
                 let writer = CharacteristicWriter(socket, to: characteristic)
-                let others = core.withLock { core in
-                    // To look at one is to hold it: it must not die here, under the lock that its end takes.
-                    let others = (core.writers[peripheral] ?? []).compactMap(\.writer)
-                    core.writers[peripheral] = (others + [writer]).map { WeakWriter(writer: $0) }
-                    return others
-                }
+                let others = core.withLock { $0.writers.add(writer, of: peripheral) }
                 withExtendedLifetime(others) {}
                 writer.begin()
                 complete { promise.success(writer) }
             }
-        }
-    }
-
-    /// False if the request has ended with its link.
-    private func takeRequest(_ request: OperationID, of peripheral: PeripheralKey) -> Bool {
-        core.withLock { core in
-            guard core.writerRequests[peripheral]?.removeValue(forKey: request) != nil else { return false }
-            if core.writerRequests[peripheral]?.isEmpty == true { core.writerRequests[peripheral] = nil }
-            return true
         }
     }
 
@@ -83,20 +65,54 @@ extension CentralSession {
 
     /// The link of a peripheral is gone.
     func endWriters(of peripheral: PeripheralKey, _ error: PeripheralError) {
-        let (writers, requests) = core.withLock {
-            ($0.writers.removeValue(forKey: peripheral), $0.writerRequests.removeValue(forKey: peripheral))
-        }
-        for entry in writers ?? [] { entry.writer?.end(.peripheral(error)) }
-        // BlueZ may never answer: 5.82 does not if pairing fails.
-        for (_, promise) in (requests ?? [:]).sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            complete { promise.failure(error) }
-        }
+        let (writers, requests) = core.withLock { $0.writers.remove(peripheral) }
+        for writer in writers { writer.end(.peripheral(error)) }
+        // BlueZ may never reply: 5.82 does not if pairing fails.
+        for promise in requests { complete { promise.failure(error) } }
+    }
+}
+
+/// The writers of a manager's characteristics, and the requests for them.
+struct Writers {
+    private struct Entry {
+        weak var writer: CharacteristicWriter?
     }
 
-    /// The manager ends.
-    func endAllWriters() {
-        let peripherals = core.withLock { Set($0.writers.keys).union($0.writerRequests.keys).sorted() }
-        for peripheral in peripherals { endWriters(of: peripheral, .disconnected) }
+    private var entries: [PeripheralKey: [Entry]] = [:]
+    private var requests: [PeripheralKey: [UInt64: Promise<CharacteristicWriter>]] = [:]
+    private var lastRequest: UInt64 = 0
+
+    var peripherals: [PeripheralKey] { Set(entries.keys).union(requests.keys).sorted() }
+
+    mutating func begin(_ promise: Promise<CharacteristicWriter>, of peripheral: PeripheralKey) -> UInt64 {
+        lastRequest += 1
+        requests[peripheral, default: [:]][lastRequest] = promise
+        return lastRequest
+    }
+
+    /// BlueZ has replied to a request. Returns false if the request has ended with its link.
+    mutating func end(_ request: UInt64, of peripheral: PeripheralKey) -> Bool {
+        guard requests[peripheral]?.removeValue(forKey: request) != nil else { return false }
+        if requests[peripheral]?.isEmpty == true { requests[peripheral] = nil }
+        return true
+    }
+
+    /// Adds a writer. Returns the others: they must not be released under the lock, which their end takes.
+    mutating func add(_ writer: CharacteristicWriter, of peripheral: PeripheralKey) -> [CharacteristicWriter] {
+        let others = (entries[peripheral] ?? []).compactMap(\.writer)
+        entries[peripheral] = (others + [writer]).map { Entry(writer: $0) }
+        return others
+    }
+
+    /// Removes the writers and requests of a peripheral, and returns them.
+    mutating func remove(
+        _ peripheral: PeripheralKey
+    ) -> (writers: [CharacteristicWriter], requests: [Promise<CharacteristicWriter>]) {
+        let requests = requests.removeValue(forKey: peripheral) ?? [:]
+        return (
+            (entries.removeValue(forKey: peripheral) ?? []).compactMap(\.writer),
+            requests.sorted { $0.key < $1.key }.map(\.value)
+        )
     }
 }
 

@@ -1,25 +1,25 @@
 import Foundation
 import Futures
 
-/// A stream that receives the notifications of a characteristic, in one of the forms that the documents have.
+/// A stream that receives the notifications of a characteristic, in one of the forms of the documents.
 ///
-/// It holds the stream and not its user: a stream that nobody holds and nobody listens to is given up.
+/// It references the stream, not the subscriber: a stream without other references and handlers is abandoned.
 struct NotificationSink: Sendable {
-    /// Hands values over together, in their order; `nil` stands for a gap.
+    /// Delivers values together, in their order; `nil` is a gap.
     let deliver: @Sendable ([Data?]) -> Void
     let fail: @Sendable (any Error) -> Void
     let finish: @Sendable () -> Void
-    /// Whether nobody will ever look at the stream. Asked where values are delivered.
+    /// Whether the stream has no reader and will have none. Called only where values are delivered.
     let isForgotten: @Sendable () -> Bool
 
     /// - Parameters:
-    ///   - element: What a value is in this form.
-    ///   - gap: What a gap is in this form.
+    ///   - element: A value in this form.
+    ///   - gap: A gap in this form.
     init<T: Sendable>(
         _ stream: FutureStream<T>, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) {
-        // Unchecked: `isForgotten`, the one part of it that must not be asked on two threads at once, is asked where
-        // values are delivered, and that is one place at a time.
+        // Unchecked: `isForgotten`, its only part that must not be called on two threads at once, is called where values
+        // are delivered, and that is one thread at a time.
         nonisolated(unsafe) let link = StreamLink(stream)
         deliver = { values in
             link.send(contentsOf: values.map { value in value.map { .success(element($0)) } ?? gap })
@@ -27,5 +27,33 @@ struct NotificationSink: Sendable {
         fail = { link.send(contentsOf: [.failure($0)]) }
         finish = { link.finish() }
         isForgotten = { link.isAbandoned() }
+    }
+}
+
+/// The sinks of a manager's characteristics.
+struct NotificationSinks {
+    private var sinks: [CharacteristicKey: [NotificationSink]] = [:]
+
+    var isEmpty: Bool { sinks.isEmpty }
+    var subjects: [CharacteristicKey] { sinks.keys.sorted() }
+
+    subscript(subject: CharacteristicKey) -> [NotificationSink]? { sinks[subject] }
+
+    func subjects(of peripheral: PeripheralKey) -> [CharacteristicKey] {
+        sinks.keys.filter { $0.peripheral == peripheral }.sorted()
+    }
+
+    mutating func add(_ sink: NotificationSink, to subject: CharacteristicKey) {
+        sinks[subject, default: []].append(sink)
+    }
+
+    mutating func remove(_ subject: CharacteristicKey) -> [NotificationSink]? { sinks.removeValue(forKey: subject) }
+
+    /// Removes sinks without readers. Returns all of the characteristic, so that none is released under a lock.
+    mutating func removeForgotten(of subject: CharacteristicKey) -> [NotificationSink] {
+        guard let all = sinks[subject] else { return [] }
+        let kept = all.filter { !$0.isForgotten() }
+        sinks[subject] = kept.isEmpty ? nil : kept
+        return all
     }
 }

@@ -42,8 +42,8 @@ extension Peripheral {
         timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
         _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) -> Future<T> {
-        let (run, future) = session.run(on: self, timeout: timeout, work)
-        future.whenCancelled(cancelToken) { [session] in session.cancel(run) }
+        let (run, future) = begin(timeout, work)
+        future.whenCancelled(cancelToken) { run.cancel() }
         return future
     }
 
@@ -64,15 +64,58 @@ extension Peripheral {
         timeout: TimeInterval = .infinity, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
         try Task.checkCancellation()
-        let (run, future) = session.run(on: self, timeout: timeout, work)
+        let (run, future) = begin(timeout, work)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 future.onComplete(context: ImmediateContext()) { continuation.resume(returning: $0) }
             }
         } onCancel: {
-            session.cancel(run)
+            run.cancel()
         }
         await run.end()
         return try outcome.get()
+    }
+
+    /// Queues a run. The future is completed once; it may be before the work has ended.
+    private func begin<T: Sendable>(
+        _ timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
+    ) -> (run: PeripheralRun, future: Future<T>) {
+        let run = PeripheralRun(session.core.withLock { $0.makeOperation() }, of: self)
+        if let refusal = refusal(of: run, timeout: timeout) { return (run, session.failed(refusal)) }
+        let future = Future<T>()
+        let result = Locked<Result<T, any Error>?>(nil)
+        run.start {
+            try await work(ConnectedPeripheral(self, run))
+        } ended: { [session, key] ended in
+            result.withLock { $0 = ended }
+            session.decide(key) { $0.runEnded(run.id, into: &$1) }
+        }
+        let completion: CentralSession.Completion = { [session] outcome in
+            _ = session.core.withLock { $0.runs.removeValue(forKey: run.id) }
+            run.stop()
+            switch (outcome, result.withLock { $0 }) {
+            case (.failed(let failure), _): future.complete(.failure(failure.error))
+            case (_, .success(let value)?): future.complete(.success(value))
+            case (_, .failure(let error)?): future.complete(.failure(error))
+            case (_, nil): future.complete(.failure(PeripheralError.disconnected))
+            }
+        }
+        let isAccepted = session.decideIfOpen { core in
+            core.begin(run.id, completion)
+            core.runs[run.id] = run
+            core.hold(self)
+            core.state.peripheral(key, into: &core.shell.orders) {
+                $0.runAsked(run.id, timeout: timeout, into: &$1)
+            }
+        }
+        if !isAccepted { session.complete { completion(.failed(.peripheral(.disconnected))) } }
+        return (run, future)
+    }
+
+    private func refusal(of run: PeripheralRun, timeout: TimeInterval) -> PeripheralError? {
+        guard timeout > 0 else {
+            return .invalidArgument("A run's timeout is more than zero seconds, not \(timeout).")
+        }
+        return run.isInsideItsLike ? .runInsideRun : nil
     }
 }

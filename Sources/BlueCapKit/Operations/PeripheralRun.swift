@@ -68,6 +68,9 @@ final class PeripheralRun: Sendable {
         task.withLock { $0 }?.cancel()
     }
 
+    /// Ends the run at the request of the application. Any thread.
+    func cancel() { session.decide(key) { $0.cancelRun(id, .cancelled, into: &$1) } }
+
     /// Returns when the task has ended.
     func end() async { await task.withLock { $0 }?.value }
 

@@ -7,164 +7,162 @@ import GATT
 import Reactor
 
 /// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state gives.
-///
-/// A call of the application, on any thread, is decided under the lock; the orders are queued there and executed on the
-/// loop, where the bus is. The lock is a leaf: no other code runs under it, and nothing is waited for.
-final class CentralSession: Sendable {
-    struct TimerKey: Hashable {
-        let peripheral: PeripheralKey
-        let timer: Order.Timer
+final class CentralSession: ManagerSession {
+    /// Identifies a timer.
+    struct TimerKey: SessionTimer {
+        static let keeping = TimerKey(timer: .keeping)
 
-        /// Identifies a timer of the manager.
-        init(_ timer: Order.Timer, of peripheral: PeripheralKey = PeripheralKey(rawValue: 0)) {
-            self.peripheral = peripheral
-            self.timer = timer
-        }
+        /// Zero for timers of the manager.
+        var peripheral = PeripheralKey(rawValue: 0)
+        let timer: Order.Timer
     }
 
-    struct Core {
+    /// Settles an operation with its outcome; called where promises are completed.
+    typealias Completion = @Sendable (Order.Outcome) -> Void
+
+    struct Core: SessionCore {
+        var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
-        /// How this manager hangs on to BlueZ; changed on the loop alone.
-        var link: Link
         var handles = HandleTable()
         /// The handles of services, characteristics and descriptors, by their peripherals.
         var attributeHandles: [PeripheralKey: AttributeHandles] = [:]
-        /// Who watches the services of a peripheral.
+        /// The streams of changed services.
         var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
-        /// Who receives the notifications of a characteristic.
-        var sinks: [CharacteristicKey: [NotificationSink]] = [:]
-        /// Sockets for writing, while somebody holds them.
-        var writers: [PeripheralKey: [WeakWriter]] = [:]
-        /// Sockets for writing that BlueZ is asked for.
-        var writerRequests: [PeripheralKey: [OperationID: Promise<CharacteristicWriter>]] = [:]
-        /// The streams of scans, until they end.
-        var scans: [ScanNumber: StreamPromise<Peripheral>] = [:]
-        /// Those of scans that want each report's own data.
-        var reportScans: [ScanNumber: StreamPromise<ScanReport>] = [:]
-        var rangings: [ScanNumber: StreamPromise<BeaconSighting>] = [:]
-        var orders = Orders()
-        /// The time at which the present batch of messages is heard, once it was asked for.
+        var sinks = NotificationSinks()
+        var writers = Writers()
+        var scans = Scans()
+        /// The time of the present batch of reports, once it was read.
         var batchTime: Instant?
-        var timers: [TimerKey: TimerID] = [:]
-        /// The streams of the manager itself; ``CentralManager/invalidate()`` replaces them.
+        /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
         var streams = ManagerStreams()
-        /// What users wait for, until it is settled.
-        var completions: [OperationID: Completion] = [:]
+        /// The operations that are not settled.
+        private(set) var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
         /// The streams of calls of `connect`, until they end.
         var connections: [ConnectionName: ConnectionStream] = [:]
         var connectionCalls: [PeripheralKey: ConnectionCalls] = [:]
-        var rssiPolls: [PeripheralKey: RSSIPoll] = [:]
-        /// The runs that wait or are at work.
+        /// The runs that wait or are executed.
         var runs: [OperationID: PeripheralRun] = [:]
-        /// What an earlier run has kept, until it is told.
+        /// What an earlier process has kept, until it is reported.
         var restored: RestorationState?
-        /// What was kept has been read: from now on it may be written.
-        var isKeeping = false
-        /// The manager has ended: nothing more is begun.
-        var isClosed = false
-        var standing = Standing()
 
-        init(state: CentralState, link: Link) {
-            self.state = state
-            self.link = link
+        init(_ options: ManagerOptions, seed: UInt64) {
+            shell = SessionShell(adapter: options.adapter, orders: Orders())
+            state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
+        }
+
+        var managerState: ManagerState { state.managerState }
+        var kept: RestorationState { state.kept }
+
+        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.orders) }
+        mutating func reset() { state.reset(into: &shell.orders) }
+
+        mutating func fired(_ key: TimerKey, at now: Instant) {
+            state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
         }
 
         mutating func makeOperation() -> OperationID {
             lastOperation += 1
             return OperationID(rawValue: lastOperation)
         }
+
+        mutating func begin(_ id: OperationID, _ completion: @escaping Completion) { completions[id] = completion }
+
+        mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
+
+        /// Puts a peripheral that is to be connected on the list, also if it has expired.
+        mutating func hold(_ peripheral: Peripheral) {
+            _ = handles.hold(peripheral.key) { peripheral }
+            state.relist(peripheral.key, into: &shell.orders)
+        }
     }
+
+    /// What was restored, as values and handles.
+    struct Restored: Sendable {
+        var peripherals: [Peripheral] = []
+        var scan: ScanRequest?
+    }
+
+    static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
 
     let profileManager: ProfileManager?
     let options: ManagerOptions
     let client: BlueZClient
     let core: Locked<Core>
+    let queue: DispatchQueue?
+    let keeper: StateKeeper<RestorationState>?
+    let restoredPromise = Promise<Restored>()
     /// On the loop only.
     let channels = NotificationChannels()
-    /// Where the state is kept; `nil` where it is not.
-    let keeper: RestorationKeeper?
-    let restoredPromise = Promise<Restored>()
-    /// Where promises are completed; `nil` for the loop itself. A serial queue on top of the user's, which may be
-    /// concurrent and would deliver in any order.
-    private let queue: DispatchQueue?
+    let polls: RSSIPolls
 
     init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
         self.options = options
-        keeper = options.restoreIdentifier.map { RestorationKeeper(identifier: $0, folder: options.stateFolder) }
+        keeper = options.restoreIdentifier.map { StateKeeper(identifier: $0, folder: options.stateFolder) }
         client = BlueZClient.shared(at: options.busAddress)
-        core = Locked(
-            Core(
-                state: CentralState(
-                    maximumPeripherals: options.maximumPeripherals,
-                    backOffSeed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)),
-                link: Link(choice: AdapterChoice(wanted: options.adapter))))
+        polls = RSSIPolls(client.loop)
+        core = Locked(Core(options, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
     }
 
-    var loop: any EventLoop { client.loop }
+    var problem: CentralManagerError? { options.problem }
     var date: Date { loop.date }
     /// The streams of the manager itself, as they are at the moment.
     var streams: ManagerStreams { core.withLock { $0.streams } }
-    var stateStream: FutureStream<ManagerState> {
-        tryAgain()
-        return streams.states.stream
+
+    // MARK: End
+
+    func end(_ core: inout Core) -> RestorationState? {
+        // A state that has not been restored yet stays on the disk.
+        let kept =
+            core.restored == nil ? options.keepsLinks ? core.state.kept : RestorationState() : nil
+        core.state.stopScan(into: &core.shell.orders)
+        core.state.stopRanging(into: &core.shell.orders)
+        core.state.closePeripherals(keepingLinks: options.keepsLinks, into: &core.shell.orders)
+        return kept
     }
 
-    // MARK: Without a thread
-
-    /// No thread is available for the bus. Called before any other decision.
-    func fail(_ shortage: LoopShortage) {
-        var orders = Orders()
-        core.withLock { core in
-            core.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
-            core.state.event(.reached(.noBus), into: &orders)
+    func finish() {
+        let (handles, attributes, streams) = core.withLock { core in
+            core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
+            defer { (core.attributeHandles, core.serviceStreams) = ([:], [:]) }
+            let services = core.serviceStreams.sorted { $0.key < $1.key }.map(\.value)
+            return (
+                core.handles.letGoOfAll(), core.attributeHandles,
+                (services: services, own: core.streams, state: core.shell.streams)
+            )
         }
-        // Here, since a queue may need a thread, too.
-        for order in orders.list { if case .announce(let state) = order.action { streams.states.success(state) } }
-    }
-
-    /// If no thread was available before, one may be now: then everything that has waited for it begins.
-    func tryAgain() { _ = loop.start() }
-
-    // MARK: Deciding
-
-    /// Decides under the lock, and has the orders executed on the loop.
-    func decide(_ decision: (inout Core) -> Void) {
-        tryAgain()
-        let mustWake = core.withLock { core in
-            decision(&core)
-            return core.orders.mustWake()
+        complete {
+            for promise in streams.services { promise.finish() }
+            streams.own.finish()
+            streams.state.finish()
         }
-        if mustWake { loop.post { self.drain() } }
+        for subject in core.withLock({ $0.sinks.subjects }) { endNotifications(of: subject) }
+        for peripheral in core.withLock({ $0.writers.peripherals }) { endWriters(of: peripheral, .disconnected) }
+        for promise in polls.stopAll() { complete { promise.finish() } }
+        withExtendedLifetime((handles, attributes)) {}
     }
 
-    /// Decides something that must not begin after the end of the manager. Returns false if the manager has ended.
-    func decideIfOpen(_ decision: (inout Core) -> Void) -> Bool {
-        let (isOpen, mustWake) = core.withLock { core in
-            guard !core.isClosed else { return (false, false) }
-            decision(&core)
-            return (true, core.orders.mustWake())
+    /// Ends the streams of the manager itself, and replaces them for later calls. The new ones begin with the state that
+    /// the reset announces.
+    func invalidate() {
+        let ended = core.withLock { core -> (ManagerStreams, StateStreams)? in
+            guard !core.shell.isClosed else { return nil }
+            defer { core.streams = ManagerStreams() }
+            return (core.streams, core.shell.replaceStreams())
         }
-        if mustWake { loop.post { self.drain() } }
-        return isOpen
-    }
-
-    /// Executes all orders, including those that are given in the meantime. On the loop.
-    func drain() {
-        var orders: [Order] = []
-        while true {
-            orders.removeAll(keepingCapacity: true)
-            core.withLock { $0.orders.take(into: &orders) }
-            guard !orders.isEmpty else { return }
-            execute(orders)
+        guard let ended else { return }
+        complete {
+            ended.0.finish()
+            ended.1.finish()
         }
+        reset()
     }
 
-    // MARK: Executing
+    // MARK: Executing; on the loop
 
-    private func execute(_ orders: [Order]) {
+    func perform(_ orders: [Order]) {
         var index = orders.startIndex
         var mayChangeKept = false
         while index < orders.endIndex {
@@ -172,73 +170,42 @@ final class CentralSession: Sendable {
             if order.subject.peripheral.rawValue != 0 { mayChangeKept = true }
             switch order.action {
             case .discovered(_, let scan):
-                index = report(orders, from: index, to: { $0.scans[scan] }) { action, core in
-                    guard case .discovered(let key, scan) = action else { return nil }
-                    return core.handles.hold(key) { Peripheral(session: self, key: key) }
-                }
-                continue
-            case .reported(_, let scan, _):
-                index = report(orders, from: index, to: { $0.reportScans[scan] }) { action, core in
-                    guard case .reported(let key, scan, let data) = action else { return nil }
-                    return ScanReport(
-                        peripheral: core.handles.hold(key) { Peripheral(session: self, key: key) }, date: data.date,
-                        rssi: data.rssi, advertisements: data.advertisements)
-                }
+                index = report(orders, from: index, to: scan)
                 continue
             case .startScan, .stopScan:
                 mayChangeKept = true
-                execute(order)
+                perform(order)
             default:
-                execute(order)
+                perform(order)
             }
             index += 1
         }
         if mayChangeKept { keepSoon() }
     }
 
-    /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of them.
-    /// `element` returns `nil` for the first order that is no such sighting. Returns the index of that order.
-    private func report<T: Sendable>(
-        _ orders: [Order], from start: Int, to stream: (Core) -> StreamPromise<T>?,
-        _ element: (Order.Action, inout Core) -> T?
-    ) -> Int {
-        var end = start
-        var sighted: [T] = []
-        sighted.reserveCapacity(orders.count - start)
-        let promise = core.withLock { core -> StreamPromise<T>? in
-            while end < orders.endIndex, let next = element(orders[end].action, &core) {
-                sighted.append(next)
-                end += 1
-            }
-            return stream(core)
-        }
-        // The scan may have been stopped since.
-        if let promise { complete { [sighted] in promise.success(contentsOf: sighted) } }
-        return end
-    }
-
-    private func execute(_ order: Order) {
+    private func perform(_ order: Order) {
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
-        case .startTimer(let timer, let seconds): start(TimerKey(timer, of: key), after: seconds)
-        case .cancelTimer(let timer): cancel(TimerKey(timer, of: key))
+        case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
+        case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
-            guard let completion = core.withLock({ $0.completions.removeValue(forKey: id) }) else { return }
+            guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
             if let queue { queue.async { completion(outcome) } } else { completion(outcome) }
 
-        case .announce(let state):
-            let promise = streams.states
-            complete { promise.success(state) }
+        case .announce(let state): announce(state)
         case .startScan(let scan, let request): discover(scan, request)
         case .stopScan(let scan): discover(scan, nil)
-        case .discovered, .reported: break
+        // Successive ones are delivered together.
+        case .discovered: break
+        case .reported(let key, let scan, let data): report(data, from: key, to: scan)
         case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
-        case .finishScan(let scan, let error): finish(scan, error)
+        case .finishScan(let scan, let error):
+            let stream = core.withLock { $0.scans.removeStream(of: scan) }
+            if let stream { complete { stream.finish(error) } }
         case .expired(let key):
             let (handle, promise) = core.withLock { ($0.handles[key], $0.streams.expiries) }
-            guard let handle else { return }
-            complete { promise.success(handle) }
+            if let handle { complete { promise.success(handle) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let handles = core.withLock { core -> (Peripheral?, [AnyObject]?) in
@@ -252,22 +219,19 @@ final class CentralSession: Sendable {
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
-        case .stopSeeking: stopSeeking(key)
+        case .stopSeeking: if let id = take(key, \.search) { client.discovery.stop(id) {} }
         case .pauseScan: pauseScan(key)
-        case .resumeScan: resumeScan(key)
+        case .resumeScan: take(key, \.pause)?.resume()
         case .report(let number, let report): self.report(report, to: ConnectionName(key: key, number: number))
         case .reportFailure(let number, let refusal):
             let stream = core.withLock { $0.connections[ConnectionName(key: key, number: number)] }
             if let stream { complete { stream.fail(refusal.error) } }
         case .finishStream(let number):
-            let stream = core.withLock {
-                $0.connections.removeValue(forKey: ConnectionName(key: key, number: number))
-            }
+            let name = ConnectionName(key: key, number: number)
+            let stream = core.withLock { $0.connections.removeValue(forKey: name) }
             if let stream { complete { stream.finish() } }
         case .linkWentUp:
-            core.withLock { core in
-                core.state.updateState(of: key) { $0.statistics.connected(at: loop.date) }
-            }
+            core.withLock { core in core.state.updateState(of: key) { $0.statistics.connected(at: date) } }
         case .linkWentDown(let loss): linkWentDown(key, loss)
         case .forget: forget(key)
 
@@ -282,8 +246,7 @@ final class CentralSession: Sendable {
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
-            guard let promise, let peripheral else { return }
-            complete { promise.success(peripheral) }
+            if let promise, let peripheral { complete { promise.success(peripheral) } }
 
         case .callStart(let call): startNotifying(call, subject)
         case .acquire(let call): acquireNotifications(call, subject)
@@ -300,83 +263,244 @@ final class CentralSession: Sendable {
         }
     }
 
-    private func finish(_ scan: ScanNumber, _ error: CentralManagerError?) {
-        let (promise, reports, ranging) = core.withLock {
-            (
-                $0.scans.removeValue(forKey: scan), $0.reportScans.removeValue(forKey: scan),
-                $0.rangings.removeValue(forKey: scan)
-            )
-        }
-        complete {
-            if let error {
-                promise?.failure(error)
-                reports?.failure(error)
-                ranging?.failure(error)
+    /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of them.
+    /// Returns the index of the order after them.
+    private func report(_ orders: [Order], from start: Int, to scan: ScanNumber) -> Int {
+        var end = start
+        var sighted: [Peripheral] = []
+        sighted.reserveCapacity(orders.count - start)
+        let stream = core.withLock { core -> Scans.Stream? in
+            while end < orders.endIndex, case .discovered(let key, scan) = orders[end].action {
+                sighted.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
+                end += 1
             }
-            promise?.finish()
-            reports?.finish()
-            ranging?.finish()
+            return core.scans[scan]
+        }
+        // The scan may have been stopped since.
+        if case .peripherals(let promise)? = stream {
+            complete { [sighted] in promise.success(contentsOf: sighted) }
+        }
+        return end
+    }
+
+    private func report(_ data: ReportData, from key: PeripheralKey, to scan: ScanNumber) {
+        guard case (.reports(let promise)?, let peripheral) = target(scan, key) else { return }
+        let report = ScanReport(
+            peripheral: peripheral, date: data.date, rssi: data.rssi, advertisements: data.advertisements)
+        complete { promise.success(report) }
+    }
+
+    private func report(_ ranged: RangedBeacon, from key: PeripheralKey, to scan: ScanNumber) {
+        guard case (.beacons(let promise)?, let peripheral) = target(scan, key) else { return }
+        let sighting = BeaconSighting(
+            peripheral: peripheral, beacon: ranged.beacon, rssi: ranged.rssi, smoothedRSSI: ranged.smoothedRSSI,
+            distance: ranged.distance, date: date)
+        complete { promise.success(sighting) }
+    }
+
+    private func target(_ scan: ScanNumber, _ key: PeripheralKey) -> (Scans.Stream?, Peripheral) {
+        core.withLock { core in
+            (core.scans[scan], core.handles.hold(key) { Peripheral(session: self, key: key) })
         }
     }
 
-    /// Nothing comes any more to those who watch the manager.
-    func finishStreams() {
-        let (services, streams) = core.withLock { core in
-            defer { core.serviceStreams = [:] }
-            return (core.serviceStreams.sorted { $0.key < $1.key }.map(\.value), core.streams)
+    // MARK: Operations; any thread
+
+    /// Decides about a peripheral. Returns false if the manager has ended.
+    @discardableResult
+    func decide(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) -> Bool {
+        decideIfOpen { $0.state.peripheral(key, into: &$0.shell.orders, decision) }
+    }
+
+    /// Begins an operation of a peripheral. The future is completed exactly once: when the operation is settled, or at once
+    /// if the manager has ended.
+    /// - Parameter value: The result of the operation when it has succeeded.
+    func operation<T: Sendable>(
+        on key: PeripheralKey, yielding value: T,
+        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
+    ) -> Future<T> {
+        let future = Future<T>()
+        begin(on: key, decision) { outcome in
+            if case .failed(let failure) = outcome {
+                future.complete(.failure(failure.error))
+            } else {
+                future.complete(.success(value))
+            }
         }
-        complete {
-            for promise in services { promise.finish() }
-            streams.finish()
+        return future
+    }
+
+    /// The same for an operation whose outcome has a value.
+    func operation<T: Sendable>(
+        on key: PeripheralKey, value: @escaping @Sendable (Order.Outcome) -> T?,
+        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
+    ) -> Future<T> {
+        let future = Future<T>()
+        begin(on: key, decision) { outcome in
+            if case .failed(let failure) = outcome {
+                future.complete(.failure(failure.error))
+            } else if let value = value(outcome) {
+                future.complete(.success(value))
+            } else {
+                future.complete(.failure(PeripheralError.disconnected))
+            }
+        }
+        return future
+    }
+
+    private func begin(
+        on key: PeripheralKey, _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void,
+        _ completion: @escaping Completion
+    ) {
+        let isAccepted = decideIfOpen { core in
+            let id = core.makeOperation()
+            core.begin(id, completion)
+            core.state.peripheral(key, into: &core.shell.orders) { decision(&$0, id, &$1) }
+        }
+        if !isAccepted { complete { completion(.failed(.peripheral(.disconnected))) } }
+    }
+
+    /// Decides about a peripheral on the loop, outside any report, and executes the orders at once.
+    func decideHere(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
+        let mustDrain = core.withLock { core in
+            guard core.state.hasState(of: key) else { return false }
+            core.state.peripheral(key, into: &core.shell.orders, decision)
+            return core.shell.mustWake()
+        }
+        if mustDrain { drain() }
+    }
+
+    /// Reads the state of a peripheral; `nil` if there is none.
+    func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
+        core.withLock { $0.state.readState(of: key, body) }
+    }
+
+    /// A future that has failed, completed where the manager's promises are.
+    func failed<T: Sendable>(_ error: any Error) -> Future<T> {
+        let future = Future<T>()
+        complete { future.complete(.failure(error)) }
+        return future
+    }
+
+    /// A future that has succeeded, completed where the manager's promises are.
+    func succeeded() -> Future<Void> {
+        let future = Future<Void>()
+        complete { future.complete(.success(())) }
+        return future
+    }
+
+    // MARK: Peripherals; any thread
+
+    /// Reads a peripheral's device in place; `nil` if nothing is known of it.
+    ///
+    /// - Parameter body: Runs under locks: it calls no code of a user.
+    func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
+        core.withLock { $0.read(key, in: client, body) }
+    }
+
+    /// Reads the record of a peripheral on the list.
+    func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?) -> R? {
+        core.withLock { $0.state.read(key, body) }
+    }
+
+    /// The handle of a peripheral was released.
+    func released(_ key: PeripheralKey) {
+        let (successor, attributes, services) = core.withLock { core in
+            let successor = core.handles.forget(key)
+            guard successor == nil else {
+                return (successor, AttributeHandles?.none, StreamPromise<Peripheral>?.none)
+            }
+            core.state.release(key)
+            if core.connectionCalls[key]?.isIdle == true { core.connectionCalls[key] = nil }
+            return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
+        }
+        if let services { complete { services.finish() } }
+        if successor == nil { endForgottenNotifications(of: key) }
+        withExtendedLifetime((successor, attributes)) {}
+    }
+
+    // MARK: Restoration
+
+    func restore(_ kept: RestorationState) {
+        let now = loop.now
+        _ = decideIfOpen { core in
+            core.shell.isKeeping = true
+            core.restored = kept
+            for connection in kept.connections { continueRestored(connection.key, in: &core) }
+            core.state.restore(kept, into: &core.shell.orders)
+            listRestored(kept, in: &core, at: now)
         }
     }
 
-    /// Ends the streams of the manager itself, and replaces them for later calls. The new ones begin with the state that
-    /// the reset announces.
-    func invalidate() {
-        let ended = core.withLock { core -> ManagerStreams? in
-            guard !core.isClosed else { return nil }
-            defer { core.streams = ManagerStreams() }
-            return core.streams
+    /// Puts the restored peripherals that BlueZ has on the adapter in use on the list.
+    private func listRestored(_ restored: RestorationState, in core: inout Core, at now: Instant) {
+        for connection in restored.connections {
+            let device = core.device(of: connection.key, in: client)
+            core.state.listRestored(
+                connection.key, device: device, at: now, date: date, into: &core.shell.orders)
         }
-        guard let ended else { return }
-        complete { ended.finish() }
-        reset()
     }
 
-    /// Completes promises where this manager's user wants it.
-    func complete(_ work: @escaping @Sendable () -> Void) {
-        if let queue { queue.async(execute: work) } else { work() }
+    /// Reconnects a restored peripheral after losses, until the application connects it itself.
+    private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
+        guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
+        let peripheral = core.handles.hold(key) { Peripheral(session: self, key: key) }
+        // The number that its `connect` will have.
+        let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
+        core.connections[ConnectionName(key: key, number: number)] = ConnectionStream(keeping: peripheral)
     }
 
-    // MARK: Timers
-
-    func start(_ key: TimerKey, after seconds: TimeInterval) {
-        let id = loop.schedule(after: seconds) { [weak self] in
-            guard let self else { return }
-            core.withLock { $0.timers[key] = nil }
-            if key.timer == .keeping { return keepNow() }
-            decide { $0.state.fired(key.timer, of: key.peripheral, at: self.loop.now, into: &$0.orders) }
+    private func completeRestoration() {
+        let now = loop.now
+        var restored = Restored()
+        decide { core in
+            guard let state = core.restored else { return }
+            core.restored = nil
+            listRestored(state, in: &core, at: now)
+            for connection in state.connections {
+                restored.peripherals.append(
+                    core.handles.hold(connection.key) { Peripheral(session: self, key: connection.key) })
+            }
+            restored.scan = state.scan
         }
-        if let old = core.withLock({ $0.timers.updateValue(id, forKey: key) }) { loop.cancel(old) }
-    }
-
-    private func cancel(_ key: TimerKey) {
-        if let id = core.withLock({ $0.timers.removeValue(forKey: key) }) { loop.cancel(id) }
+        complete { [restored] in self.restoredPromise.success(restored) }
     }
 }
 
-/// The streams that tell of the manager itself. Every call of a manager's function answers the same one.
+extension CentralSession.Core {
+    /// The device of a peripheral on the adapter in use; `nil` if BlueZ has none there.
+    func device(of key: PeripheralKey, in client: BlueZClient) -> ObjectKey? {
+        guard let adapter = shell.adapter, let device = ObjectKey(device: key.address, on: adapter) else { return nil }
+        return client.daemon.readDevice(device) { _ in device }
+    }
+
+    /// Reads a peripheral's device in place. The tree's lock is taken inside that of the session, never the other way round;
+    /// so a device that BlueZ removes is found either in the tree or in its record.
+    mutating func read<R>(_ key: PeripheralKey, in client: BlueZClient, _ body: (borrowing Device1) -> R?) -> R? {
+        state.read(key) { record in
+            if let last = record.lastValues { return body(last.device) }
+            return client.daemon.readDevice(record.device, body)
+        }
+    }
+}
+
+/// The streams of a central manager besides those of its state. Each call of a manager's function returns the same one.
 struct ManagerStreams {
-    let states = StreamPromise<ManagerState>(capacity: 1)
     let expiries = StreamPromise<Peripheral>(capacity: 0)
     let restarts = StreamPromise<ScanRestart>(capacity: 0)
-    let capabilities = StreamPromise<BluetoothCapabilities>(capacity: 1)
 
     func finish() {
-        states.finish()
         expiries.finish()
         restarts.finish()
-        capabilities.finish()
+    }
+}
+
+extension FutureStream {
+    /// A stream with one failure, finished.
+    static func failed(_ error: any Error) -> FutureStream<T> {
+        let promise = StreamPromise<T>(capacity: 1)
+        promise.failure(error)
+        promise.finish()
+        return promise.stream
     }
 }

@@ -425,10 +425,10 @@ struct CentralState {
     // MARK: Restoration
 
     /// Everything that is under way at this moment.
-    mutating func kept() -> RestorationState {
+    var kept: RestorationState {
         var kept = RestorationState(scan: scan?.request)
-        for key in states.keys {
-            if let connection = readState(of: key, { $0.kept(key) }) { kept.connections.append(connection) }
+        states.forEach { key, state in
+            if let connection = state.kept(key) { kept.connections.append(connection) }
         }
         kept.connections.sort { $0.key.rawValue < $1.key.rawValue }
         return kept

@@ -30,7 +30,7 @@ protocol ManagerSession: BlueZObserver {
     static var restoreOption: String { get }
 
     /// Performs orders, on the loop.
-    func perform(_ orders: [Core.Order])
+    func perform(_ orders: [Core.Orders.Order])
 
     /// The manager uses another adapter, or BlueZ's objects were loaded again; called on the loop, before the manager's
     /// state follows. ``SessionShell/adapter`` is the new one.
@@ -65,11 +65,11 @@ protocol SessionTimer: Hashable, Sendable {
 
 /// The state that the lock of a session guards.
 protocol SessionCore {
-    associatedtype Order
+    associatedtype Orders: OrderQueue
     associatedtype Timer: SessionTimer
     associatedtype Kept: KeptState
 
-    var shell: SessionShell<Order, Timer> { get set }
+    var shell: SessionShell<Orders, Timer> { get set }
     var managerState: ManagerState { get }
     /// What is under way and outlives the process.
     var kept: Kept { get }
@@ -81,9 +81,11 @@ protocol SessionCore {
 }
 
 /// The part of a session's state that both roles have.
-struct SessionShell<Order, Timer: SessionTimer> {
-    /// What was decided and waits to be performed.
-    var effects = EffectQueue<Order>()
+struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
+    /// What was decided and waits to be performed, in the sequence of the decisions.
+    var orders: Orders
+    /// Whether the loop is about to perform the orders.
+    private var isDraining = false
     /// Why the manager's state is what it is.
     fileprivate(set) var standing = Standing()
     /// The adapter in use, while there is one. It changes on the loop only.
@@ -95,9 +97,25 @@ struct SessionShell<Order, Timer: SessionTimer> {
     var isKeeping = false
     fileprivate(set) var streams = StateStreams()
     fileprivate var observation: Observation?
-    fileprivate var timers: [Timer: TimerID] = [:]
+    fileprivate(set) var timers: [Timer: TimerID] = [:]
 
-    init(adapter: String?) { choice = AdapterChoice(wanted: adapter) }
+    init(adapter: String?, orders: Orders) {
+        self.orders = orders
+        choice = AdapterChoice(wanted: adapter)
+    }
+
+    /// Whether the loop has to be asked to perform the orders; true once until it has.
+    mutating func mustWake() -> Bool {
+        guard !orders.pending.isEmpty, !isDraining else { return false }
+        isDraining = true
+        return true
+    }
+
+    /// Exchanges the orders for an empty array, whose memory is used for the next ones; empty when there were none.
+    fileprivate mutating func take(into taken: inout [Orders.Order]) {
+        swap(&taken, &orders.pending)
+        isDraining = !taken.isEmpty
+    }
 
     /// Whether adapters have to be compared again.
     fileprivate mutating func concerns(_ adapter: ObjectKey, in tree: borrowing ObjectTree) -> Bool {
@@ -137,23 +155,16 @@ struct StateStreams {
     }
 }
 
-/// What was decided under a session's lock and waits to be performed on the loop, in the sequence of the decisions.
-struct EffectQueue<Effect> {
-    var pending: [Effect] = []
-    /// Whether the loop is about to perform what is pending.
-    private var isDraining = false
+/// The orders that wait for the loop.
+protocol OrderQueue {
+    associatedtype Order
+    var pending: [Order] { get set }
+}
 
-    /// Whether the loop has to be asked to perform what is pending; true once until it has.
-    mutating func mustWake() -> Bool {
-        guard !pending.isEmpty, !isDraining else { return false }
-        isDraining = true
-        return true
-    }
-
-    /// Takes everything that is pending; empty when that was all.
-    mutating func take(into effects: inout [Effect]) {
-        swap(&effects, &pending)
-        isDraining = !effects.isEmpty
+extension Array: OrderQueue {
+    var pending: [Element] {
+        get { self }
+        set { self = newValue }
     }
 }
 
@@ -250,7 +261,7 @@ extension ManagerSession {
         let (state, promise) = core.withLock { core in
             core.shell.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
             core.event(.reached(.noBus))
-            core.shell.effects.pending = []
+            core.shell.orders.pending = []
             return (core.managerState, core.shell.streams.states)
         }
         // Here, since a queue may need a thread, too.
@@ -267,7 +278,7 @@ extension ManagerSession {
         tryAgain()
         let mustWake = core.withLock { core in
             decision(&core)
-            return core.shell.effects.mustWake()
+            return core.shell.mustWake()
         }
         if mustWake { loop.post { self.drain() } }
     }
@@ -284,10 +295,10 @@ extension ManagerSession {
 
     /// Performs what is pending, and what is added until that is done. On the loop.
     func drain() {
-        var orders: [Core.Order] = []
+        var orders: [Core.Orders.Order] = []
         while true {
             orders.removeAll(keepingCapacity: true)
-            core.withLock { $0.shell.effects.take(into: &orders) }
+            core.withLock { $0.shell.take(into: &orders) }
             guard !orders.isEmpty else { return }
             perform(orders)
         }

@@ -141,44 +141,22 @@ struct Order: Equatable {
 }
 
 /// The orders that wait for the loop. Machines append to it; the session removes them in their order.
-struct Orders {
-    private(set) var list: [Order] = []
+struct Orders: OrderQueue {
+    var pending: [Order] = []
     /// What the orders that are appended next refer to.
     var subject = Order.Subject()
-    /// Whether the loop has been asked to execute the orders, or is executing them.
-    private var isDraining = false
 
-    var count: Int { list.count }
-    var isEmpty: Bool { list.isEmpty }
-    subscript(index: Int) -> Order.Action { list[index].action }
+    var count: Int { pending.count }
+    subscript(index: Int) -> Order.Action { pending[index].action }
 
-    mutating func append(_ action: Order.Action) { list.append(Order(subject: subject, action: action)) }
-
-    /// Appends `action` for each element of a list.
-    mutating func append<Element>(_ action: (Element) -> Order.Action, for elements: some Sequence<Element>) {
-        for element in elements { append(action(element)) }
-    }
+    mutating func append(_ action: Order.Action) { pending.append(Order(subject: subject, action: action)) }
 
     /// Inserts the orders that `add` appends in front of those from `index` on. Returns how many there are.
     mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {
-        let rest = Array(list[index...])
-        list.removeSubrange(index...)
+        let rest = Array(pending[index...])
+        pending.removeSubrange(index...)
         add(&self)
-        defer { list += rest }
-        return list.count - index
-    }
-
-    /// Whether the loop has to be asked to execute the orders: true for one caller only.
-    mutating func mustWake() -> Bool {
-        guard !list.isEmpty, !isDraining else { return false }
-        isDraining = true
-        return true
-    }
-
-    /// Exchanges the orders for an empty array, whose memory is used for the next ones. If there were none, the next
-    /// caller of ``mustWake()`` has to ask the loop.
-    mutating func take(into taken: inout [Order]) {
-        swap(&taken, &list)
-        isDraining = !taken.isEmpty
+        defer { pending += rest }
+        return pending.count - index
     }
 }

@@ -28,7 +28,7 @@ final class ServiceDiscoveryMachineTests: XCTestCase {
     private func play(_ event: Event) -> [Effect] {
         var orders = Orders()
         let change = machine.event(event, into: &orders)
-        var effects = orders.list.compactMap { order -> Effect? in
+        var effects = orders.pending.compactMap { order -> Effect? in
             switch order.action {
             case .fence: .fence
             case .readTable: .read

@@ -80,11 +80,11 @@ final class VirtualBatteryTests: XCTestCase {
         var orders = Orders()
         subscriptions.event(level, .startAsked(OperationID(rawValue: 1), .signals), state, into: &orders)
         let asked = orders.count
-        XCTAssertEqual(orders.list.map(\.action), [.openGate(.signals, afterGap: false), .callStart(call)])
+        XCTAssertEqual(orders.pending.map(\.action), [.openGate(.signals, afterGap: false), .callStart(call)])
         subscriptions.send(level, .startReplied(call, isNotifying: true), into: &orders)
         XCTAssertEqual(
-            orders.list[asked...].map(\.action), [.markGap, .settle(OperationID(rawValue: 1), .done)])
+            orders.pending[asked...].map(\.action), [.markGap, .settle(OperationID(rawValue: 1), .done)])
         XCTAssertTrue(
-            orders.list[..<3].allSatisfy { $0.subject.characteristic == level && $0.subject.attribute == key })
+            orders.pending[..<3].allSatisfy { $0.subject.characteristic == level && $0.subject.attribute == key })
     }
 }

@@ -69,8 +69,8 @@ final class ConnectionSoakTests: ConnectionStage {
     private func checkRest(of session: CentralSession) {
         session.core.withLock { core in
             XCTAssertTrue(core.completions.isEmpty)
-            XCTAssertTrue(core.orders.isEmpty)
-            XCTAssertEqual(core.timers.count, 0)
+            XCTAssertTrue(core.shell.orders.pending.isEmpty)
+            XCTAssertEqual(core.shell.timers.count, 0)
             // The last round of each may have left its stream open: nothing has ended it.
             XCTAssertLessThanOrEqual(core.connections.count, 4)
             XCTAssertTrue(core.connectionCalls.values.allSatisfy(\.isIdle))

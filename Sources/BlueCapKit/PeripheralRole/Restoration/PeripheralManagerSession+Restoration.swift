@@ -15,7 +15,7 @@ extension PeripheralManagerSession {
             core.restored = (kept.advertisements.first(where: \.isMain) ?? kept.advertisements.first)?.data
             for served in served { restore(served, in: &core) }
             for advertisement in kept.advertisements { restore(advertisement, in: &core) }
-            core.state.beginRestoring(into: &core.shell.effects.pending)
+            core.state.beginRestoring(into: &core.shell.orders)
         }
         if !isOpen { for served in served { for each in served.characteristics { each.end(self) } } }
     }
@@ -27,7 +27,7 @@ extension PeripheralManagerSession {
         }
         let number = core.makeNumber()
         core.served[number] = served
-        core.state.add(number, .service, into: &core.shell.effects.pending)
+        core.state.add(number, .service, into: &core.shell.orders)
     }
 
     private func restore(_ kept: PeripheralRestorationState.Advertisement, in core: inout Core) {
@@ -40,7 +40,7 @@ extension PeripheralManagerSession {
         core.aired[number] = Aired(
             handle: RunningAdvertisement(session: self, number: number, data: kept.data), data: kept.data,
             promise: Promise(), isMain: kept.isMain, isRestored: true)
-        core.state.add(number, .advertisement(isMain: kept.isMain), into: &core.shell.effects.pending)
+        core.state.add(number, .advertisement(isMain: kept.isMain), into: &core.shell.orders)
     }
 
     /// On the loop.

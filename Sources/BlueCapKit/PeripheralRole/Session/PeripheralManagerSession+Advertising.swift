@@ -53,9 +53,9 @@ extension PeripheralManagerSession {
             let number = core.makeNumber()
             let handle = RunningAdvertisement(session: self, number: number, data: data)
             core.aired[number] = Aired(handle: handle, data: data, promise: promise, isMain: isMain)
-            core.state.remove(former, into: &core.shell.effects.pending)
+            core.state.remove(former, into: &core.shell.orders)
             core.state.add(
-                number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.effects.pending)
+                number, .advertisement(isMain: isMain), timeout: max(timeout, 0), into: &core.shell.orders)
         }
         if let error = isOpen ? refusal : .managerEnded { complete { promise.failure(error) } }
         return promise.future
@@ -65,9 +65,9 @@ extension PeripheralManagerSession {
     func stopAdvertising(_ number: Number?, timeout: TimeInterval) -> Future<Void> {
         let promise = Promise<Void>()
         decide { core in
-            let stop = core.state.stop(number, timeout: max(timeout, 0), into: &core.shell.effects.pending)
+            let stop = core.state.stop(number, timeout: max(timeout, 0), into: &core.shell.orders)
             core.stopping[stop] = promise
-            if core.shell.isClosed { core.state.forgetStops(into: &core.shell.effects.pending) }
+            if core.shell.isClosed { core.state.forgetStops(into: &core.shell.orders) }
         }
         return promise.future
     }
@@ -125,7 +125,7 @@ extension PeripheralManagerSession {
                 refusal = limits.refusal(of: aired.handle.data)
                 aired.handle.learn(limits)
             }
-            decide { $0.state.limitsKnown(number, refusal: refusal, into: &$0.shell.effects.pending) }
+            decide { $0.state.limitsKnown(number, refusal: refusal, into: &$0.shell.orders) }
         }
     }
 

@@ -50,8 +50,8 @@ extension PeripheralManagerSession {
                 .keys.min { $0.rawValue < $1.rawValue }
             core.served[number] = served
             core.adding[number] = [promise]
-            core.state.remove(former, into: &core.shell.effects.pending)
-            core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.effects.pending)
+            core.state.remove(former, into: &core.shell.orders)
+            core.state.add(number, .service, timeout: max(timeout, 0), into: &core.shell.orders)
         }
         if !isOpen {
             service.release(self)
@@ -94,11 +94,11 @@ extension PeripheralManagerSession {
     func remove(_ service: MutableService) {
         decide { core in
             guard let number = core.number(of: service) else { return }
-            core.state.remove(number, into: &core.shell.effects.pending)
+            core.state.remove(number, into: &core.shell.orders)
         }
     }
 
-    func removeAllServices() { decide { $0.state.removeAllServices(into: &$0.shell.effects.pending) } }
+    func removeAllServices() { decide { $0.state.removeAllServices(into: &$0.shell.orders) } }
 
     // MARK: Orders; on the loop
 

@@ -14,7 +14,7 @@ final class PeripheralManagerSession: ManagerSession {
     typealias Number = PeripheralManagerState.Number
 
     struct Core: SessionCore {
-        var shell: SessionShell<PeripheralManagerState.Order, PeripheralManagerState.Timer>
+        var shell: SessionShell<[PeripheralManagerState.Order], PeripheralManagerState.Timer>
         var state = PeripheralManagerState()
         /// The adapter that what we have in BlueZ is meant for, also while that is gone.
         var place: ObjectKey?
@@ -31,21 +31,21 @@ final class PeripheralManagerSession: ManagerSession {
         private(set) var centrals: [(key: ObjectKey, central: Central)] = []
         private var lastNumber: UInt64 = 0
 
-        init(adapter: String?) { shell = SessionShell(adapter: adapter) }
+        init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
 
         var managerState: ManagerState { state.managerState }
         /// Where to register: an adapter that went between the decision and this moment is waited for there.
         var target: ObjectKey? { shell.adapter ?? place }
 
-        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.effects.pending) }
+        mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.orders) }
 
         mutating func fired(_ timer: PeripheralManagerState.Timer, at now: Instant) {
-            state.fired(timer, into: &shell.effects.pending)
+            state.fired(timer, into: &shell.orders)
         }
 
         mutating func reset() {
             place = nil
-            state.reset(into: &shell.effects.pending)
+            state.reset(into: &shell.orders)
         }
 
         mutating func makeNumber() -> Number {
@@ -96,7 +96,7 @@ final class PeripheralManagerSession: ManagerSession {
 
     /// Takes everything back.
     func end(_ core: inout Core) -> PeripheralRestorationState? {
-        core.state.endAll(into: &core.shell.effects.pending)
+        core.state.endAll(into: &core.shell.orders)
         return PeripheralRestorationState()
     }
 
@@ -146,14 +146,14 @@ final class PeripheralManagerSession: ManagerSession {
         }
         application?.end()
         let confirm: @Sendable () -> Void = { [weak self] in
-            self?.decide { $0.state.confirmedEnd(number, into: &$0.shell.effects.pending) }
+            self?.decide { $0.state.confirmedEnd(number, into: &$0.shell.orders) }
         }
         if let advertising { advertising.end(completion: confirm) } else { confirm() }
     }
 
     /// Passes on the state of a registration.
     func registrationChanged(_ number: Number, _ state: RegistrationState) {
-        decide { $0.state.registrationChanged(number, state, into: &$0.shell.effects.pending) }
+        decide { $0.state.registrationChanged(number, state, into: &$0.shell.orders) }
     }
 
     private func settle(_ number: Number, _ error: PeripheralManagerError?) {
@@ -199,7 +199,7 @@ final class PeripheralManagerSession: ManagerSession {
             decide { core in
                 // What is registered on an adapter that is gone waits there for its return: often it is the same one.
                 if let place = core.place, place != adapter {
-                    core.state.placeChanged(into: &core.shell.effects.pending)
+                    core.state.placeChanged(into: &core.shell.orders)
                 }
                 core.place = adapter
             }
