@@ -232,21 +232,37 @@ public final class FutureStream<T> {
     /// `delivering`.
     @inlinable
     func deliver(_ element: Try<T>) {
-        deliver(.element(element)) { $0.receive(element) }
+        guard let thread = beginDelivering(.element(element)) else { return }
+        if let handler = handlers.sole {
+            handler._withUnsafeGuaranteedRef { $0.receive(element) }
+        } else {
+            handlers.receive(element)
+        }
+        endDelivering(on: thread)
     }
 
     /// The same for elements that arrive together.
     @inlinable
     func deliver(contentsOf batch: [Try<T>]) {
-        deliver(.batch(batch)) { $0.receive(contentsOf: batch) }
+        guard let thread = beginDelivering(.batch(batch)) else { return }
+        for handler in handlers.all { handler.receive(contentsOf: batch) }
+        endDelivering(on: thread)
+    }
+
+    /// Returns the state of the calling thread, or postpones `event` and returns `nil` if the stack is too deep.
+    @inlinable @inline(__always)
+    func beginDelivering(_ event: @autoclosure () -> Event) -> UnsafeMutablePointer<ThreadWork>? {
+        let thread = ThreadWork.current
+        guard thread.mayNest else {
+            postpone(event(), on: thread)
+            return nil
+        }
+        thread.enter()
+        return thread
     }
 
     @inlinable @inline(__always)
-    func deliver(_ event: @autoclosure () -> Event, to receive: (StreamHandler<T>) -> Void) {
-        let thread = ThreadWork.current
-        guard thread.mayNest else { return postpone(event(), on: thread) }
-        thread.enter()
-        if let sole = handlers.sole { sole._withUnsafeGuaranteedRef(receive) } else { handlers.all.forEach(receive) }
+    func endDelivering(on thread: UnsafeMutablePointer<ThreadWork>) {
         if !state.change(from: Flag.watched | Flag.delivering, to: Flag.watched) { deliverInbox() }
         thread.leave()
     }
@@ -300,9 +316,9 @@ public final class FutureStream<T> {
     private func deliver(_ event: Event) {
         switch event {
         case .element(let element):
-            handlers.all.forEach { $0.receive(element) }
+            handlers.receive(element)
         case .batch(let batch):
-            handlers.all.forEach { $0.receive(contentsOf: batch) }
+            for handler in handlers.all { handler.receive(contentsOf: batch) }
         case .handler(let handler, let kept):
             if !kept.isEmpty { handler.receive(contentsOf: kept) }
             if hasEnded { finishHandlers() }

@@ -53,11 +53,28 @@ package struct Locked<State>: @unchecked Sendable {
 ///   not `Sendable` may go to another thread is what the caller decides by choosing a context, as ``Future`` documents.
 @inlinable
 func assumeSendable(_ task: @escaping () -> Void) -> @Sendable () -> Void {
-    unsafeBitCast(task, to: (@Sendable () -> Void).self)
+    unsafeBitCast(IsolatedTask(body: task), to: SendableTask.self).body
 }
 
 /// The same for a function of a future's outcome.
 @inlinable
 func assumeSendable<A, R>(_ function: @escaping (A) -> R) -> @Sendable (A) -> R {
     unsafeBitCast(function, to: (@Sendable (A) -> R).self)
+}
+
+/// A closure that can be cast without being passed to a generic function, which would wrap it twice, each time with an
+/// allocation.
+@usableFromInline
+struct IsolatedTask {
+    let body: () -> Void
+
+    @usableFromInline
+    init(body: @escaping () -> Void) {
+        self.body = body
+    }
+}
+
+@usableFromInline
+struct SendableTask {
+    @usableFromInline let body: @Sendable () -> Void
 }

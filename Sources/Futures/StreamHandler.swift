@@ -100,6 +100,11 @@ struct StreamHandlers<T> {
     }
 
     var isEmpty: Bool { all.isEmpty }
+
+    @inlinable @inline(never)
+    func receive(_ element: Try<T>) {
+        for handler in all { handler.receive(element) }
+    }
 }
 
 /// Passes elements to a handler on a context, with at most one task of the context scheduled at a time.
