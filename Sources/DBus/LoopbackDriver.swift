@@ -4,20 +4,20 @@ import Foundation
 /// The part of a bus daemon that clients can observe: it names connections, records owners of names, and carries messages.
 /// On the bus's loop.
 final class LoopbackDriver {
-    private struct PendingReply: Hashable {
-        let caller: ObjectIdentifier
+    private struct PendingReply {
+        let caller: LoopbackTransport
         let serial: UInt32
+        let callee: LoopbackTransport
     }
 
     private static let busName = "org.freedesktop.DBus"
     private var ports: [LoopbackTransport] = []
-    private var portOfName: [String: LoopbackTransport] = [:]
     private var names = NameTable()
     /// The replies that a test has set, by the names of the methods.
     var answers: [String: @Sendable (Message) -> Message] = [:]
     private var lastUniqueName = 0
-    /// The callee of each pending call, so that the caller receives an error if the callee disconnects.
-    private var pending: [PendingReply: LoopbackTransport] = [:]
+    /// The pending calls, in order, so that the callers receive an error if the callee disconnects.
+    private var pending: [PendingReply] = []
     private var lastSerial: UInt32 = 0
 
     var matchRules: [MatchRule] { ports.flatMap { $0.matches.map(\.rule) } }
@@ -32,7 +32,6 @@ final class LoopbackDriver {
         guard let index = ports.firstIndex(where: { $0 === port }) else { return }
         ports.remove(at: index)
         guard let uniqueName = port.uniqueName else { return }
-        portOfName[uniqueName] = nil
         for change in names.removeOwner(uniqueName) { announce(change) }
         failCalls(of: port)
     }
@@ -40,23 +39,21 @@ final class LoopbackDriver {
     func loseAll() {
         let lost = ports
         ports = []
-        portOfName = [:]
         names = NameTable()
-        pending = [:]
+        pending = []
         for port in lost { port.lose() }
     }
 
     /// Sends an error to each caller that waits for a reply of this connection, as dbus-daemon does.
     private func failCalls(of callee: LoopbackTransport) {
-        let orphans = pending.filter { $0.value === callee }.keys.sorted { $0.serial < $1.serial }
+        let orphans = pending.filter { $0.callee === callee && $0.caller !== callee }
+        pending.removeAll { $0.callee === callee || $0.caller === callee }
         for orphan in orphans {
-            guard let caller = ports.first(where: { ObjectIdentifier($0) == orphan.caller }) else { continue }
             let error = DBusError(
                 name: DBusError.Name.noReply,
                 message: "Message recipient disconnected from message bus without replying")
-            deliver(.error(toSerial: orphan.serial, error), to: caller)
+            deliver(.error(toSerial: orphan.serial, error), to: orphan.caller)
         }
-        pending = pending.filter { $0.key.caller != ObjectIdentifier(callee) && $0.value !== callee }
     }
 
     // MARK: Carrying messages
@@ -70,7 +67,7 @@ final class LoopbackDriver {
             if message.kind == .signal { broadcast(message) }
             return
         }
-        guard let target = names.owner(of: destination).flatMap({ portOfName[$0] }) else {
+        guard let target = names.owner(of: destination).flatMap(port(named:)) else {
             guard message.kind == .call, !message.expectsNoReply else { return }
             // The text of dbus-daemon for a call that must not start the service.
             let error = DBusError(
@@ -79,15 +76,20 @@ final class LoopbackDriver {
         }
         switch message.kind {
         case .call where !message.expectsNoReply:
-            pending[PendingReply(caller: ObjectIdentifier(port), serial: serial)] = target
+            pending.append(PendingReply(caller: port, serial: serial, callee: target))
         case .reply, .error:
             // As a daemon, drops replies that the destination does not expect.
-            let reply = PendingReply(caller: ObjectIdentifier(target), serial: message.replySerial)
-            guard pending.removeValue(forKey: reply) != nil else { return }
+            let call = pending.firstIndex { $0.caller === target && $0.serial == message.replySerial }
+            guard let call else { return }
+            pending.remove(at: call)
         default:
             break
         }
         target.deliver(message)
+    }
+
+    private func port(named uniqueName: String) -> LoopbackTransport? {
+        ports.first { $0.uniqueName == uniqueName }
     }
 
     private func broadcast(_ signal: Message) {
@@ -122,11 +124,11 @@ final class LoopbackDriver {
     }
 
     private func announce(_ change: NameTable.Change) {
-        if let old = change.old, old != change.name, let port = portOfName[old] {
+        if let old = change.old, old != change.name, let port = port(named: old) {
             signal("NameLost", to: port, change.name)
         }
         signal("NameOwnerChanged", change.name, change.old ?? "", change.new ?? "")
-        if let new = change.new, let port = portOfName[new] { signal("NameAcquired", to: port, change.name) }
+        if let new = change.new, let port = port(named: new) { signal("NameAcquired", to: port, change.name) }
     }
 
     // MARK: The methods of org.freedesktop.DBus
@@ -202,7 +204,6 @@ final class LoopbackDriver {
         lastUniqueName += 1
         let name = ":1.\(lastUniqueName)"
         port.uniqueName = name
-        portOfName[name] = port
         let (_, change) = names.request(name, by: name, flags: .doNotQueue)
         deliver(.reply(to: call) { $0.string(name) }, to: port)
         if let change { announce(change) }

@@ -8,54 +8,56 @@ import Reactor
 ///
 /// Unchecked for the same reason as `ConnectionCore`.
 final class ObjectRegistry: @unchecked Sendable {
+    /// A path with an object, or with objects below it.
     private struct Entry {
-        let object: ExportedObject
-        let number: UInt64
+        var object: ExportedObject?
+        /// Greater for an object that was exported later.
+        var number = 0
+        var descendants = 0
     }
 
     private var entries: [ObjectPath: Entry] = [:]
-    /// The number of objects below each path.
-    private var descendants: [ObjectPath: Int] = [:]
-    private var lastNumber: UInt64 = 0
+    private var lastNumber = 0
 
     subscript(path: ObjectPath) -> ExportedObject? { entries[path]?.object }
 
     /// Exports the object and replaces an earlier one at its path.
     func add(_ object: ExportedObject) {
         lastNumber += 1
-        let isNew = entries.updateValue(Entry(object: object, number: lastNumber), forKey: object.path) == nil
-        if isNew { count(object.path, 1) }
+        if self[object.path] == nil { count(object.path, 1) }
+        entries[object.path, default: Entry()].object = object
+        entries[object.path]?.number = lastNumber
     }
 
     func remove(_ path: ObjectPath) {
-        if entries.removeValue(forKey: path) != nil { count(path, -1) }
+        guard self[path] != nil else { return }
+        entries[path]?.object = nil
+        if entries[path]?.descendants == 0 { entries[path] = nil }
+        count(path, -1)
     }
 
     func removeAll() {
         entries = [:]
-        descendants = [:]
     }
 
+    /// Changes the number of descendants of all paths above this one.
     private func count(_ path: ObjectPath, _ difference: Int) {
         var ancestor = path.parent
         while let path = ancestor {
-            let count = descendants[path, default: 0] + difference
-            descendants[path] = count > 0 ? count : nil
+            entries[path, default: Entry()].descendants += difference
+            if let entry = entries[path], entry.descendants == 0, entry.object == nil { entries[path] = nil }
             ancestor = path.parent
         }
     }
 
     /// The objects below the path, in the order in which they were exported.
     fileprivate func objects(below path: ObjectPath) -> [ExportedObject] {
-        entries.values.filter { $0.object.path.isBelow(path) }.sorted { $0.number < $1.number }.map(\.object)
+        entries.values.filter { $0.object?.path.isBelow(path) ?? false }.sorted { $0.number < $1.number }
+            .compactMap(\.object)
     }
 
     fileprivate func children(of path: ObjectPath) -> [String] {
-        let depth = path == .root ? 1 : path.rawValue.utf8.count + 1
-        let names = entries.keys.lazy.filter { $0.isBelow(path) }.map { below in
-            String(decoding: below.rawValue.utf8.dropFirst(depth).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
-        }
-        return Set(names).sorted()
+        entries.keys.filter { $0.parent == path }.map { String($0.lastElement) }.sorted()
     }
 
     /// Calls the method that the message names, or replies with an error.
@@ -67,7 +69,7 @@ final class ObjectRegistry: @unchecked Sendable {
         let common = [Self.peer.bound(to: place), Self.introspectable.bound(to: place)]
         if (common + place.interfaces).contains(where: { $0.call(message, on: connection) }) { return }
         guard !message.expectsNoReply else { return }
-        let exists = object != nil || descendants[path] != nil || message.hasInterface("org.freedesktop.DBus.Peer")
+        let exists = entries[path] != nil || message.hasInterface("org.freedesktop.DBus.Peer")
         connection.send(
             .error(
                 to: message,

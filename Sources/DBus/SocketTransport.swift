@@ -45,7 +45,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
     private weak var receiver: (any TransportReceiver)?
     private var connection: OpaquePointer?
     /// The loop's watch for each of libdbus, which has one for reading and one for writing on the same socket.
-    private var watches: [Handle: Watch] = [:]
+    private var watches: [(handle: Handle, watch: Watch)] = []
     private var isDraining = false
 
     init(address: String, loop: any EventLoop) {
@@ -142,7 +142,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
                 count += 1
                 receive(Message(received: pointer), receiver)
             }
-            guard count - before >= 4, let watch, watches[watch] != nil else { break }
+            guard count - before >= 4, let watch, find(watch) != nil else { break }
             cdbus_watch_handle(watch.pointer, UInt32(CDBUS_READABLE))
         }
         guard count > 0 else { return }
@@ -164,18 +164,22 @@ final class SocketTransport: Transport, @unchecked Sendable {
     // MARK: Watches
 
     fileprivate func add(_ watch: Handle) {
-        watches[watch] = loop.watch(cdbus_watch_descriptor(watch.pointer), for: wanted(watch)) { [weak self] events in
+        let made = loop.watch(cdbus_watch_descriptor(watch.pointer), for: wanted(watch)) { [weak self] events in
             self?.handle(watch, events)
         }
+        watches.append((watch, made))
     }
 
     fileprivate func toggled(_ watch: Handle) {
-        watches[watch]?.update(wanted(watch))
+        find(watch)?.update(wanted(watch))
     }
 
     fileprivate func remove(_ watch: Handle) {
-        watches.removeValue(forKey: watch)?.cancel()
+        find(watch)?.cancel()
+        watches.removeAll { $0.handle == watch }
     }
+
+    private func find(_ watch: Handle) -> Watch? { watches.first { $0.handle == watch }?.watch }
 
     private func wanted(_ watch: Handle) -> IOEvents {
         guard cdbus_watch_enabled(watch.pointer) else { return [] }
@@ -185,7 +189,7 @@ final class SocketTransport: Transport, @unchecked Sendable {
 }
 
 /// A watch of libdbus. Unchecked: it is only passed to libdbus, on the loop.
-private struct Handle: Hashable, @unchecked Sendable {
+private struct Handle: Equatable, @unchecked Sendable {
     let pointer: OpaquePointer?
 
     init(_ pointer: OpaquePointer?) {

@@ -105,7 +105,8 @@ package struct TimerQueue<Value> {
     /// Removes all entries and returns their values in the order in which they were added.
     package mutating func removeAll() -> [Value] {
         defer { self = TimerQueue() }
-        return heap.map { entries[$0] }.sorted { $0.number < $1.number }.compactMap(\.value)
+        let numbers = heap.map { entries[$0].number }.sorted()
+        return numbers.compactMap { self[$0] }
     }
 
     /// The deadline of the entry that is due first.
