@@ -172,6 +172,19 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertTrue(result.output.hasSuffix(LiveScreen.end))
     }
 
+    func testATableWithoutPeripheralsIsRedrawnEverySecond() throws {
+        let result = try ToolRun(
+            script: """
+                export TERM=xterm LANG=C.UTF-8
+                unset LC_ALL LC_CTYPE NO_COLOR
+                script -qec "$BLUECAP scan --simulated --peripherals empty --duration 1.5" /dev/null
+                """
+        ).finish()
+        XCTAssertEqual(result.status, 0, "\(result.lines)")
+        XCTAssertGreaterThanOrEqual(result.lines.count { $0.contains("HEARD") }, 3, "\(result.lines)")
+        XCTAssertTrue(result.lines.contains { $0.contains("1 s") }, "\(result.lines)")
+    }
+
     func testAReaderThatLeavesEndsTheScanQuietly() throws {
         let simulator = try Simulator.onPrivateBus(room: .furnished)
         defer { simulator.end() }

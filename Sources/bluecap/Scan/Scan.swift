@@ -65,6 +65,7 @@ struct Scan: Sendable {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
             if let duration { group.yield(.timeIsOver, to: feed, after: duration) }
+            if let delay = display.takeRedrawDelay() { group.yield(.frameIsDue, to: feed, after: delay) }
             for await input in inputs {
                 let now = clock.seconds
                 switch input {
