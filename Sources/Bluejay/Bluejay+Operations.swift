@@ -189,7 +189,9 @@ extension Bluejay {
         backgroundTask: @escaping @Sendable (SynchronizedPeripheral) throws -> Result,
         completionOnMainThread: @escaping (RunResult<Result>) -> Void
     ) {
-        session.run(backgroundTask, completionOnMainThread)
+        session.run(
+            { [session] in try backgroundTask(SynchronizedPeripheral(session: session, task: $0)) },
+            completionOnMainThread)
     }
 
     /// Runs a background task with a value, which no other code accesses until the task has ended.
@@ -200,7 +202,7 @@ extension Bluejay {
         completionOnMainThread: @escaping (RunResult<Result>) -> Void
     ) {
         nonisolated(unsafe) let userData = userData
-        session.run({ try backgroundTask($0, userData) }, completionOnMainThread)
+        run(backgroundTask: { try backgroundTask($0, userData) }, completionOnMainThread: completionOnMainThread)
     }
 
     /// Waits until the background task waits for Bluetooth, or there is none; for tests with virtual time.

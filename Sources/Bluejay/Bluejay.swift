@@ -151,7 +151,7 @@ public final class Bluejay: Swift.Sendable {
 
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
-        session.changeObservers { $0.connection.remove(observer) }
+        session.callbacks.change { $0.connection.remove(observer) }
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

@@ -22,6 +22,7 @@ final class BluejaySession: Swift.Sendable {
     typealias RequestID = BluejayMachine.RequestID
     typealias Outcome = BluejayMachine.Outcome
     typealias Effect = BluejayMachine.Effect
+    private typealias ConnectionObservers = [ObserverList<any ConnectionObserver>.Entry]
 
     private struct Core {
         var machine = BluejayMachine()
@@ -34,7 +35,6 @@ final class BluejaySession: Swift.Sendable {
         var requests: [RequestID: Request] = [:]
         private var lastRequest: UInt64 = 0
         var listens = ListenTable()
-        var observers = Observers()
         var serviceWatch: ServiceWatch?
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration()
@@ -44,7 +44,7 @@ final class BluejaySession: Swift.Sendable {
         var task = 0
         /// The effects with the observers that were registered when they were decided. An observer that registers later
         /// receives the present state instead, so it receives each event once.
-        var pending: [(effect: Effect, observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>)] = []
+        var pending: [(effect: Effect, observers: ConnectionObservers)] = []
         var isDraining = false
 
         mutating func add(_ request: Request) -> RequestID {
@@ -56,18 +56,14 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private let core = Locked(Core())
-    private let callbackQueue: DispatchQueue
+    let callbacks: Callbacks
     /// The thread of background tasks.
     private let taskQueue = DispatchQueue(label: "bluejay.background-task")
     let gate = TaskGate()
     private static let ownTask = DispatchSpecificKey<ObjectIdentifier>()
 
     init(callbackQueue: DispatchQueue) {
-        // A serial queue on top of the user's, which may be concurrent and would call back in any order. The main queue is
-        // used itself, so that code on it runs on the main thread.
-        self.callbackQueue =
-            callbackQueue === DispatchQueue.main
-            ? callbackQueue : DispatchQueue(label: "bluejay.callbacks", target: callbackQueue)
+        callbacks = Callbacks(callbackQueue)
         taskQueue.setSpecific(key: Self.ownTask, value: ObjectIdentifier(self))
     }
 
@@ -101,7 +97,7 @@ final class BluejaySession: Swift.Sendable {
     private func update(_ decision: (inout Core) -> [Effect]) {
         let mustDrain = core.withLock { core in
             let effects = decision(&core)
-            let observers = core.observers.connection.entries[...]
+            let observers = callbacks.entries(\.connection)
             core.pending += effects.map { ($0, observers) }
             guard !core.pending.isEmpty, !core.isDraining else { return false }
             core.isDraining = true
@@ -128,9 +124,7 @@ final class BluejaySession: Swift.Sendable {
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
 
-    private func perform(
-        _ effect: Effect, _ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>
-    ) {
+    private func perform(_ effect: Effect, _ observers: ConnectionObservers) {
         switch effect {
         case .call(let work):
             work()
@@ -159,7 +153,7 @@ final class BluejaySession: Swift.Sendable {
             if state({ $0.taskFailure != nil }) { gate.fail(error) }
         case .reportAvailability(let isAvailable):
             log(isAvailable ? "Bluetooth is available." : "Bluetooth is not available.")
-            call { self.notify(observers, of: \.connection) { $0.bluetoothAvailable(isAvailable) } }
+            callbacks.notify(observers, of: \.connection) { $0.bluetoothAvailable(isAvailable) }
         case .reportConnected:
             reportConnected(observers)
         case .reportDisconnected(let error, let willReconnect):
@@ -168,11 +162,9 @@ final class BluejaySession: Swift.Sendable {
     }
 
     /// Calls user code, on the callback queue.
-    func call(_ work: @escaping () -> Void) {
-        // The application's closures are made on one thread and called on the callback queue alone, one at a time.
-        nonisolated(unsafe) let work = work
-        callbackQueue.async { work() }
-    }
+    func call(_ work: @escaping () -> Void) { callbacks.call(work) }
+
+    private func log(_ text: @autoclosure () -> String) { callbacks.log(text()) }
 
     func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer? {
         manager?.timer(after: seconds, work)
@@ -315,23 +307,21 @@ final class BluejaySession: Swift.Sendable {
         outcome.flatMap { _ in peripheral.map(Result.success) ?? .failure(missing) }
     }
 
-    private func reportConnected(_ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>) {
+    private func reportConnected(_ observers: ConnectionObservers) {
         let (peripheral, listens) = core.withLock { ($0.peripheral, $0.listens.takeRestored()) }
         guard let peripheral else { return }
         log("Connected to \(peripheral.name).")
         for listen in listens { begin(listen, by: .application) }
         watchServices()
         endRestoration { $0.didRestoreConnection(to: $1) }
-        call { self.notify(observers, of: \.connection) { $0.connected(peripheral) } }
+        callbacks.notify(observers, of: \.connection) { $0.connected(peripheral) }
     }
 
-    private func reportDisconnected(
-        _ observers: ArraySlice<ObserverList<any ConnectionObserver>.Entry>, _ error: (any Error)?, willReconnect: Bool
-    ) {
+    private func reportDisconnected(_ observers: ConnectionObservers, _ error: (any Error)?, willReconnect: Bool) {
         guard let peripheral else { return }
         log("Disconnected from \(peripheral.name).\(error.map { " " + $0.localizedDescription } ?? "")")
+        callbacks.notify(observers, of: \.connection) { $0.disconnected(peripheral) }
         call {
-            self.notify(observers, of: \.connection) { $0.disconnected(peripheral) }
             let mode = self.handler?.didDisconnect(from: peripheral, with: error, willReconnect: willReconnect)
             self.decide { $0.handlerReturned(mode ?? .noChange) }
         }
@@ -391,7 +381,7 @@ final class BluejaySession: Swift.Sendable {
         } stop: { _ in
             self.abandon(listen)
         } settle: { outcome in
-            if case .failure(let error) = outcome { self.end(listen, with: error) }
+            if case .failure(let error) = outcome { listen.end(with: error) }
             isSet(outcome)
         }
         self.request(.operation, by: caller, request)
@@ -406,11 +396,13 @@ final class BluejaySession: Swift.Sendable {
             return (core.peripheral, replaced)
         }
         guard let peripheral else { return finished(id, .failure(BluejayError.multipleListenTrapped)) }
-        if let replaced { end(replaced, with: BluejayError.multipleListenReplaced) }
+        replaced?.end(with: BluejayError.multipleListenReplaced)
         let subscription = peripheral.characteristic(identifier).flatMap(context: ImmediateContext()) {
-            [weak self] characteristic -> Future<Void> in
-            guard let self, attach(listen, to: characteristic) else { throw BluejayError.cancelled }
-            return characteristic.startNotifying()
+            characteristic in
+            try listen.subscribe(to: characteristic) { [weak self] error in
+                guard let self, remove(listen) else { return }
+                listen.end(with: BluejayError.documented(error, of: identifier))
+            }
         }
         subscription.onComplete(context: ImmediateContext()) { [weak self] result in
             guard let self else { return }
@@ -418,41 +410,10 @@ final class BluejaySession: Swift.Sendable {
             case .failure: _ = remove(listen)
             case .success:
                 // It may have been abandoned during the subscription.
-                if core.withLock({ $0.listens[identifier] == nil }) { unsubscribe(listen) }
+                if core.withLock({ $0.listens[identifier] == nil }) { listen.unsubscribe() }
             }
         }
         finish(id, with: subscription.map(context: ImmediateContext()) { Data() }, of: identifier)
-    }
-
-    /// Returns whether the listen has not ended.
-    private func attach(_ listen: Listen, to characteristic: Characteristic) -> Bool {
-        let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
-            characteristic.receiveNotificationUpdates(capacity: 0)
-        let isActive = core.withLock { _ in
-            guard !listen.isEnded else { return false }
-            (listen.characteristic, listen.stream) = (characteristic, stream)
-            return true
-        }
-        guard isActive else { return false }
-        stream.onComplete(context: ImmediateContext(), cancelToken: listen.token) { [weak self] element in
-            guard let self else { return }
-            switch element {
-            case .success((_, let data?)): deliver(.success(data), to: listen)
-            case .success((_, nil)): deliver(.failure(CharacteristicError.notificationsInterrupted), to: listen)
-            case .failure(let error):
-                guard remove(listen) else { return }
-                end(listen, with: BluejayError.documented(error, of: listen.identifier))
-            }
-        }
-        return true
-    }
-
-    /// Delivers a value unless the listen has ended: both under the lock, so that no value follows the end. `receive` only
-    /// enqueues the value; it calls no user code.
-    private func deliver(_ value: Outcome, to listen: Listen) {
-        core.withLock { core in
-            if core.listens[listen.identifier] === listen, !listen.isEnded { listen.receive(value) }
-        }
     }
 
     /// Returns whether this listen was the current one.
@@ -464,40 +425,26 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    /// Ends a listen with at most one error, the first.
-    private func end(_ listen: Listen, with error: (any Error)?) {
-        let stream = core.withLock { _ in
-            defer { (listen.isEnded, listen.stream) = (true, nil) }
-            if !listen.isEnded, let error { listen.receive(.failure(error)) }
-            return listen.stream
-        }
-        stream?.cancel(listen.token)
-    }
-
     /// Ends a listen outside the queue, if it cannot have a turn any more.
     func abandon(_ listen: Listen) {
         guard remove(listen) else { return }
-        end(listen, with: nil)
-        unsubscribe(listen)
-    }
-
-    private func unsubscribe(_ listen: Listen) {
-        guard let characteristic = core.withLock({ _ in listen.characteristic }) else { return }
-        let _: Future<Void> = characteristic.stopNotifying()
+        listen.end(with: nil)
+        listen.unsubscribe()
     }
 
     /// Ends all listens: the connection has ended, or Bluejay has stopped.
     private func endListens(_ error: any Error) {
-        let (listens, peripheral, isStarted) = core.withLock { core in
-            (core.listens.takeAll(), core.peripheral, core.machine.isStarted)
+        let (listens, watch, peripheral, isStarted) = core.withLock { core in
+            defer { core.serviceWatch = nil }
+            return (core.listens.takeAll(), core.serviceWatch, core.peripheral, core.machine.isStarted)
         }
-        endServiceWatch()
+        watch?.end()
         for listen in listens {
-            end(listen, with: error)
+            listen.end(with: error)
             // Else BlueCapKit would subscribe again on the next connection. After a stop the subscriptions remain for the
             // next owner of the manager.
             guard isStarted else { continue }
-            unsubscribe(listen)
+            listen.unsubscribe()
             peripheral?.forgetRestoredSubscription(to: listen.identifier)
         }
     }
@@ -508,7 +455,7 @@ final class BluejaySession: Swift.Sendable {
         settle: @escaping (Outcome) -> Void
     ) {
         perform(on: identifier, by: caller, settle) { peripheral in
-            if let listen = self.core.withLock({ $0.listens.remove(identifier) }) { self.end(listen, with: error) }
+            self.core.withLock { $0.listens.remove(identifier) }?.end(with: error)
             return peripheral.stopNotifications(identifier).map(context: ImmediateContext()) { Data() }
         }
     }
@@ -598,9 +545,8 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Background tasks
 
-    func run<R>(
-        _ task: @escaping @Sendable (SynchronizedPeripheral) throws -> R, _ completion: @escaping (RunResult<R>) -> Void
-    ) {
+    /// Runs a task with its number on the thread of background tasks.
+    func run<R>(_ task: @escaping @Sendable (Int) throws -> R, _ completion: @escaping (RunResult<R>) -> Void) {
         let caller = caller
         let (refusal, number) = core.withLock { core -> (BluejayError?, Int) in
             let refusal = core.machine.taskRequested(by: caller)
@@ -617,7 +563,7 @@ final class BluejaySession: Swift.Sendable {
             gate.begin()
             let result: RunResult<R>
             do {
-                result = .success(try task(SynchronizedPeripheral(session: self, task: number)))
+                result = .success(try task(number))
             } catch {
                 result = .failure(error)
             }
@@ -720,7 +666,7 @@ final class BluejaySession: Swift.Sendable {
             core.listens.addRestored(listen)
             return (false, nil)
         }
-        if let failure { listen.receive(.failure(failure)) }
+        if let failure { listen.deliver(.failure(failure)) }
         if isConnected { begin(listen, by: caller) }
     }
 
@@ -729,12 +675,11 @@ final class BluejaySession: Swift.Sendable {
     private func restoreUnhandledListen(to identifier: CharacteristicIdentifier, of peripheral: Peripheral) {
         guard !core.withLock({ $0.listens.contains(identifier) }) else { return }
         let reported = PeripheralIdentifier(peripheral)
-        let listen = Listen(identifier, .replaceable) { [weak self] outcome in
+        let listen = Listen(identifier, .replaceable, isUnhandled: true) { [weak self] outcome in
             // The restorer does not receive the failure that ends the listen.
             guard let self, case .success(let value) = outcome else { return }
             call { self.askRestorer(about: value, on: identifier, from: reported) }
         }
-        listen.isUnhandled = true
         restoreListen(listen)
     }
 
@@ -757,54 +702,18 @@ final class BluejaySession: Swift.Sendable {
 
     func register(_ observer: any ConnectionObserver) {
         update { core in
-            core.observers.connection.add(observer)
+            callbacks.change { $0.connection.add(observer) }
             let isAvailable = core.machine.isAvailable
             let peripheral = core.machine.connection == .connected ? core.peripheral : nil
-            let newest = core.observers.connection.entries.suffix(1)
+            let newest = callbacks.entries(\.connection).suffix(1)
             let report: () -> Void = {
-                self.notify(newest, of: \.connection) { observer in
+                self.callbacks.notify(Array(newest), of: \.connection) { observer in
                     if let isAvailable { observer.bluetoothAvailable(isAvailable) }
                     if let peripheral { observer.connected(peripheral) }
                 }
             }
-            return [.call { self.call(report) }]
+            return [.call(report)]
         }
-    }
-
-    /// Adds or removes observers.
-    func changeObservers(_ change: (inout Observers) -> Void) { core.withLock { change(&$0.observers) } }
-
-    /// Calls the observers that are still registered. Called on the callback queue.
-    private func notify<Observer>(
-        _ entries: ArraySlice<ObserverList<Observer>.Entry>,
-        of list: WritableKeyPath<Observers, ObserverList<Observer>>,
-        _ event: (Observer) -> Void
-    ) {
-        for entry in entries {
-            // Each time, because an observer may remove the next one.
-            guard core.withLock({ $0.observers[keyPath: list].contains(entry) }) else { continue }
-            if let observer = entry.observer {
-                event(observer)
-            } else {
-                core.withLock { $0.observers[keyPath: list].remove(entry) }
-            }
-        }
-    }
-
-    /// Calls all observers of one kind, on the callback queue.
-    private func notify<Observer>(
-        _ list: WritableKeyPath<Observers, ObserverList<Observer>>, _ event: @escaping (Observer) -> Void
-    ) {
-        let entries = core.withLock { $0.observers[keyPath: list].entries[...] }
-        guard !entries.isEmpty else { return }
-        call { self.notify(entries, of: list, event) }
-    }
-
-    /// Sends a line to the log observers. The text is made only if there is one.
-    private func log(_ text: @autoclosure () -> String) {
-        guard core.withLock({ !$0.observers.log.entries.isEmpty }) else { return }
-        let text = text()
-        notify(\.log) { $0.debug(text) }
     }
 
     func readRSSI() throws {
@@ -825,7 +734,7 @@ final class BluejaySession: Swift.Sendable {
                 case .success(let strength): (strength, nil)
                 case .failure(let error): (127, error)
                 }
-            self?.notify(\.rssi) {
+            self?.callbacks.notify(\.rssi) {
                 $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
             }
         }
@@ -835,43 +744,11 @@ final class BluejaySession: Swift.Sendable {
     func watchServices() {
         let watch = core.withLock { core -> ServiceWatch? in
             guard core.machine.connection == .connected, let peripheral = core.peripheral,
-                !core.observers.service.entries.isEmpty, core.serviceWatch == nil
+                !callbacks.entries(\.service).isEmpty, core.serviceWatch == nil
             else { return nil }
-            core.serviceWatch = ServiceWatch(peripheral: peripheral)
+            core.serviceWatch = ServiceWatch(peripheral, callbacks)
             return core.serviceWatch
         }
-        guard let watch else { return }
-        readServices(of: watch)
-        watch.peripheral.whenServicesChange().onSuccess(context: ImmediateContext(), cancelToken: watch.token) {
-            [weak self] _ in self?.readServices(of: watch)
-        }
-    }
-
-    private func endServiceWatch() {
-        let watch = core.withLock { core in
-            defer { core.serviceWatch = nil }
-            return core.serviceWatch
-        }
-        if let watch { watch.peripheral.whenServicesChange().cancel(watch.token) }
-    }
-
-    /// Reads the services, and reports which of the earlier ones are gone.
-    private func readServices(of watch: ServiceWatch) {
-        let services: Future<Peripheral> = watch.peripheral.discoverAllServices()
-        services.onSuccess(context: ImmediateContext()) { [weak self] peripheral in
-            let present = peripheral.services
-            // Nothing is reported for the first services, and for those of a watch that has ended.
-            let known = self?.core.withLock { core -> [Service]? in
-                guard core.serviceWatch?.token == watch.token else { return nil }
-                defer { core.serviceWatch?.services = present }
-                return core.serviceWatch?.services
-            }
-            guard let known else { return }
-            let gone = known.filter { service in !present.contains { $0 === service } }
-            let (identifier, invalidated) = (
-                PeripheralIdentifier(peripheral), gone.map { ServiceIdentifier(uuid: $0.uuid) }
-            )
-            self?.notify(\.service) { $0.didModifyServices(from: identifier, invalidatedServices: invalidated) }
-        }
+        watch?.begin()
     }
 }

@@ -1,27 +1,74 @@
 import BlueCapKit
 import Foundation
 
-/// A listen to a characteristic.
-// Unchecked: its variables are accessed under the session's lock alone.
+/// A listen to a characteristic: receives values until it has ended.
+// Unchecked, because of `receive`: it only enqueues, on the callback queue or for the background task.
 final class Listen: @unchecked Swift.Sendable {
+    private struct State {
+        var isEnded = false
+        /// The characteristic of the subscription, and its values.
+        var characteristic: Characteristic?
+        var stream: FutureStream<(characteristic: Characteristic, data: Data?)>?
+    }
+
     let identifier: CharacteristicIdentifier
     let option: MultipleListenOption
-    /// Called with each value, and with the failure that ends the listen.
-    let receive: (Result<Data, any Error>) -> Void
-    let token = CancelToken()
     /// Whether the application has not given it a closure yet: its values go to the ``ListenRestorer``.
-    var isUnhandled = false
-    /// Whether `receive` is not called any more.
-    var isEnded = false
-    /// The characteristic of the subscription, once it is discovered.
-    var characteristic: Characteristic?
-    var stream: FutureStream<(characteristic: Characteristic, data: Data?)>?
+    let isUnhandled: Bool
+    /// Called with each value, and with the failure that ends the listen: under the lock, so that no value follows the end.
+    private let receive: (Result<Data, any Error>) -> Void
+    private let token = CancelToken()
+    private let state = Locked(State())
 
     init(
-        _ identifier: CharacteristicIdentifier, _ option: MultipleListenOption,
+        _ identifier: CharacteristicIdentifier, _ option: MultipleListenOption, isUnhandled: Bool = false,
         receive: @escaping (Result<Data, any Error>) -> Void
     ) {
-        (self.identifier, self.option, self.receive) = (identifier, option, receive)
+        (self.identifier, self.option, self.isUnhandled, self.receive) = (identifier, option, isUnhandled, receive)
+    }
+
+    /// Subscribes to the characteristic.
+    ///
+    /// - Parameter failed: Called when the values of the characteristic have ended.
+    /// - Throws: ``BluejayError/cancelled`` if the listen has ended.
+    func subscribe(
+        to characteristic: Characteristic, failed: @escaping @Sendable (any Error) -> Void
+    ) throws -> Future<Void> {
+        let stream: FutureStream<(characteristic: Characteristic, data: Data?)> =
+            characteristic.receiveNotificationUpdates(capacity: 0)
+        let isActive = state.withLock { state in
+            if !state.isEnded { (state.characteristic, state.stream) = (characteristic, stream) }
+            return !state.isEnded
+        }
+        guard isActive else { throw BluejayError.cancelled }
+        stream.onComplete(context: ImmediateContext(), cancelToken: token) { element in
+            switch element {
+            case .success((_, let data?)): self.deliver(.success(data))
+            case .success((_, nil)): self.deliver(.failure(CharacteristicError.notificationsInterrupted))
+            case .failure(let error): failed(error)
+            }
+        }
+        return characteristic.startNotifying()
+    }
+
+    func deliver(_ value: Result<Data, any Error>) {
+        state.withLock { if !$0.isEnded { receive(value) } }
+    }
+
+    /// Ends the values, with at most one error, the first.
+    func end(with error: (any Error)?) {
+        let stream = state.withLock { state in
+            defer { (state.isEnded, state.stream) = (true, nil) }
+            if !state.isEnded, let error { receive(.failure(error)) }
+            return state.stream
+        }
+        stream?.cancel(token)
+    }
+
+    /// Ends the subscription of the peripheral.
+    func unsubscribe() {
+        guard let characteristic = state.withLock({ $0.characteristic }) else { return }
+        let _: Future<Void> = characteristic.stopNotifying()
     }
 }
 
