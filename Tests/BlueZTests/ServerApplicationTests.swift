@@ -14,8 +14,12 @@ final class ServerApplicationTests: XCTestCase {
             ServerCharacteristic(
                 id: ServerAttributeID(2), uuid: CBUUID(string: "2A37"), flags: [.read, .write, .notify],
                 descriptors: [
-                    .userDescription("Pulse", id: ServerAttributeID(3)),
-                    .presentationFormat(0x04, unit: 0x27AF, id: ServerAttributeID(4)),
+                    ServerDescriptor(
+                        id: ServerAttributeID(3), uuid: CBUUID(string: "2901"), flags: .read,
+                        value: Data("Pulse".utf8)),
+                    ServerDescriptor(
+                        id: ServerAttributeID(4), uuid: CBUUID(string: "2904"), flags: .read,
+                        value: Data([4, 0, 0xAF, 0x27, 1, 0, 0])),
                 ]),
             ServerCharacteristic(id: ServerAttributeID(5), uuid: CBUUID(string: "2A38"), flags: .indicate),
         ])

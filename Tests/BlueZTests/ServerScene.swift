@@ -14,7 +14,7 @@ final class RecordingDelegate: ServerDelegate {
         var value = Data([1, 2, 3])
         var refusal: CBATTError.Code?
         var isSilent = false
-        var held: [ServerAnswer<Void>] = []
+        var held: [ServerAnswer] = []
         var writes: [ServerWriteRequest] = []
         var reads: [ServerReadRequest] = []
         var subscribers: [ServerAttributeID: [ServerSubscriber]] = [:]
@@ -23,7 +23,7 @@ final class RecordingDelegate: ServerDelegate {
     let state = Locked(State())
     var log: [String] { state.withLock { $0.log } }
 
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>) {
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer) {
         let (value, refusal) = state.withLock { state in
             state.reads.append(request)
             state.log.append("read \(request.attribute.rawValue)")
@@ -32,7 +32,7 @@ final class RecordingDelegate: ServerDelegate {
         if let refusal { answer.refuse(refusal) } else { answer.succeed(value) }
     }
 
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
         let (refusal, isSilent) = state.withLock { state in
             state.writes.append(request)
             state.log.append("write \(request.attribute.rawValue)")
@@ -43,7 +43,7 @@ final class RecordingDelegate: ServerDelegate {
         if let refusal { answer.refuse(refusal) } else { answer.succeed() }
     }
 
-    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
         state.withLock { $0.log.append("authorize \(request.attribute.rawValue)") }
         answer.refuse(.insufficientAuthorization)
     }

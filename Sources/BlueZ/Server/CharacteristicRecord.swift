@@ -158,7 +158,7 @@ extension CharacteristicRecord {
 
     private func packetCame(_ value: Data, from peer: ServerPeer) {
         let request = ServerWriteRequest(attribute: id, peer: peer, value: value, expectsAnswer: false)
-        content.delegate?.writeRequested(request, ServerAnswer<Void>(loop: content.client.loop) { _ in })
+        content.delegate?.writeRequested(request, ServerAnswer(loop: content.client.loop) { _ in })
     }
 
     /// Answers the call with one end of a pair of sockets; gives the other.

@@ -69,29 +69,6 @@ package struct ServerDescriptor: Hashable, Sendable {
         self.flags = flags
         self.value = value
     }
-
-    /// 0x2901, a text for people (Core Specification, Vol 3, Part G, 3.3.3.2).
-    package static func userDescription(_ text: String, id: ServerAttributeID) -> ServerDescriptor {
-        ServerDescriptor(id: id, uuid: CBUUID(string: "2901"), flags: .read, value: Data(text.utf8))
-    }
-
-    /// 0x2904, how the value is to be read (Core Specification, Vol 3, Part G, 3.3.3.5).
-    ///
-    /// - Parameters:
-    ///   - format: The number of a type, such as 0x04 for an unsigned byte.
-    ///   - exponent: The value is multiplied with ten to this power.
-    ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent.
-    ///   - namespace: 1 for the Bluetooth SIG, who then has given `description` its meaning.
-    package static func presentationFormat(
-        _ format: UInt8, exponent: Int8 = 0, unit: UInt16, namespace: UInt8 = 1, description: UInt16 = 0,
-        id: ServerAttributeID
-    ) -> ServerDescriptor {
-        let bytes = [
-            format, UInt8(bitPattern: exponent), UInt8(truncatingIfNeeded: unit), UInt8(truncatingIfNeeded: unit >> 8),
-            namespace, UInt8(truncatingIfNeeded: description), UInt8(truncatingIfNeeded: description >> 8),
-        ]
-        return ServerDescriptor(id: id, uuid: CBUUID(string: "2904"), flags: .read, value: Data(bytes))
-    }
 }
 
 extension HandleLayout {

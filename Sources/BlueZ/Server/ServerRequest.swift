@@ -64,65 +64,73 @@ package struct ServerWriteRequest: Hashable, Sendable {
     }
 }
 
-/// The way back to a central: used once, at any time and on any thread.
+/// The reply to a request of a central: given once, at any time and on any thread.
 ///
-/// A request that is not answered in time, or whose answer is released, is refused with `.unlikelyError`, so that no
-/// central waits for ever. Answers after that do nothing. The time is short because `bluetoothd` waits for five seconds
-/// only, and because 5.66 dies five seconds after a request whose central has left before it was answered.
-package final class ServerAnswer<Value: Sendable>: Sendable {
-    private let settle: Locked<(@Sendable (Result<Value, CBATTError>) -> Void)?>
+/// A request that is not answered within ``limit``, or whose `ServerAnswer` is released, is refused with `.unlikelyError`, so
+/// that no central waits for ever. Replies after that do nothing. The time is short because `bluetoothd` waits for five seconds
+/// and then refuses by itself, and because 5.66 ends itself five seconds after a request whose central has left before it was
+/// answered (seen in the radio lab); a central would wait for thirty (Core Specification, Vol 3, Part F, 3.3.3).
+package final class ServerAnswer: Sendable {
+    /// How long a request may remain unanswered, in seconds.
+    package static let limit = 4.0
+
+    private struct Open {
+        let settle: @Sendable (Result<Data, CBATTError>) -> Void
+        var timer: TimerID?
+        var whenExpired: @Sendable () -> Void = {}
+    }
+
+    private let open: Locked<Open?>
     private let loop: any EventLoop
-    private let timer = Locked<TimerID?>(nil)
 
     /// On the loop.
-    init(
-        loop: any EventLoop, limit: Double = 4.5, settle: @escaping @Sendable (Result<Value, CBATTError>) -> Void
-    ) {
+    init(loop: any EventLoop, settle: @escaping @Sendable (Result<Data, CBATTError>) -> Void) {
         self.loop = loop
-        self.settle = Locked(settle)
-        let id = loop.schedule(after: limit) { [weak self] in self?.refuse(.unlikelyError) }
-        timer.withLock { $0 = id }
+        open = Locked(Open(settle: settle))
+        let timer = loop.schedule(after: Self.limit) { [weak self] in self?.expire() }
+        open.withLock { $0?.timer = timer }
     }
 
     deinit { refuse(.unlikelyError) }
 
-    /// - Returns: Whether this was the answer; `false` where there was one before.
-    @discardableResult
-    package func succeed(_ value: Value) -> Bool { answer(.success(value)) }
+    /// Calls `work` on the loop if the time passes without a reply.
+    package func whenExpired(_ work: @escaping @Sendable () -> Void) { open.withLock { $0?.whenExpired = work } }
 
-    /// - Parameter code: What the central is told. BlueZ can express 0x80 to 0x9F, `readNotPermitted` for reads,
+    /// - Parameter value: What the central reads; nothing for a write.
+    /// - Returns: Whether this was the reply; `false` if there was one before.
+    @discardableResult
+    package func succeed(_ value: Data = Data()) -> Bool { reply(.success(value)) != nil }
+
+    /// - Parameter code: What the central receives. BlueZ can express 0x80 to 0x9F, `readNotPermitted` for reads,
     ///   `writeNotPermitted` for writes, `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`,
     ///   `invalidAttributeValueLength` and 0xFE; everything else reaches the central as `unlikelyError`.
     @discardableResult
-    package func refuse(_ code: CBATTError.Code) -> Bool { answer(.failure(CBATTError(code))) }
+    package func refuse(_ code: CBATTError.Code) -> Bool { reply(.failure(CBATTError(code))) != nil }
 
-    private func answer(_ result: Result<Value, CBATTError>) -> Bool {
-        let settle = settle.withLock { settle in
-            defer { settle = nil }
-            return settle
+    private func expire() { reply(.failure(CBATTError(.unlikelyError)))?.whenExpired() }
+
+    private func reply(_ result: Result<Data, CBATTError>) -> Open? {
+        let open = open.withLock { open in
+            defer { open = nil }
+            return open
         }
-        guard let settle else { return false }
-        if let id = timer.withLock({ $0 }) { loop.cancel(id) }
-        loop.perform { settle(result) }
-        return true
+        guard let open else { return nil }
+        if let timer = open.timer { loop.cancel(timer) }
+        loop.perform { open.settle(result) }
+        return open
     }
-}
-
-extension ServerAnswer<Void> {
-    @discardableResult
-    package func succeed() -> Bool { succeed(()) }
 }
 
 /// Who answers for an application's attributes. Everything is called on the client's loop.
 package protocol ServerDelegate: AnyObject, Sendable {
     /// A central reads. The answer is the whole value, at most 512 bytes; what of it is sent is decided here.
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>)
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer)
 
     /// A central writes; parts of a long value have been put together.
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>)
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer)
 
     /// A central begins a long write to an attribute with the flag `authorize`: nothing is written yet.
-    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>)
+    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer)
 
     /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ tells: see ``SubscriberTable``.
     /// With none left, or with the registration lost, the list is empty, and what was not sent has failed.
@@ -133,7 +141,7 @@ package protocol ServerDelegate: AnyObject, Sendable {
 }
 
 extension ServerDelegate {
-    package func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+    package func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
         answer.succeed()
     }
     package func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {}

@@ -55,7 +55,7 @@ extension ValueRecord {
         if let value = value ?? snapshot(options) { return reply(value, options, invocation) }
         guard let delegate = content.delegate else { return invocation.fail(.refusal(.unlikelyError, ofRead: true)) }
         let request = ServerReadRequest(attribute: id, peer: options.peer, offset: options.offset)
-        let answer = ServerAnswer<Data>(loop: content.client.loop) { result in
+        let answer = ServerAnswer(loop: content.client.loop) { result in
             switch result {
             case .success(let value): self.reply(value, options, invocation)
             case .failure(let error): invocation.fail(.refusal(error.code, ofRead: true))
@@ -120,7 +120,7 @@ extension ValueRecord {
 
     private func give(
         _ value: Data, at offset: Int, _ options: ServerOptions, _ invocation: Invocation?,
-        _ ask: (any ServerDelegate, ServerWriteRequest, ServerAnswer<Void>) -> Void
+        _ ask: (any ServerDelegate, ServerWriteRequest, ServerAnswer) -> Void
     ) {
         guard let delegate = content.delegate else {
             invocation?.fail(.refusal(.unlikelyError, ofRead: false))
@@ -129,7 +129,7 @@ extension ValueRecord {
         let request = ServerWriteRequest(
             attribute: id, peer: options.peer, offset: offset, value: value,
             expectsAnswer: invocation.map { !$0.message.expectsNoReply } ?? false)
-        let answer = ServerAnswer<Void>(loop: content.client.loop) { result in
+        let answer = ServerAnswer(loop: content.client.loop) { result in
             switch result {
             case .success: invocation?.reply()
             case .failure(let error): invocation?.fail(.refusal(error.code, ofRead: false))

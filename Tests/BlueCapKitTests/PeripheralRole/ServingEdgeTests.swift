@@ -1,3 +1,4 @@
+import BlueZ
 import BlueZSimulator
 import Foundation
 import Futures
@@ -57,10 +58,10 @@ final class ServingEdgeTests: PeripheralStage {
         try serve(service, with: try XCTUnwrap(first))
         _ = control.startRespondingToWriteRequests()
         phone().write([1], to: "2A39")
-        wait { control.core.withLock { $0.ledger.count } == 1 }
+        wait { control.core.withLock { $0.answers.count } == 1 }
         first = nil
         wait { !service.isAdded }
-        simulator.advance(by: RequestLedger.limit + 1)
+        simulator.advance(by: ServerAnswer.limit + 1)
 
         let second = manager()
         try serve(service, with: second)
@@ -68,7 +69,7 @@ final class ServingEdgeTests: PeripheralStage {
         let phone = phone()
         let began = simulator.seconds
         XCTAssertEqual(result(of: phone.write([1], to: "2A39")), .failure(.attribute(0x0E)))
-        XCTAssertEqual(simulator.seconds - began, RequestLedger.limit, accuracy: 0.3)
+        XCTAssertEqual(simulator.seconds - began, ServerAnswer.limit, accuracy: 0.3)
         XCTAssertEqual(control.core.withLock { $0.answers.count }, 0)
     }
 

@@ -1,3 +1,5 @@
+import BlueZ
+
 /// What an adapter can advertise, as BlueZ tells it.
 public struct AdvertisingLimits: Hashable, Sendable {
     /// How many advertisements there are, those of all programs together; `nil` where BlueZ does not tell.
@@ -23,6 +25,22 @@ public struct AdvertisingLimits: Hashable, Sendable {
     public let maximumScanResponseLength: Int
     /// Whether ``AdvertisingData/scanResponse-swift.property`` counts: from BlueZ 5.80 on.
     public let honoursScanResponse: Bool
+
+    /// - Parameters:
+    ///   - instances: What BlueZ reports at the moment.
+    ///   - adapter: What is known of the adapter.
+    init(_ instances: AdvertisingCapabilities, of adapter: BluetoothCapabilities) {
+        active = instances.activeInstances
+        available = instances.supportedInstances
+        includes = instances.supportedIncludes
+        secondaryChannels = AdvertisingData.SecondaryChannel.allCases.filter(adapter.secondaryChannels.contains)
+        honoursIntervalAndPower = adapter.advertisingInterval
+        txPower = adapter.advertisingPowerRange
+        maximumLength = adapter.maximumAdvertisingLength
+        maximumLengthOnSecondaryChannel = adapter.maximumExtendedAdvertisingLength
+        maximumScanResponseLength = adapter.maximumScanResponseLength
+        honoursScanResponse = adapter.scanResponseFields
+    }
 
     /// Why this cannot be advertised; `nil` where it can.
     func refusal(of data: AdvertisingData) -> PeripheralManagerError? {

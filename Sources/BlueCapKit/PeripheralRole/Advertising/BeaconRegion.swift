@@ -1,4 +1,5 @@
 public import Foundation
+public import Futures
 public import GATT
 
 /// A group of iBeacons, down to a single one: what a ``PeripheralManager`` pretends to be, and what a ``CentralManager``
@@ -91,5 +92,17 @@ extension BeaconRegion: Hashable {
         hasher.combine(identifier)
         hasher.combine(major)
         hasher.combine(minor)
+    }
+}
+
+extension CentralManager {
+    /// Ranges the beacons of a region: ``startRangingBeacons(_:model:smoothing:capacity:)`` with the region's filter and
+    /// capacity, where `Int.max` keeps the newest 1 024 sightings.
+    public func startRangingBeacons(
+        in region: BeaconRegion, model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2
+    ) -> FutureStream<BeaconSighting> {
+        startRangingBeacons(
+            [region.filter], model: model, smoothing: smoothing,
+            capacity: region.capacity == .max ? 1_024 : region.capacity)
     }
 }

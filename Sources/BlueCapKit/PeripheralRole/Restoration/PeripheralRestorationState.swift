@@ -2,43 +2,78 @@ import Foundation
 import GATT
 
 /// What a peripheral manager with a restore identifier keeps: what it offers, and what it advertises.
-struct PeripheralRestorationState: Equatable, Sendable {
-    struct Descriptor: Equatable, Sendable {
+///
+/// The types have the form of the file, from which usual values are left out.
+struct PeripheralRestorationState: KeptState, Codable {
+    struct Descriptor: Codable, Equatable, Sendable {
         var uuid: CBUUID
-        var permissions: CBAttributePermissions
-        var value: Data?
+        var permissions: UInt
+        var value: Hexadecimal?
     }
 
-    struct Characteristic: Equatable, Sendable {
+    struct Characteristic: Codable, Equatable, Sendable {
         var uuid: CBUUID
         var name: String
-        var properties: CBCharacteristicProperties
-        var permissions: CBAttributePermissions
+        var properties: UInt
+        var permissions: UInt
         /// What it was when the service was added.
-        var value: Data?
-        var sendsUpdatesOverSocket = true
-        var takesWritesOverSocket = false
-        var descriptors: [Descriptor] = []
+        var value: Hexadecimal?
+        var updatesOverBus: Bool?
+        var writesOverSocket: Bool?
+        var descriptors: [Descriptor]
     }
 
-    struct Service: Equatable, Sendable {
+    struct Service: Codable, Equatable, Sendable {
         var uuid: CBUUID
         var name: String
-        var isPrimary = true
-        var characteristics: [Characteristic] = []
+        var isSecondary: Bool?
+        var characteristics: [Characteristic]
     }
 
     struct Advertisement: Equatable, Sendable {
         var data: AdvertisingData
-        /// Whether it is the one of which there is but one.
+        /// Whether it is one of those that a manager has one of at a time.
         var isMain: Bool
     }
 
-    /// In the order in which they were added.
+    /// Bytes in a form that people can read.
+    struct Hexadecimal: Codable, Equatable, Sendable {
+        let data: Data
+
+        init(_ data: Data) { self.data = data }
+
+        init(from decoder: any Decoder) throws {
+            let text = try decoder.singleValueContainer().decode(String.self)
+            guard let data = Data(hexadecimal: text) else {
+                throw RestorationDamage.unreadable("\"\(text)\" is not hexadecimal.")
+            }
+            self.data = data
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(data.hexadecimal)
+        }
+    }
+
+    static var folder: String { "peripheral" }
+    static let format = "bluecap peripheral state"
+    static let version = 1
+
+    /// In the sequence in which they were added.
     var services: [Service] = []
     var advertisements: [Advertisement] = []
 
     var isEmpty: Bool { services.isEmpty && advertisements.isEmpty }
+    var contents: Self { self }
+
+    init(services: [Service] = [], advertisements: [Advertisement] = []) {
+        self.services = services
+        self.advertisements = advertisements
+    }
+
+    init() {}
+    init(_ contents: Self) { self = contents }
 }
 
 extension PeripheralRestorationState.Service {
@@ -46,36 +81,118 @@ extension PeripheralRestorationState.Service {
     init(_ service: MutableService) {
         uuid = service.uuid
         name = service.name
-        isPrimary = service.isPrimary
+        isSecondary = service.isPrimary ? nil : true
         characteristics = service.characteristics.map { characteristic in
-            PeripheralRestorationState.Characteristic(
-                uuid: characteristic.uuid, name: characteristic.name, properties: characteristic.properties,
-                permissions: characteristic.permissions, value: characteristic.value,
-                sendsUpdatesOverSocket: characteristic.sendsUpdatesOverSocket,
-                takesWritesOverSocket: characteristic.takesWritesOverSocket,
+            .init(
+                uuid: characteristic.uuid, name: characteristic.name, properties: characteristic.properties.rawValue,
+                permissions: characteristic.permissions.rawValue, value: characteristic.value.map { .init($0) },
+                updatesOverBus: characteristic.sendsUpdatesOverSocket ? nil : true,
+                writesOverSocket: characteristic.takesWritesOverSocket ? true : nil,
                 descriptors: characteristic.descriptors.map {
-                    .init(uuid: $0.uuid, permissions: $0.permissions, value: $0.value)
+                    .init(uuid: $0.uuid, permissions: $0.permissions.rawValue, value: $0.value.map { .init($0) })
                 })
         }
     }
 
-    /// The service once more.
+    /// Another service that is as this one was.
     var made: MutableService {
         let service = MutableService(
-            profile: ServiceProfile(uuid: uuid.fullUUIDString, name: name), isPrimary: isPrimary)
+            profile: ServiceProfile(uuid: uuid.fullUUIDString, name: name), isPrimary: isSecondary != true)
         service.characteristics = characteristics.map { kept in
             let characteristic = MutableCharacteristic(
                 profile: CharacteristicProfile(
-                    uuid: kept.uuid.fullUUIDString, name: kept.name, permissions: kept.permissions,
-                    properties: kept.properties, initialValue: kept.value))
-            characteristic.sendsUpdatesOverSocket = kept.sendsUpdatesOverSocket
-            characteristic.takesWritesOverSocket = kept.takesWritesOverSocket
+                    uuid: kept.uuid.fullUUIDString, name: kept.name,
+                    permissions: CBAttributePermissions(rawValue: kept.permissions),
+                    properties: CBCharacteristicProperties(rawValue: kept.properties), initialValue: kept.value?.data))
+            characteristic.sendsUpdatesOverSocket = kept.updatesOverBus != true
+            characteristic.takesWritesOverSocket = kept.writesOverSocket == true
             characteristic.descriptors = kept.descriptors.map {
-                MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.permissions)
+                MutableDescriptor(
+                    uuid: $0.uuid, value: $0.value?.data, permissions: CBAttributePermissions(rawValue: $0.permissions))
             }
             return characteristic
         }
         return service
+    }
+}
+
+extension PeripheralRestorationState.Advertisement: Codable {
+    private typealias Hexadecimal = PeripheralRestorationState.Hexadecimal
+
+    private enum CodingKeys: String, CodingKey {
+        case isMain, isBroadcast, localName, serviceUUIDs, solicitedServiceUUIDs, manufacturerData, serviceData
+        case appearance, includesTxPower, txPower, interval, isHidden, timeout, duration, secondaryChannel
+        case scanResponseServiceUUIDs, scanResponseManufacturerData, scanResponseServiceData
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        func encode<T: Encodable>(_ value: T?, _ key: CodingKeys) throws {
+            try container.encodeIfPresent(value, forKey: key)
+        }
+        func encode(_ isSet: Bool, _ key: CodingKeys) throws { try encode(isSet ? true : nil, key) }
+        func encode(_ uuids: [CBUUID], _ key: CodingKeys) throws { try encode(uuids.isEmpty ? nil : uuids, key) }
+        func encode<Key>(_ data: [Key: Data], _ name: (Key) -> String, _ key: CodingKeys) throws {
+            let entries = data.map { (name($0.key), Hexadecimal($0.value)) }
+            try encode(entries.isEmpty ? nil : Dictionary(uniqueKeysWithValues: entries), key)
+        }
+        try container.encode(isMain, forKey: .isMain)
+        try encode(data.kind == .broadcast, .isBroadcast)
+        try encode(data.localName, .localName)
+        try encode(data.serviceUUIDs, .serviceUUIDs)
+        try encode(data.solicitedServiceUUIDs, .solicitedServiceUUIDs)
+        try encode(data.manufacturerData, { "\($0)" }, .manufacturerData)
+        try encode(data.serviceData, \.uuidString, .serviceData)
+        try encode(data.scanResponse.serviceUUIDs, .scanResponseServiceUUIDs)
+        try encode(data.scanResponse.manufacturerData, { "\($0)" }, .scanResponseManufacturerData)
+        try encode(data.scanResponse.serviceData, \.uuidString, .scanResponseServiceData)
+        try encode(data.appearance, .appearance)
+        try encode(data.includesTxPower, .includesTxPower)
+        try encode(data.txPower, .txPower)
+        try encode(data.interval.map { [$0.lowerBound, $0.upperBound] }, .interval)
+        try encode(!data.isDiscoverable, .isHidden)
+        try encode(data.timeout, .timeout)
+        try encode(data.duration, .duration)
+        try encode(data.secondaryChannel?.rawValue, .secondaryChannel)
+    }
+
+    /// With the checks that `startAdvertising` makes.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func decode<T: Decodable>(_ key: CodingKeys) throws -> T? { try container.decodeIfPresent(T.self, forKey: key) }
+        func decodeData<Key>(_ key: CodingKeys, _ name: (String) -> Key?, _ problem: String) throws -> [Key: Data] {
+            let entries: [String: Hexadecimal] = try decode(key) ?? [:]
+            var data: [Key: Data] = [:]
+            for (text, value) in entries.sorted(by: { $0.key < $1.key }) {
+                guard let name = name(text) else { throw RestorationDamage.unreadable("\"\(text)\" is no \(problem).") }
+                data[name] = value.data
+            }
+            return data
+        }
+        isMain = try container.decode(Bool.self, forKey: .isMain)
+        data = AdvertisingData(localName: try decode(.localName), serviceUUIDs: try decode(.serviceUUIDs) ?? [])
+        data.kind = try decode(.isBroadcast) == true ? .broadcast : .connectable
+        data.solicitedServiceUUIDs = try decode(.solicitedServiceUUIDs) ?? []
+        data.manufacturerData = try decodeData(.manufacturerData, { UInt16($0) }, "company identifier")
+        data.serviceData = try decodeData(.serviceData, { CBUUID(validating: $0) }, "UUID")
+        data.scanResponse.serviceUUIDs = try decode(.scanResponseServiceUUIDs) ?? []
+        data.scanResponse.manufacturerData = try decodeData(
+            .scanResponseManufacturerData, { UInt16($0) }, "company identifier")
+        data.scanResponse.serviceData = try decodeData(.scanResponseServiceData, { CBUUID(validating: $0) }, "UUID")
+        data.appearance = try decode(.appearance)
+        data.includesTxPower = try decode(.includesTxPower) == true
+        data.txPower = try decode(.txPower)
+        if let interval: [TimeInterval] = try decode(.interval) {
+            guard interval.count == 2, interval[0] <= interval[1] else {
+                throw RestorationDamage.unreadable("\(interval) is no interval.")
+            }
+            data.interval = interval[0]...interval[1]
+        }
+        data.isDiscoverable = try decode(.isHidden) != true
+        data.timeout = try decode(.timeout)
+        data.duration = try decode(.duration)
+        data.secondaryChannel = try decode(.secondaryChannel).flatMap { AdvertisingData.SecondaryChannel(rawValue: $0) }
+        try data.checkForAny()
     }
 }
 

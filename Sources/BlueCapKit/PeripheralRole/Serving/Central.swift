@@ -46,7 +46,7 @@ public struct ATTRequest: CBATTRequestInjectable, CustomStringConvertible {
     /// Whether the central waits for an answer. Without that none is needed, and one that is given goes nowhere.
     public let expectsAnswer: Bool
     let characteristic: MutableCharacteristic.Number
-    let number: RequestLedger.Number?
+    let number: MutableCharacteristic.Number?
 
     /// Whether the central reads.
     public var isRead: Bool { value == nil }

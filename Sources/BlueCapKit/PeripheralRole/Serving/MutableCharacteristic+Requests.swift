@@ -2,7 +2,6 @@ import BlueZ
 public import Foundation
 public import Futures
 public import GATT
-import Reactor
 
 // Requests of centrals: each is answered once, whatever happens.
 
@@ -82,13 +81,9 @@ extension MutableCharacteristic {
     public func respondToRequest(
         _ request: any CBATTRequestInjectable, withResult result: CBATTError.Code
     ) -> Bool {
-        answer(request) { answer in
-            switch (answer, result) {
-            case (.write(let answer), .success): answer.succeed()
-            case (.write(let answer), _): answer.refuse(result)
-            case (.read(let answer), .success): answer.succeed(self.value ?? Data())
-            case (.read(let answer), _): answer.refuse(result)
-            }
+        answer(request) { answer, isRead in
+            guard result == .success else { return answer.refuse(result) }
+            return answer.succeed(isRead ? value ?? Data() : Data())
         }
     }
 
@@ -97,38 +92,35 @@ extension MutableCharacteristic {
     /// - Returns: As ``respondToRequest(_:withResult:)``.
     @discardableResult
     public func respondToRequest(_ request: any CBATTRequestInjectable, withValue value: Data) -> Bool {
-        answer(request) { answer in
-            switch answer {
-            case .write(let answer): answer.succeed()
-            case .read(let answer): answer.succeed(value)
-            }
-        }
+        answer(request) { answer, isRead in answer.succeed(isRead ? value : Data()) }
     }
 
-    private func answer(_ request: any CBATTRequestInjectable, _ give: (Answer) -> Bool) -> Bool {
-        guard let request = request as? ATTRequest, request.characteristic == number, let open = request.number,
-            let answer = core.withLock({ $0.ledger.answered(open) ? $0.answers.removeValue(forKey: open) : nil })
+    private func answer(
+        _ request: any CBATTRequestInjectable, _ give: (_ answer: ServerAnswer, _ isRead: Bool) -> Bool
+    ) -> Bool {
+        guard let request = request as? ATTRequest, request.characteristic == number, let number = request.number,
+            let answer = core.withLock({ $0.answers.removeValue(forKey: number) })
         else { return false }
-        return give(answer)
+        return give(answer, request.isRead)
     }
 
     // MARK: What happens; on the loop
 
     func readArrived(
-        _ request: ServerReadRequest, from central: Central, _ answer: ServerAnswer<Data>,
+        _ request: ServerReadRequest, from central: Central, _ answer: ServerAnswer,
         _ session: PeripheralManagerSession
     ) {
         guard permissionEnabled([.readable, .readEncryptionRequired]) else {
             return _ = answer.refuse(.readNotPermitted)
         }
-        guard let (stream, number) = open(\.reads, .read(answer), session) else {
+        guard let (stream, number) = open(\.reads, answer) else {
             return _ = answer.succeed(value ?? Data())
         }
         hand(over: number, offset: request.offset, value: nil, expectsAnswer: true, central, stream, session)
     }
 
     func writeArrived(
-        _ request: ServerWriteRequest, from central: Central, _ answer: ServerAnswer<Void>,
+        _ request: ServerWriteRequest, from central: Central, _ answer: ServerAnswer,
         _ session: PeripheralManagerSession
     ) {
         guard permissionEnabled([.writeable, .writeEncryptionRequired]) else {
@@ -140,60 +132,39 @@ extension MutableCharacteristic {
             return hand(
                 over: nil, offset: request.offset, value: request.value, expectsAnswer: false, central, stream, session)
         }
-        guard let (stream, number) = open(\.writes, .write(answer), session) else {
+        guard let (stream, number) = open(\.writes, answer) else {
             return _ = answer.refuse(.requestNotSupported)
         }
         hand(
             over: number, offset: request.offset, value: request.value, expectsAnswer: true, central, stream, session)
     }
 
-    /// Keeps the answer until it is given; `nil` where nobody wants to give one.
+    /// Keeps the answer until it is given or expires; `nil` if the application does not ask for such requests.
     private func open(
-        _ kind: KeyPath<Core, StreamPromise<Request>?>, _ answer: Answer, _ session: PeripheralManagerSession
-    ) -> (StreamPromise<Request>, RequestLedger.Number)? {
-        let now = session.loop.now
-        let opened = core.withLock { core -> (StreamPromise<Request>, RequestLedger.Number, Double?)? in
+        _ kind: KeyPath<Core, StreamPromise<Request>?>, _ answer: ServerAnswer
+    ) -> (StreamPromise<Request>, Number)? {
+        let number = Number.next()
+        let stream = core.withLock { core -> StreamPromise<Request>? in
             guard let stream = core[keyPath: kind] else { return nil }
-            let (number, timer) = core.ledger.arrived(at: now)
             core.answers[number] = answer
-            return (stream, number, timer)
+            return stream
         }
-        guard let (stream, number, timer) = opened else { return nil }
-        if let timer { watch(after: timer, session.loop) }
+        guard let stream else { return nil }
+        answer.whenExpired { [weak self] in
+            let expired = self?.core.withLock { $0.answers.removeValue(forKey: number) }
+            withExtendedLifetime(expired) {}
+        }
         return (stream, number)
     }
 
     private func hand(
-        over number: RequestLedger.Number?, offset: Int, value: Data?, expectsAnswer: Bool, _ central: Central,
+        over number: Number?, offset: Int, value: Data?, expectsAnswer: Bool, _ central: Central,
         _ stream: StreamPromise<Request>, _ session: PeripheralManagerSession
     ) {
         let request = ATTRequest(
             characteristicUUID: uuid, offset: offset, value: value, expectsAnswer: expectsAnswer,
             characteristic: self.number, number: number)
         session.complete { stream.success((request: request, central: central)) }
-    }
-
-    /// Goes on when a manager ends: the next one's requests are watched over by the same timer.
-    private func watch(after seconds: Double, _ loop: any EventLoop) {
-        loop.schedule(after: seconds) { [weak self] in
-            guard let self else { return }
-            let now = loop.now
-            let (expired, timer) = core.withLock { core in
-                let (numbers, timer) = core.ledger.timerFired(at: now)
-                return (numbers.compactMap { core.answers.removeValue(forKey: $0) }, timer)
-            }
-            Self.refuse(expired)
-            if let timer { watch(after: timer, loop) }
-        }
-    }
-
-    static func refuse(_ answers: [Answer]) {
-        for answer in answers {
-            switch answer {
-            case .read(let answer): answer.refuse(.unlikelyError)
-            case .write(let answer): answer.refuse(.unlikelyError)
-            }
-        }
     }
 
     // MARK: Beginning and end; any thread
@@ -211,7 +182,7 @@ extension MutableCharacteristic {
     /// No manager offers it any more: everything that waits for something is told so.
     func end(_ session: PeripheralManagerSession) {
         struct Left {
-            var answers: [Answer] = []
+            var answers: [ServerAnswer] = []
             var streams: [StreamPromise<Request>] = []
             var subscribers: StreamPromise<[any CBCentralInjectable]>?
             var waiting: [Promise<Void>] = []
@@ -221,7 +192,8 @@ extension MutableCharacteristic {
         }
         let left = core.withLock { core -> Left in
             var left = Left()
-            left.answers = core.ledger.closeAll().compactMap { core.answers.removeValue(forKey: $0) }
+            left.answers = core.answers.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
+            core.answers = [:]
             left.streams = [core.writes, core.reads].compactMap { $0 }
             left.subscribers = core.subscriberPromise
             left.waiting = core.whenSent
@@ -233,7 +205,7 @@ extension MutableCharacteristic {
             (core.whenSent, core.subscribers) = ([], [])
             return left
         }
-        Self.refuse(left.answers)
+        for answer in left.answers { answer.refuse(.unlikelyError) }
         session.complete {
             for promise in left.waiting { promise.failure(MutableCharacteristicError.unconfigured) }
             for promise in left.streams { promise.finish() }

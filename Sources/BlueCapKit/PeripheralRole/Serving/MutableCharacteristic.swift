@@ -31,11 +31,6 @@ public final class MutableCharacteristic: Sendable {
 
     typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
 
-    enum Answer {
-        case read(ServerAnswer<Data>)
-        case write(ServerAnswer<Void>)
-    }
-
     /// A subscribed central, as users and as BlueZ know it.
     struct Subscriber {
         let central: Central
@@ -56,8 +51,8 @@ public final class MutableCharacteristic: Sendable {
         var whenSent: [Promise<Void>] = []
         var subscribers: [Subscriber] = []
         var subscriberPromise: StreamPromise<[any CBCentralInjectable]>?
-        var ledger = RequestLedger()
-        var answers: [RequestLedger.Number: Answer] = [:]
+        /// For the requests that wait for the application.
+        var answers: [Number: ServerAnswer] = [:]
         var writes: StreamPromise<Request>?
         var reads: StreamPromise<Request>?
     }
@@ -217,4 +212,41 @@ extension MutableCharacteristic: Hashable, CustomStringConvertible {
     public static func == (left: MutableCharacteristic, right: MutableCharacteristic) -> Bool { left === right }
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     public var description: String { "MutableCharacteristic(\(name), \(uuid))" }
+}
+
+// Where something takes encryption, the plain flag is left out: the other one says by itself what is allowed.
+
+extension GattFlags {
+    /// What BlueZ is told of a characteristic.
+    ///
+    /// A write without response that takes encryption can be written with response too: BlueZ has no other word for it.
+    init(_ properties: CBCharacteristicProperties, _ permissions: CBAttributePermissions) {
+        // The lower eight have the bits of the declaration, in both.
+        self.init(rawValue: UInt32(properties.rawValue & 0xFF))
+        if contains(.read), permissions.contains(.readEncryptionRequired) { replace(.read, by: .encryptRead) }
+        if permissions.contains(.writeEncryptionRequired), !isDisjoint(with: [.write, .writeWithoutResponse]) {
+            replace(.write, by: .encryptWrite)
+        }
+        if properties.contains(.notifyEncryptionRequired) { replace(.notify, by: .encryptNotify) }
+        if properties.contains(.indicateEncryptionRequired) { replace(.indicate, by: .encryptIndicate) }
+    }
+
+    init(descriptor permissions: CBAttributePermissions) {
+        self = []
+        if permissions.contains(.readEncryptionRequired) {
+            insert(.encryptRead)
+        } else if permissions.contains(.readable) {
+            insert(.read)
+        }
+        if permissions.contains(.writeEncryptionRequired) {
+            insert(.encryptWrite)
+        } else if permissions.contains(.writeable) {
+            insert(.write)
+        }
+    }
+
+    private mutating func replace(_ flag: GattFlags, by other: GattFlags) {
+        remove(flag)
+        insert(other)
+    }
 }

@@ -48,10 +48,11 @@ public final class MutableDescriptor: Sendable {
     public static func presentationFormat(
         _ format: UInt8, exponent: Int8 = 0, unit: UInt16, namespace: UInt8 = 1, description: UInt16 = 0
     ) -> MutableDescriptor {
-        let form = ServerDescriptor.presentationFormat(
-            format, exponent: exponent, unit: unit, namespace: namespace, description: description,
-            id: ServerAttributeID(0))
-        return MutableDescriptor(uuid: form.uuid, value: form.value)
+        let bytes = [
+            format, UInt8(bitPattern: exponent), UInt8(truncatingIfNeeded: unit), UInt8(truncatingIfNeeded: unit >> 8),
+            namespace, UInt8(truncatingIfNeeded: description), UInt8(truncatingIfNeeded: description >> 8),
+        ]
+        return MutableDescriptor(uuid: CBUUID(string: "2904"), value: Data(bytes))
     }
 
     /// Its value; `nil` reads as none.

@@ -80,10 +80,10 @@ extension PeripheralManagerSession {
                 return complete { promise.failure(PeripheralManagerError.notPoweredOn(state)) }
             }
             client.advertisingCapabilities(of: adapter, timeout: min(max(timeout, 0), 86_400)) { [self] result in
-                let daemon = daemonCapabilities(of: adapter)
+                let known = capabilities
                 complete {
                     switch result {
-                    case .success(let capabilities): promise.success(AdvertisingLimits(capabilities, of: daemon))
+                    case .success(let instances): promise.success(AdvertisingLimits(instances, of: known))
                     case .failure(let error) where error.cause == .noReply:
                         promise.failure(PeripheralManagerError.advertisingLimitsTimeout)
                     case .failure: promise.failure(PeripheralManagerError.advertisingNotSupported)
@@ -92,10 +92,6 @@ extension PeripheralManagerSession {
             }
         }
         return promise.future
-    }
-
-    private func daemonCapabilities(of adapter: ObjectKey) -> DaemonCapabilities {
-        client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
     }
 
     /// Advertises something else in its place.
@@ -120,8 +116,8 @@ extension PeripheralManagerSession {
             guard let self else { return }
             var refusal: PeripheralManagerError?
             // If BlueZ does not reply, its reply to the registration decides.
-            if case .success(let capabilities) = result {
-                let limits = AdvertisingLimits(capabilities, of: daemonCapabilities(of: adapter))
+            if case .success(let instances) = result {
+                let limits = AdvertisingLimits(instances, of: capabilities)
                 refusal = limits.refusal(of: aired.handle.data)
                 aired.handle.learn(limits)
             }
@@ -151,5 +147,29 @@ extension PeripheralManagerSession {
                 promise.failure(PeripheralManagerError.stopAdvertisingTimeout)
             }
         }
+    }
+}
+
+extension AdvertisementData {
+    init(_ data: AdvertisingData) {
+        self.init()
+        kind = data.kind == .broadcast ? .broadcast : .peripheral
+        localName = data.localName
+        serviceUUIDs = data.serviceUUIDs
+        solicitedUUIDs = data.solicitedServiceUUIDs
+        manufacturerData = data.manufacturerData
+        serviceData = data.serviceData
+        scanResponseServiceUUIDs = data.scanResponse.serviceUUIDs
+        scanResponseManufacturerData = data.scanResponse.manufacturerData
+        scanResponseServiceData = data.scanResponse.serviceData
+        appearance = data.appearance
+        if data.includesTxPower { includes.insert(.txPower) }
+        txPower = data.txPower.map { Int16(clamping: $0) }
+        minInterval = data.interval.map { UInt32(($0.lowerBound * 1_000).rounded()) }
+        maxInterval = data.interval.map { UInt32(($0.upperBound * 1_000).rounded()) }
+        isDiscoverable = data.isDiscoverable && data.kind == .connectable ? true : nil
+        timeout = data.timeout.map { UInt16(clamping: $0) }
+        duration = data.duration.map { UInt16(clamping: $0) }
+        secondaryChannel = data.secondaryChannel.flatMap { SecondaryChannel(rawValue: $0.rawValue) }
     }
 }

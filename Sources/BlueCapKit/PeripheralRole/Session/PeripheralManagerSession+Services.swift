@@ -160,7 +160,7 @@ final class ServiceDelegate: ServerDelegate {
         self.targets = targets
     }
 
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer<Data>) {
+    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer) {
         guard let session, let target = targets[request.attribute] else { return }
         switch target {
         case .characteristic(let characteristic):
@@ -170,7 +170,7 @@ final class ServiceDelegate: ServerDelegate {
         }
     }
 
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer<Void>) {
+    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
         guard let session, let target = targets[request.attribute] else { return }
         switch target {
         case .characteristic(let characteristic):
