@@ -12,10 +12,10 @@ public struct AttributeID: Hashable, Comparable, Sendable {
     public static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Where an attribute stands on the peripheral: BlueZ's number for it.
+/// The position of an attribute on the peripheral: BlueZ's number for it.
 ///
 /// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Those above are attributes that have no
-/// object: we make them up from what BlueZ tells elsewhere.
+/// object: they are derived from other reports of BlueZ.
 struct AttributeHandle: Hashable, Comparable, Sendable {
     let rawValue: UInt32
 
@@ -74,7 +74,8 @@ struct AttributeDeclaration: Hashable, Sendable {
 }
 
 extension AttributeDeclaration {
-    /// The battery service of a peripheral whose own BlueZ keeps to itself, as it does where a plug-in of its own is the service's client.
+    /// The battery service of a peripheral whose battery service BlueZ does not export, because a plug-in of its own is the
+    /// client of the service.
     static let virtualBattery = [
         AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
         AttributeDeclaration(
@@ -86,7 +87,7 @@ extension AttributeDeclaration {
 extension CBUUID {
     static let battery = CBUUID(0x180F)
 
-    /// Whether BlueZ exports a service with this UUID when the peripheral has one.
+    /// Whether BlueZ exports a service with this UUID if the peripheral has one.
     ///
     /// It keeps some to itself, because a part of it is their client (up to 5.79 the services that a profile claims, later
     /// according to `ExportClaimedServices` in `main.conf`), and classes of Bluetooth Classic are among a device's UUIDs, too,

@@ -9,11 +9,11 @@ extension Service: AttributeObject {}
 extension Characteristic: AttributeObject {}
 extension Descriptor: AttributeObject {}
 
-/// The one handle of each attribute of a peripheral: held while the attribute is there, remembered while somebody else
-/// holds it.
+/// The one handle of each attribute of a peripheral: held while the attribute exists, remembered while there are other
+/// references to it.
 ///
-/// The documents' programs capture them weakly, so the session must hold them. What leaves the table is handed to the
-/// caller, who lets go of it after the session's lock is released.
+/// The programs of the documents capture handles weakly, so the session must hold them. A function that removes handles
+/// returns them, and the caller releases them after the session's lock.
 struct AttributeHandles {
     struct Memory<Handle: AnyObject> {
         private struct Weak {
@@ -53,7 +53,7 @@ struct AttributeHandles {
     var characteristics = Memory<Characteristic>()
     var descriptors = Memory<Descriptor>()
 
-    /// Stops holding the handles of these attributes, and answers them.
+    /// Stops holding the handles of these attributes, and returns them.
     mutating func letGo(_ ids: [AttributeID]) -> [AnyObject] {
         ids.compactMap { services.letGo($0) ?? characteristics.letGo($0) ?? descriptors.letGo($0) }
     }

@@ -22,7 +22,7 @@ struct AttributeTable {
         fileprivate(set) var isDiscovered = false
         /// The newest value: read, or notified.
         var value: Data?
-        /// The size of an ATT packet on its link, as BlueZ tells it.
+        /// The size of an ATT packet on its link, as BlueZ reports it.
         var mtu: Int?
 
         var uuid: CBUUID { declaration.uuid }
@@ -58,7 +58,7 @@ struct AttributeTable {
     /// The attribute that stands there now.
     func id(at handle: AttributeHandle) -> AttributeID? { ids[handle] }
 
-    /// The size of an ATT packet on the link, as BlueZ tells it with the characteristics; `nil` where it does not.
+    /// The size of an ATT packet on the link, as BlueZ reports it with the characteristics; `nil` if it does not.
     var mtu: Int? { records.lazy.filter(\.isPresent).compactMap(\.mtu).first }
 
     func maximumWriteLength(for type: CBCharacteristicWriteType) -> Int {
@@ -189,7 +189,7 @@ struct AttributeTable {
     }
 }
 
-/// Finds the attributes of before in a table that is read anew.
+/// Finds the attributes of the previous table in a new one.
 private struct AttributeMatching {
     private struct Spot: Hashable {
         let handle: AttributeHandle
@@ -221,7 +221,7 @@ private struct AttributeMatching {
         }
     }
 
-    /// For each of these declarations of one kind the attribute that it declares, where that was there before.
+    /// For each of these declarations of one kind, the attribute that it declares, if it existed before.
     /// - Parameter parents: the attributes that were placed already.
     mutating func match(
         _ declarations: [AttributeDeclaration], parents: [AttributeHandle: AttributeID]

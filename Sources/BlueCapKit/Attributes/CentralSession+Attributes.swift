@@ -183,8 +183,8 @@ extension CentralSession {
     }
 
     func read(_ attribute: AttributeKey, offset: Int, for id: OperationID, of key: PeripheralKey) {
-        client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [weak self] result in
-            self?.replied(id, of: key, result.map { $0 })
+        client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [reference] result in
+            reference.session?.replied(id, of: key, result.map { $0 })
         }
     }
 
@@ -195,8 +195,8 @@ extension CentralSession {
         client.daemon.writeValue(
             attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
             timeout: Self.callLimit
-        ) { [weak self] result in
-            self?.replied(id, of: key, result.map { nil })
+        ) { [reference] result in
+            reference.session?.replied(id, of: key, result.map { nil })
         }
     }
 

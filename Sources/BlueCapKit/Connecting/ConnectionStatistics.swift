@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the connections of one peripheral amounted to so far; dates come from whoever has a clock.
+/// Counts and durations of the connections of one peripheral; dates are the caller's.
 ///
 /// A clock that is set back between two dates yields no negative times.
 struct ConnectionStatistics: Equatable {
@@ -9,7 +9,7 @@ struct ConnectionStatistics: Equatable {
     /// `Date.distantPast` until one ended.
     private(set) var disconnectedAt = Date.distantPast
     private(set) var connectionCount: UInt = 0
-    /// Ends of connections, whoever wanted them.
+    /// Ends of connections, for any reason.
     private(set) var disconnectionCount: UInt = 0
     private(set) var timeoutCount: UInt = 0
     /// Seconds of all connections that have ended.

@@ -3,7 +3,7 @@ import Foundation
 import Futures
 import Reactor
 
-/// What characteristics notify: who receives it, and what the subscriptions want of BlueZ.
+/// Notifications: their streams, and the orders of subscriptions.
 extension CentralSession {
     // MARK: Streams; any thread
 
@@ -16,7 +16,7 @@ extension CentralSession {
         return stream
     }
 
-    /// Hands on to a stream what the characteristic notifies from now on.
+    /// Delivers the values of the characteristic to a stream from here on.
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed { core.sinks.add(sink, to: subject) }
@@ -42,7 +42,7 @@ extension CentralSession {
         for subject in subjects { endNotifications(of: subject) }
     }
 
-    /// Ends the streams of a peripheral that nobody holds, if there is no link either.
+    /// Ends the streams of a peripheral without a handle, if the manager has no state of it either.
     func endForgottenNotifications(of peripheral: PeripheralKey) {
         let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
         if isForgotten { endNotifications(of: peripheral) }
@@ -54,7 +54,7 @@ extension CentralSession {
 
     // MARK: Values; on the loop
 
-    /// Hands on what has been notified since the last time: one lock and one wake for all of it.
+    /// Delivers the values since the last call: with one lock, and one call of each handler.
     func deliverNotifications() {
         guard !channels.isEmpty else { return }
         channels.flush { subject, values in
@@ -77,7 +77,7 @@ extension CentralSession {
         withExtendedLifetime(sinks) {}
     }
 
-    // BlueZObserver: reads of this process, whoever asked for them.
+    // BlueZObserver: all reads of this process.
 
     func readBegan(_ key: AttributeKey) { channels.readBegan(key) }
 
@@ -86,7 +86,7 @@ extension CentralSession {
         deliverNotifications()
     }
 
-    // MARK: What subscriptions want; on the loop
+    // MARK: Orders; on the loop
 
     func startNotifying(_ call: SubscriptionMachine.Call, _ subject: Order.Subject) {
         guard let key = subject.attribute else { return }
@@ -151,7 +151,7 @@ extension CentralSession {
         decideHere(subject.peripheral) { $0.subscriptionChanged(subject.characteristic, event, into: &$1) }
     }
 
-    // MARK: A battery that BlueZ keeps to itself: it follows the level by itself, and there is nothing to ask for
+    // MARK: A battery that BlueZ reads itself: BlueZ keeps the level current without a call
 
     private func follow(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey) {
         loop.post { self.send(.startReplied(call, isNotifying: true), to: subject) }
@@ -168,7 +168,7 @@ extension CentralSession {
     // MARK: Others
 
     private func start(_ call: SubscriptionMachine.Call, _ subject: CharacteristicKey, _ key: AttributeKey) {
-        // Another manager's socket serves here too: beside it BlueZ would refuse.
+        // Another manager's socket is shared: BlueZ refuses a session while there is one.
         guard client.subscriptions.transport(of: key) != .socket else {
             channels.reopen(key, .socket)
             return share(call, subject, key)
@@ -199,7 +199,7 @@ extension CentralSession {
             self?.deliverNotifications()
         } onClosed: { [weak self] in
             self?.send(.socketClosed(call), to: subject)
-            // Where signals were asked for.
+            // If signals were requested.
             self?.send(.notifyingChanged(false), to: subject)
         } completion: { [weak self] result in
             guard let self else { return }
@@ -218,8 +218,8 @@ extension CentralSession {
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
             guard let self else { return }
-            // Also a socket in the place of signals, of which the subscription does not know. An answer may come late, when
-            // there is another socket.
+            // Also a socket that was used instead of signals, without the knowledge of the subscription. The reply may be late,
+            // when there is another socket.
             channels.closeSockets(of: key, before: call)
             send(.stopReplied(call, failure), to: subject)
         }

@@ -8,7 +8,7 @@ extension CentralSession {
     func acquireWriter(of characteristic: Characteristic, timeout: TimeInterval) -> Future<CharacteristicWriter> {
         let promise = Promise<CharacteristicWriter>()
         let start = loop.now
-        // As every operation it waits until the services are known.
+        // Like every operation it waits until the services are known.
         let known: Future<Void> = operation(on: characteristic.peripheral.key, yielding: ()) {
             $0.attributes.discoverServices([], $1, timeout: timeout, into: &$2)
         }
@@ -45,7 +45,7 @@ extension CentralSession {
                 let failure = PeripheralFailure(acquiring: error)
                 complete { promise.failure(failure.error) }
             case .success(let socket):
-                // The link may have gone meanwhile, and another one come.
+                // The link may have been lost, and replaced by another one.
                 guard writableKey(of: characteristic) == key, !core.withLock({ $0.shell.isClosed }) else {
                     socket.close()
                     return complete { promise.failure(PeripheralError.disconnected) }

@@ -11,10 +11,10 @@ struct CharacteristicKey: Hashable, Comparable, Sendable {
     }
 }
 
-/// What values of subscribed characteristics go through on their way from the bus to the streams.
+/// The path of the values of subscribed characteristics from the bus to the streams.
 ///
-/// On the loop alone: a value costs no lock, and all that came together go on together (`flush`). Unchecked because of that
-/// confinement.
+/// On the loop only: a value costs no lock, and values that arrive together are delivered together (`flush`). Unchecked
+/// because of that confinement.
 final class NotificationChannels: @unchecked Sendable {
     private struct Channel {
         let key: AttributeKey
@@ -22,7 +22,8 @@ final class NotificationChannels: @unchecked Sendable {
         var gate = ValueGate()
         var batch: [Data?] = []
 
-        /// Takes a value that was signalled; `nil` where it is nothing to us, else whether it is the first of its batch.
+        /// Adds a value of a signal. Returns `nil` if there is no subscription by signals, else whether the value is the first of
+        /// its batch.
         mutating func hear(_ value: () -> Data?) -> Bool? {
             guard gate.hearsSignals, let value = value() else { return nil }
             let wasEmpty = batch.isEmpty
@@ -45,13 +46,13 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: The gates
 
-    /// From now on values of the characteristic that come this way are for its streams.
+    /// From here on, values of the characteristic over this transport are delivered to its streams.
     func open(_ key: AttributeKey, of subject: CharacteristicKey, _ transport: NotificationTransport, afterGap: Bool) {
         let place = place(of: key, subject)
         channels[place].gate.open(transport, afterGap: afterGap)
     }
 
-    /// They come another way than was asked for.
+    /// The transport differs from the requested one.
     func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.gate.reopen(transport) } }
 
     private func place(of key: AttributeKey, _ subject: CharacteristicKey) -> Int {
@@ -79,7 +80,7 @@ final class NotificationChannels: @unchecked Sendable {
         return hasPassed
     }
 
-    /// Forgets a channel that is closed and keeps nothing: peripherals that change their addresses would leave ever more.
+    /// Removes a channel that is closed and empty: peripherals that change their addresses would leave more and more.
     func forget(_ key: AttributeKey) {
         // Places change here, so that none may be noted.
         guard full.isEmpty, let place = knownPlace(of: key), channels[place].gate.isIdle else { return }
@@ -94,14 +95,14 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: Values
 
-    /// BlueZ has signalled a value. False where that is nothing to us: then nobody here has subscribed by signals.
+    /// BlueZ has signalled a value. Returns false if there is no subscription by signals.
     func told(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
         guard let place = knownPlace(of: key), let isFirst = channels[place].hear(value) else { return false }
         if isFirst { full.append(place) }
         return true
     }
 
-    /// These have come over its socket.
+    /// Values of the characteristic's socket.
     func received(_ values: [Data], from key: AttributeKey) {
         change(key) { $0.received(values) }
     }
@@ -116,7 +117,7 @@ final class NotificationChannels: @unchecked Sendable {
         change(key) { $0.readEnded(reply, offset: offset) }
     }
 
-    /// Hands on what has come since the last time.
+    /// Delivers the values since the last call.
     func flush(_ deliver: (CharacteristicKey, [Data?]) -> Void) {
         while let place = full.popLast() {
             var batch: [Data?] = []

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Which of the values that the daemon tells of a characteristic are notifications. One for each subscription, on the
-/// loop alone, so that a value costs no lock.
+/// Decides which of the values that the daemon reports of a characteristic are notifications. One for each subscription,
+/// on the loop only, so that a value costs no lock.
 ///
-/// BlueZ says of a value that has come by a notification the same as of one that somebody has read: `Value` has changed.
-/// The one that our own read caused is known by this: it comes before the read's reply, and equals it. So while a read is
-/// under way what comes is kept back; at the reply the last that equals it is dropped, and the others go on.
+/// BlueZ reports a notified value as it reports a value that any program has read: `Value` has changed. The report that
+/// our own read causes precedes the read's reply, and equals it. So during a read values are held; at the reply the last
+/// one that equals the reply is dropped, and the others are delivered.
 struct ValueGate {
-    /// How many values wait for a read's reply; then the oldest goes on. BlueZ 5.66 sends a read's value and its reply
-    /// one right after the other, so the read's own is among the newest.
+    /// How many values wait for a read's reply; then the oldest is delivered. BlueZ 5.66 sends a read's value and its reply
+    /// one right after the other, so the read's own value is among the newest.
     static let patience = 16
 
     private var transport: NotificationTransport?
@@ -49,7 +49,7 @@ struct ValueGate {
         batch.append(nil)
     }
 
-    /// The daemon has told a value by a signal.
+    /// The daemon has reported a value by a signal.
     mutating func told(_ value: Data, into batch: inout [Data?]) {
         guard transport == .signals else { return }
         guard readsUnderWay > 0 else { return pass(value, into: &batch) }
@@ -57,7 +57,7 @@ struct ValueGate {
         held.append(value)
     }
 
-    /// These have come over the socket. No read shows there.
+    /// Values of the socket. Reads do not appear there.
     mutating func received(_ values: [Data], into batch: inout [Data?]) {
         guard transport == .socket, !values.isEmpty else { return }
         markGap(into: &batch)
@@ -68,7 +68,7 @@ struct ValueGate {
     /// A read of ours goes to the daemon.
     mutating func readBegan() { readsUnderWay += 1 }
 
-    /// And was answered: with the value from `offset` on, or with a failure.
+    /// The daemon has replied: with the value from `offset` on, or with an error.
     mutating func readEnded(_ reply: Data?, offset: Int = 0, into batch: inout [Data?]) {
         readsUnderWay = max(0, readsUnderWay - 1)
         if let reply, let own = held.lastIndex(where: { $0.dropFirst(offset) == reply }) { held.remove(at: own) }

@@ -1,6 +1,6 @@
 public import GATT
 
-/// Names a characteristic by its UUID and that of its service, before anybody knows whether a peripheral has it.
+/// Names a characteristic by its UUID and that of its service, whether or not a peripheral has it.
 ///
 /// ```swift
 /// let heartRate = ServiceIdentifier(uuid: "180D")
@@ -15,7 +15,7 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
 
     /// From text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12).
     ///
-    /// Never traps. What is asked for by an identifier whose text is no UUID fails with
+    /// Never traps. An operation with an identifier that is no UUID fails with
     /// ``PeripheralError/invalidArgument(_:)``, which shows the text; ``uuid`` is `nil` then.
     public init(uuid: String, service: ServiceIdentifier) {
         spelling = UUIDSpelling(uuid)
@@ -33,7 +33,7 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
         self.init(uuid: uuid, service: service)
     }
 
-    /// What names this characteristic; `nil` where nobody knows its service any more.
+    /// The identifier of this characteristic; `nil` if its service is not known any more.
     public init?(_ characteristic: Characteristic) {
         guard let service = characteristic.service else { return nil }
         self.init(uuid: characteristic.uuid, service: ServiceIdentifier(uuid: service.uuid))
@@ -42,7 +42,7 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
     /// The UUID; `nil` where the text was none.
     public var uuid: CBUUID? { spelling.uuid }
 
-    /// The shortest form of the UUID; where the text was none, the text.
+    /// The shortest form of the UUID; the text itself if it was none.
     public var uuidString: String { spelling.text }
 
     /// Both UUIDs, or why there are none.

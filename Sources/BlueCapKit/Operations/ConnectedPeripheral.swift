@@ -3,7 +3,7 @@ public import Futures
 public import GATT
 import Reactor
 
-/// A peripheral as a run has it: connected, and to itself.
+/// A peripheral as a run uses it: connected, and exclusively.
 ///
 /// Each function throws what the one of ``Peripheral`` of the same name fails with; `CancellationError` when the run has
 /// been cancelled, its time is up or its link is gone; and ``PeripheralError/runEnded`` after the run.
@@ -65,13 +65,13 @@ public struct ConnectedPeripheral: Sendable {
         try await outcome { peripheral.write(value, to: identifier, timeout: timeout, type: type) }
     }
 
-    /// Subscribes to the value, and returns when the peripheral has been told: whatever it notifies from then on is among
-    /// the values.
+    /// Subscribes to the value, and returns when the peripheral has confirmed it: everything that it notifies from then on is
+    /// among the values.
     ///
     /// ```swift
-    /// let answers = try await connected.notifications(rx)
+    /// let packets = try await connected.notifications(rx)
     /// try await connected.write(request, to: tx)
-    /// for try await packet in answers where assembly.takes(packet) { break }
+    /// for try await packet in packets where assembly.takes(packet) { break }
     /// ```
     ///
     /// The loop over the values ends when the run is cancelled. The subscription stays until

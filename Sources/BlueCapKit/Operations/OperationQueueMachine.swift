@@ -1,7 +1,7 @@
 /// A strict queue: what was asked for first is done first, one operation at a time, and each is settled exactly once.
 ///
-/// The machine has names of operations and what became of them, and looks into neither. Whoever drives it begins, stops
-/// and settles what it says, in that order.
+/// The machine knows the names of operations and their outcomes. Its owner begins, stops and settles operations as
+/// the effects require, in their order.
 ///
 /// The first operation has one of three states:
 ///
@@ -12,17 +12,17 @@
 /// | `running` | waits | – | `settle`, the next begins | `settle`, `stop`: `ending` |
 /// | `ending` | waits | – | the next begins | – |
 ///
-/// Whoever waits can be cancelled at any time, and is settled at once. An operation that runs is settled at once, too,
-/// and what it does with the peripheral ends a moment later: until then nothing else begins. An event that names an
-/// operation which is not in the queue, or has been settled, means nothing, so a reply that comes late does no harm. Each
+/// An operation that waits can be cancelled at any time, and is settled at once. An operation that runs is settled at
+/// once, too, and its work with the peripheral ends a moment later: until then nothing else begins. An event that names an
+/// operation which is not in the queue, or has been settled, has no effect, so a late reply does no harm. Each
 /// operation needs a name of its own for that.
 package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package enum Event: Sendable {
-        /// Somebody asks for an operation. A name that is in the queue already is passed over.
+        /// An operation is requested. A name that is in the queue already is ignored.
         case enqueued(ID)
-        /// What was to begin has begun. Ask ``current`` before: it may have been cancelled meanwhile.
+        /// The operation has begun. Check ``current`` before: it may have been cancelled.
         case began(ID)
-        /// The operation has ended, by itself or since it was stopped.
+        /// The operation has ended, or was stopped.
         case finished(ID, Outcome)
         case cancelled(ID, Outcome)
         case allCancelled(Outcome)
@@ -49,7 +49,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
 
     // MARK: Looking
 
-    /// The operation whose turn it is, until it is settled.
+    /// The first operation, until it is settled.
     package var current: ID? {
         switch first {
         case .starting(let id), .running(let id): id
@@ -65,7 +65,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
         }
     }
 
-    /// Those whose turn is to come, in their order.
+    /// The operations that wait, in their order.
     package var waiting: [ID] { line.ids }
 
     /// How many have not been settled.
@@ -135,7 +135,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
 }
 
 extension OperationQueueMachine {
-    /// Those who wait, in their order; the first leaves, and any other, without the rest being moved each time.
+    /// The operations that wait, in their order. Any of them can be removed without a move of the others each time.
     private struct Line: Sendable {
         private var places: [ID?] = []
         private var first = 0
@@ -144,7 +144,7 @@ extension OperationQueueMachine {
         var count: Int { known.count }
         var ids: [ID] { places[first...].compactMap { $0 } }
 
-        /// Answers false where it is there already, or is the other one.
+        /// Returns false if the operation is in the line already, or is the other one.
         mutating func append(_ id: ID, unless other: ID?) -> Bool {
             guard id != other, known.insert(id).inserted else { return false }
             places.append(id)

@@ -21,7 +21,7 @@ import Reactor
 /// ``PeripheralError/serviceNotFound(_:available:)`` and
 /// ``ServiceError/characteristicNotFound(_:service:available:)``, which name what the peripheral has instead;
 /// ``PeripheralError/serviceDiscoveryTimeout``; ``PeripheralError/noServices``; and
-/// ``PeripheralError/invalidArgument(_:)`` for an identifier whose text is no UUID.
+/// ``PeripheralError/invalidArgument(_:)`` for an identifier with a text that is no UUID.
 extension Peripheral {
     // MARK: Finding
 
@@ -149,13 +149,13 @@ extension Peripheral {
 
     // MARK: Notifications
 
-    /// Subscribes to the value, and answers a stream of what the peripheral notifies or indicates.
+    /// Subscribes to the value, and returns a stream of what the peripheral notifies or indicates.
     ///
     /// ```swift
     /// for try await data in peripheral.notifications(heartRateMeasurement).values { print(data) }
     /// ```
     ///
-    /// All who subscribe to a characteristic share one subscription. It outlives links, as
+    /// All subscribers of a characteristic share one subscription. It outlives links, as
     /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes, and ends with
     /// ``stopNotifications(_:timeout:)``; so do the streams. If values may have been missed there is the failure
     /// ``CharacteristicError/notificationsInterrupted`` in the stream, which goes on. If the characteristic is not
@@ -212,8 +212,7 @@ extension Peripheral {
 
     /// Ends the subscription to a characteristic and all streams of its values, also of subscriptions that have not begun.
     ///
-    /// Without a link, and if the characteristic was found before or is being looked for, it makes that the subscription is
-    /// not taken up again.
+    /// Without a link, and if the characteristic was found before or is being looked for, cancels the automatic resubscription.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
     ///   - timeout: For the discovery and BlueZ's confirmation together, in seconds.
@@ -234,7 +233,7 @@ extension Peripheral {
         return with(identifier, timeout, stop)
     }
 
-    /// Ends the streams whose characteristic is still being looked for. Returns whether there were any.
+    /// Ends the streams of a characteristic that is still being searched for. Returns whether there were any.
     private func abandonLookUps(of identifier: CharacteristicIdentifier) -> Bool {
         guard let (service, characteristic) = try? identifier.checked() else { return false }
         let name = AttributeName(service: service, characteristic: characteristic)
@@ -248,7 +247,7 @@ extension Peripheral {
         return wasLookedFor
     }
 
-    /// The characteristic, where it was found before.
+    /// The characteristic, if it was found before.
     private func known(_ identifier: CharacteristicIdentifier) -> Characteristic? {
         guard let (service, characteristic) = try? identifier.checked() else { return nil }
         let name = AttributeName(service: service, characteristic: characteristic)

@@ -10,16 +10,16 @@ public import Futures
 /// }
 /// ```
 extension Peripheral {
-    /// Does what `work` does, when its turn has come and there is a link; nothing of the queue runs meanwhile.
+    /// Executes `work` when it is first in the queue and there is a link. Nothing else of the queue is executed at that time.
     ///
     /// Runs of one peripheral wait for each other, in the order in which they were asked for; those of several
     /// peripherals go on side by side. What is asked for besides, such as ``Characteristic/read(timeout:)->Future<Characteristic>``, does not
     /// wait for them.
     ///
-    /// Where there is no link when its turn has come the run connects, with the arguments of the last `connect`, or
+    /// If there is no link when its turn has come, the run connects, with the arguments of the last `connect`, or
     /// waits for the try that is under way; while the adapter is off it waits for that. A link that was made for runs
-    /// alone is handed on to the next one, and ends with the last, unless the application has called `connect` or
-    /// `reconnect` meanwhile. The stream of the last `connect` tells of it as of any other link.
+    /// alone is used by the next one, and ends with the last, unless the application has called `connect` or
+    /// `reconnect`. The stream of the last `connect` reports it as any other link.
     ///
     /// `work` is given a ``ConnectedPeripheral``, and is cancelled, as tasks are, when the run is: what it is waiting for
     /// there throws `CancellationError`. The next run waits for its end. It runs in a task that inherits the caller's
@@ -90,7 +90,7 @@ extension Peripheral {
             result.withLock { $0 = ended }
             session.decide(key) { $0.runEnded(run.id, into: &$1) }
         }
-        let completion: CentralSession.Completion = { [session] outcome in
+        let completion = CentralSession.Completion { [session] outcome in
             _ = session.core.withLock { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch (outcome, result.withLock { $0 }) {
@@ -108,7 +108,7 @@ extension Peripheral {
                 $0.runAsked(run.id, timeout: timeout, into: &$1)
             }
         }
-        if !isAccepted { session.complete { completion(.failed(.peripheral(.disconnected))) } }
+        if !isAccepted { session.complete { completion.settle(.failed(.peripheral(.disconnected))) } }
         return (run, future)
     }
 

@@ -15,7 +15,7 @@ public import GATT
 public struct PeripheralOperations: Sendable {
     let peripheral: Peripheral
 
-    /// How many operations and runs have not been settled: the one whose turn it is, and those that wait.
+    /// How many operations and runs have not been settled: the first one, and those that wait.
     public var count: Int {
         peripheral.session.readState(of: peripheral.key) { $0.runCount } ?? 0
     }

@@ -1,7 +1,7 @@
 import Futures
 import Reactor
 
-/// One call of `run`: the task that does what the user wants done, held back until its turn.
+/// One call of `run`: the task with the application's work, which waits for its turn.
 final class PeripheralRun: Sendable {
     private enum Phase { case waiting, atWork, stopped, over }
 
@@ -11,8 +11,8 @@ final class PeripheralRun: Sendable {
     let session: CentralSession
     let key: PeripheralKey
     let id: OperationID
-    /// The run inside which this one was asked for, unless that is over: else work that begins the next run in a task
-    /// of its own, again and again, would hold all that were before it.
+    /// The run inside which this one was requested, unless that has ended: otherwise work that always begins the next run in
+    /// a task of its own would reference all runs before it.
     private let outer: PeripheralRun?
     private let turn = Promise<Void>()
     private let phase = Locked(Phase.waiting)
@@ -25,7 +25,7 @@ final class PeripheralRun: Sendable {
         outer = sequence(first: PeripheralRun.current) { $0?.outer }.first { $0?.isOver == false } ?? nil
     }
 
-    /// Whether it was asked for inside another one of the same peripheral that has not ended.
+    /// Whether it was requested inside a run of the same peripheral that has not ended.
     var isInsideItsLike: Bool {
         sequence(first: outer, next: { $0?.outer }).contains { outer in
             guard let outer else { return false }
@@ -35,7 +35,7 @@ final class PeripheralRun: Sendable {
 
     private var isOver: Bool { phase.withLock { $0 == .over } }
 
-    /// Has the work done in a task that inherits from the caller's; `ended` is told its outcome, also where it never
+    /// Executes the work in a task that inherits from the caller's. Calls `ended` with the outcome, also if the work never
     /// began.
     func start<T: Sendable>(
         _ work: @escaping @Sendable () async throws -> T,
@@ -62,7 +62,7 @@ final class PeripheralRun: Sendable {
         turn.success(())
     }
 
-    /// Nothing of it is to go on.
+    /// Ends the work.
     func stop() {
         phase.withLock { if $0 != .over { $0 = .stopped } }
         task.withLock { $0 }?.cancel()
@@ -74,7 +74,7 @@ final class PeripheralRun: Sendable {
     /// Returns when the task has ended.
     func end() async { await task.withLock { $0 }?.value }
 
-    /// Throws where nothing may be done for it any more.
+    /// Throws if the run must not do anything any more.
     func check() throws {
         switch phase.withLock({ $0 }) {
         case .atWork: break

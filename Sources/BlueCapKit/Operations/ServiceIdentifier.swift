@@ -1,6 +1,6 @@
 public import GATT
 
-/// Names a service by its UUID, before anybody knows whether a peripheral has it.
+/// Names a service by its UUID, whether or not a peripheral has it.
 ///
 /// ```swift
 /// let heartRate = ServiceIdentifier(uuid: "180D")
@@ -12,7 +12,7 @@ public struct ServiceIdentifier: Hashable, Sendable {
 
     /// From text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12).
     ///
-    /// Never traps. What is asked for by an identifier whose text is no UUID fails with
+    /// Never traps. An operation with an identifier that is no UUID fails with
     /// ``PeripheralError/invalidArgument(_:)``, which shows the text; ``uuid`` is `nil` then.
     public init(uuid: String) { spelling = UUIDSpelling(uuid) }
 
@@ -27,7 +27,7 @@ public struct ServiceIdentifier: Hashable, Sendable {
     /// The UUID; `nil` where the text was none.
     public var uuid: CBUUID? { spelling.uuid }
 
-    /// The shortest form of the UUID; where the text was none, the text.
+    /// The shortest form of the UUID; the text itself if it was none.
     public var uuidString: String { spelling.text }
 
     /// The UUID, or why there is none.

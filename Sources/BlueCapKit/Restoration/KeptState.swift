@@ -9,7 +9,7 @@ protocol KeptState: Equatable, Sendable {
     init()
     var isEmpty: Bool { get }
 
-    /// What stands first in each file of this kind.
+    /// The first entry in each file of this kind.
     static var format: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread raises it.
     static var version: Int { get }
@@ -73,7 +73,7 @@ enum RestorationFailure: Error, Hashable, Sendable {
     case restoreIdentifierInUse(String)
 }
 
-/// What stands at the head of each file: whose it is.
+/// The head of each file: its owner.
 struct KeptHead: Codable {
     var format: String
     var version: Int

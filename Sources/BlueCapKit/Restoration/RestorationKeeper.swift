@@ -2,11 +2,10 @@ import Dispatch
 import Foundation
 import Futures
 
-/// One for the process: what a manager leaves is on the disk before the next one with its identifier looks there.
+/// One for the process: the state of a manager is on the disk before the next one with its identifier reads it.
 private let restorationQueue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
 
-/// Carries the state of one manager to the disk and back, on a queue of its own: the disk may take seconds, and neither
-/// the loop nor anybody under the manager's lock waits for it.
+/// Carries the state of one manager to the disk and back, on a queue of its own: the disk may take seconds, for which neither the loop nor the manager's lock is blocked.
 final class StateKeeper<State: KeptState>: Sendable {
     /// What became of the kept state.
     enum Opening: Equatable, Sendable {
@@ -47,7 +46,7 @@ final class StateKeeper<State: KeptState>: Sendable {
     /// nothing.
     var failure: String? { record.withLock { $0.failure } }
 
-    /// Takes the state into possession and tells what was kept, on the disk's queue.
+    /// Takes possession of the state, and calls `completion` with what was kept, on the disk's queue.
     func open(_ completion: @escaping @Sendable (Opening) -> Void) {
         record.withLock { $0.isInUse = true }
         restorationQueue.async { completion(self.open()) }
@@ -84,13 +83,13 @@ final class StateKeeper<State: KeptState>: Sendable {
         }
     }
 
-    /// Has a state written, unless it is what the file holds. A failure is told by ``problem``, and `failed` is called so
-    /// that it can be tried again.
+    /// Writes a state, unless the file contains it already. After an error, ``problem`` describes it, and `failed` is called so
+    /// that the write can be repeated.
     func keep(_ state: State, failed: @escaping @Sendable () -> Void) {
         restorationQueue.async { if !self.write(state) { failed() } }
     }
 
-    /// Has the last state written, where there is one, and lets go of the file.
+    /// Writes the last state, if there is one, and releases the file.
     func finish(_ state: State?) {
         guard record.withLock({ $0.isInUse }) else { return }
         restorationQueue.async {

@@ -14,11 +14,11 @@ struct RestorationPlace: Equatable, Sendable {
     var file: String { path(of: fileName) }
     /// The next state, while it is being written.
     var draft: String { path(of: draftName) }
-    /// Whoever holds a lock on this file owns the state. It stays when the lock is gone: taking it away would let two
-    /// programs hold locks on two files of one name.
+    /// The owner of a lock on this file owns the state. The file remains after the lock: without it, two programs could lock
+    /// two files of one name.
     var lock: String { path(of: lockName) }
 
-    /// Under which path a file is set aside that is no state of ours.
+    /// The path under which a file is set aside that is not a state of ours.
     func aside(_ number: Int) -> String { path(of: asideName(number)) }
 
     var fileName: String { "\(name).json" }
@@ -49,7 +49,7 @@ struct RestorationPlace: Equatable, Sendable {
 
     /// The identifier as a file's name: letters, digits, hyphen, underscore and dot are kept, but for a dot at the
     /// beginning, which would hide the file; every other byte becomes `%` and two digits. A name that would be too long
-    /// is cut, and told apart from others by a number made from all of it.
+    /// is cut, and made unique by a number that is derived from all of it.
     private static func name(of identifier: String) -> String {
         var name = ""
         for byte in identifier.utf8 {
@@ -64,7 +64,7 @@ struct RestorationPlace: Equatable, Sendable {
         return name.prefix(longestName - 17) + "~" + hexadecimal(fingerprint(of: identifier), digits: 16)
     }
 
-    /// FNV-1a of 64 bits (draft-eastlake-fnv). The file itself tells whose it is, so that a coincidence is noticed.
+    /// FNV-1a of 64 bits (draft-eastlake-fnv). The file contains its identifier, so that a collision is noticed.
     private static func fingerprint(of text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }

@@ -3,16 +3,16 @@ import GATT
 
 /// What a manager with a restore identifier keeps, as a value: all that was under way and is to come back.
 struct RestorationState: Equatable, Sendable {
-    /// A characteristic whose values somebody wants to be told of.
+    /// A subscribed characteristic.
     struct Subscription: Equatable, Sendable {
         var service: CBUUID
         var characteristic: CBUUID
-        /// Tells characteristics with one UUID apart.
+        /// Distinguishes characteristics with one UUID.
         var handle: UInt16
         var transport = NotificationTransport.signals
     }
 
-    /// A peripheral that was connected, or wished to be.
+    /// A peripheral that was connected, or to be connected.
     struct Connection: Equatable, Sendable {
         var address: BluetoothAddress
         var addressType: BluetoothAddress.AddressType

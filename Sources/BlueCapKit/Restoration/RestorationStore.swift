@@ -2,9 +2,8 @@ import Foundation
 
 /// The file of one restore identifier, and the right to write it.
 ///
-/// Every call may wait for the disk: use it where that holds up nobody. A state is written in full beside the old one
-/// and then takes its place at once, so that whoever is killed meanwhile, or runs out of disk, finds the old one or the
-/// new one and never a half.
+/// Every call may wait for the disk. A state is written in full to a second file, which then replaces the first one at once:
+/// after a crash, or without free space, the file contains the old state or the new one and never a part.
 final class StateStore<State: KeptState>: Sendable {
     /// What was found.
     enum Opening: Equatable, Sendable {
@@ -29,12 +28,13 @@ final class StateStore<State: KeptState>: Sendable {
     private let write: Write
     /// All files are reached through it.
     private let folder: StateFolder
-    /// The descriptor whose lock makes the state ours; the lock ends with it, also when the process is killed.
+    /// The descriptor with the lock that makes the state ours. The lock ends with the descriptor, also when the process is
+    /// killed.
     private let lock: Int32
 
     /// Takes the state of this identifier into possession.
     ///
-    /// - Parameter user: whose files are believed.
+    /// - Parameter user: The owner of files that are trusted.
     init(
         _ place: RestorationPlace, identifier: String, user: uid_t = geteuid(),
         write: @escaping Write = { Foundation.write($0, $1, $2) }
@@ -143,7 +143,7 @@ final class StateStore<State: KeptState>: Sendable {
                 return place.aside(number)
             }
             if errno == EEXIST { continue }
-            // File systems without links, folders, and files of others: the number is free, as far as can be told.
+            // File systems without links, folders, and files of others: the number is free, as far as is known.
             var status = stat()
             guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0, rename(place.fileName, to: name)
             else { throw problem("set aside", place.file) }

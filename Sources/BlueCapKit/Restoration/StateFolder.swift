@@ -22,7 +22,7 @@ final class StateFolder: Sendable {
         case link
     }
 
-    /// Where the folder was set aside that stood in the place of this one, and why.
+    /// The path to which a folder with the name of this one was moved, and why.
     struct Aside: Equatable, Sendable {
         var path: String
         var distrust: Distrust
@@ -273,7 +273,7 @@ private struct FolderWalk {
                 return (descriptor, aside)
             }
             close(descriptor)
-            // Each as it is found: who can write to the state directory can do all this anyway.
+            // Only once: a user with write access to the state directory could cause this again and again.
             guard aside == nil else { throw .distrusted(path: place.folder, distrust) }
             aside = StateFolder.Aside(path: try setAside(status, of: place, in: root), distrust: distrust)
         }

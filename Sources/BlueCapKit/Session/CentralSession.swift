@@ -18,7 +18,15 @@ final class CentralSession: ManagerSession {
     }
 
     /// Settles an operation with its outcome; called where promises are completed.
-    typealias Completion = @Sendable (Order.Outcome) -> Void
+    // A structure: a function that is stored in a dictionary by itself costs an allocation each way.
+    struct Completion: Sendable {
+        let settle: @Sendable (Order.Outcome) -> Void
+    }
+
+    /// A weak reference for closures. An own one of each closure would cost an allocation.
+    final class Reference: Sendable {
+        nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
+    }
 
     struct Core: SessionCore {
         var shell: SessionShell<Orders, TimerKey>
@@ -37,6 +45,7 @@ final class CentralSession: ManagerSession {
         var streams = ManagerStreams()
         /// The operations that are not settled.
         private(set) var completions: [OperationID: Completion] = [:]
+        var limits = TimeLimits()
         private var lastOperation: UInt64 = 0
         /// The streams of calls of `connect`, until they end.
         var connections: [ConnectionName: ConnectionStream] = [:]
@@ -58,7 +67,13 @@ final class CentralSession: ManagerSession {
         mutating func reset() { state.reset(into: &shell.orders) }
 
         mutating func fired(_ key: TimerKey, at now: Instant) {
-            state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
+            guard key.timer == .nextLimit else {
+                return state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
+            }
+            for (id, peripheral) in limits.takeExceeded(at: now) {
+                state.fired(.operation(id), of: peripheral, at: now, into: &shell.orders)
+            }
+            if let seconds = limits.restart(at: now) { shell.orders.append(.startTimer(.nextLimit, seconds)) }
         }
 
         mutating func makeOperation() -> OperationID {
@@ -66,7 +81,7 @@ final class CentralSession: ManagerSession {
             return OperationID(rawValue: lastOperation)
         }
 
-        mutating func begin(_ id: OperationID, _ completion: @escaping Completion) { completions[id] = completion }
+        mutating func begin(_ id: OperationID, _ completion: Completion) { completions[id] = completion }
 
         mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
@@ -95,6 +110,7 @@ final class CentralSession: ManagerSession {
     /// On the loop only.
     let channels = NotificationChannels()
     let polls: RSSIPolls
+    let reference = Reference()
 
     init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
@@ -104,6 +120,7 @@ final class CentralSession: ManagerSession {
         client = BlueZClient.shared(at: options.busAddress)
         polls = RSSIPolls(client.loop)
         core = Locked(Core(options, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
+        reference.session = self
     }
 
     var problem: CentralManagerError? { options.problem }
@@ -187,11 +204,15 @@ final class CentralSession: ManagerSession {
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
+        case .startTimer(.operation(let id), let seconds):
+            let isEarliest = core.withLock { $0.limits.add(id, of: key, seconds: seconds, at: loop.now) }
+            if isEarliest { start(TimerKey(timer: .nextLimit), after: seconds) }
+        case .cancelTimer(.operation(let id)): core.withLock { $0.limits.remove(id) }
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
             guard let completion = core.withLock({ $0.takeCompletion(of: id) }) else { return }
-            if let queue { queue.async { completion(outcome) } } else { completion(outcome) }
+            if let queue { queue.async { completion.settle(outcome) } } else { completion.settle(outcome) }
 
         case .announce(let state): announce(state)
         case .startScan(let scan, let request): discover(scan, request)
@@ -320,13 +341,14 @@ final class CentralSession: ManagerSession {
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        begin(on: key, decision) { outcome in
+        let completion = Completion { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
             } else {
                 future.complete(.success(value))
             }
         }
+        begin(on: key, completion, decision)
         return future
     }
 
@@ -336,7 +358,7 @@ final class CentralSession: ManagerSession {
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        begin(on: key, decision) { outcome in
+        let completion = Completion { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
             } else if let value = value(outcome) {
@@ -345,19 +367,20 @@ final class CentralSession: ManagerSession {
                 future.complete(.failure(PeripheralError.disconnected))
             }
         }
+        begin(on: key, completion, decision)
         return future
     }
 
     private func begin(
-        on key: PeripheralKey, _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void,
-        _ completion: @escaping Completion
+        on key: PeripheralKey, _ completion: Completion,
+        _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) {
         let isAccepted = decideIfOpen { core in
             let id = core.makeOperation()
             core.begin(id, completion)
             core.state.peripheral(key, into: &core.shell.orders) { decision(&$0, id, &$1) }
         }
-        if !isAccepted { complete { completion(.failed(.peripheral(.disconnected))) } }
+        if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
     }
 
     /// Decides about a peripheral on the loop, outside any report, and executes the orders at once.
@@ -481,6 +504,39 @@ extension CentralSession.Core {
             if let last = record.lastValues { return body(last.device) }
             return client.daemon.readDevice(record.device, body)
         }
+    }
+}
+
+/// The time limits of operations. Most operations end before their limits, so one timer of the loop serves all of them: it
+/// fires at the earliest limit that there was when it was set, also if that operation has ended.
+struct TimeLimits {
+    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
+    /// When the timer fires; `nil` if it is not set.
+    private var alarm: Instant?
+
+    /// Adds a limit. Returns whether it is the earliest one, so that the timer has to be set to it.
+    mutating func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
+        let instant = now.advanced(by: seconds)
+        limits[id] = (peripheral, instant)
+        if let alarm, alarm <= instant { return false }
+        alarm = instant
+        return true
+    }
+
+    mutating func remove(_ id: OperationID) { limits[id] = nil }
+
+    /// The timer has fired: removes the limits that are exceeded, and returns them in their order.
+    mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
+        let exceeded = limits.filter { $0.value.instant <= now }
+        for id in exceeded.keys { limits[id] = nil }
+        return exceeded.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
+            .map { ($0.key, $0.value.peripheral) }
+    }
+
+    /// In how many seconds the timer has to fire next; `nil` without limits.
+    mutating func restart(at now: Instant) -> Double? {
+        alarm = limits.values.lazy.map(\.instant).min()
+        return alarm?.seconds(since: now)
     }
 }
 

@@ -24,7 +24,7 @@ struct Standing {
 
 /// How things stand, in one sentence that says what to do about it.
 enum Explanation {
-    /// `nil` for ready, where the adapter decides.
+    /// `nil` for ready: then the adapter decides.
     static func of(_ availability: Availability) -> String? {
         switch availability {
         case .connecting:
@@ -37,7 +37,7 @@ enum Explanation {
                 + "or set DBUS_SYSTEM_BUS_ADDRESS to the bus to use."
         case .refused(let error):
             "The bus does not let this process talk to bluetoothd (\(error.message)): "
-                + "check the D-Bus policy for org.bluez, or run as a user whom it admits."
+                + "check the D-Bus policy for org.bluez, or run as a user that it admits."
         case .noDaemon:
             "bluetoothd is not running: start it with `systemctl start bluetooth` (Debian's package bluez)."
         case .loading:

@@ -28,8 +28,8 @@ struct KeyedTable<Value> {
 
     /// Reads a value; `nil` where there is none.
     ///
-    /// Mutating, although it changes nothing: nobody else can touch the value meanwhile, so that it is read where it lies
-    /// and not copied first, which would count a dozen references up and down.
+    /// Mutating, although it changes nothing: the exclusive access allows reading the value in place. A copy would retain and
+    /// release a dozen references.
     mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Value) -> R) -> R? {
         update(key) { body($0) }
     }

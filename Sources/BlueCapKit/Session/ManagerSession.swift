@@ -86,6 +86,8 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
     var orders: Orders
     /// Whether the loop is about to perform the orders.
     private var isDraining = false
+    /// An empty array, whose memory is used for the next orders.
+    private var spare: [Orders.Order] = []
     /// Why the manager's state is what it is.
     fileprivate(set) var standing = Standing()
     /// The adapter in use, while there is one. It changes on the loop only.
@@ -111,10 +113,12 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
         return true
     }
 
-    /// Exchanges the orders for an empty array, whose memory is used for the next ones; empty when there were none.
+    /// Exchanges the orders for an empty array. If there were none, the memory of `taken` is used for later ones.
     fileprivate mutating func take(into taken: inout [Orders.Order]) {
         swap(&taken, &orders.pending)
         isDraining = !taken.isEmpty
+        if isDraining, orders.pending.capacity == 0 { swap(&spare, &orders.pending) }
+        if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
 
     /// Whether adapters have to be compared again.
