@@ -1,6 +1,7 @@
 import ArgumentParser
 import BlueCapKit
 import BlueZSimulator
+import Dispatch
 import Foundation
 import Logging
 
@@ -32,8 +33,19 @@ struct SimulationOptions: ParsableArguments {
             valueName: "version"), transform: SimulationOptions.version)
     var bluez: BlueZVersion?
 
-    func makeRoom(adapters: Int = 1) throws -> SimulatedRoom {
-        try SimulatedRoom(peripherals ?? .furnished, adapters: adapters, bluez: bluez ?? .default)
+    /// Starts a simulator on a bus of its own.
+    func makeSimulator(adapters: Int = 1) throws -> Simulator {
+        // A million peripherals take seconds.
+        let notice = DispatchWorkItem { Output.remark("Preparing the virtual peripherals …") }
+        if Output.error.isTerminal { DispatchQueue.global().asyncAfter(deadline: .now() + 0.6, execute: notice) }
+        defer { notice.cancel() }
+        do {
+            return try Simulator.onPrivateBus(
+                room: peripherals ?? .furnished, adapters: (0..<adapters).map { VirtualAdapter(index: $0) },
+                bluez: bluez ?? .default)
+        } catch {
+            throw ToolFailure(error.description)
+        }
     }
 
     @Sendable private static func room(_ name: String) throws -> Room {
@@ -85,10 +97,10 @@ struct RadioOptions: ParsableArguments {
         _ work: @escaping @Sendable (Radio) async throws -> Void
     ) async throws {
         try await CommandRun.run(restoring: restore) { [self] in
-            let room = simulated ? try simulation.makeRoom() : nil
-            defer { room?.end() }
-            if isVisited { room?.sendVisitor() }
-            try await work(Radio(busAddress: room?.address, adapter: adapter, logger: common.makeLogger()))
+            let simulator = simulated ? try simulation.makeSimulator() : nil
+            defer { simulator?.end() }
+            if isVisited, let simulator { Visitor.visitAdapters(of: simulator) }
+            try await work(Radio(busAddress: simulator?.address, adapter: adapter, logger: common.makeLogger()))
         }
     }
 }

@@ -25,8 +25,8 @@ struct SimulateCommand: AsyncParsableCommand {
               bluecap simulate --peripherals crowd:1000
               bluecap simulate --bluez 5.72 -- bash     as on Ubuntu 24.04
               bluecap simulate -- pytest tests          in which `bluecap simulate fault lose-link …` is run
-              bluecap simulate --control /tmp/room      and in another terminal:
-                bluecap simulate fault --control /tmp/room power-off
+              bluecap simulate --control /tmp/control      and in another terminal:
+                bluecap simulate fault --control /tmp/control power-off
               bluecap simulate --adapters 2 -- bash     and in that shell:
                 bluecap serve uart --adapter hci1 > /dev/null &
                 bluecap explore "BlueCap UART" --adapter hci0
@@ -53,15 +53,16 @@ struct SimulateCommand: AsyncParsableCommand {
 
     func run() async throws {
         CommandRun.ignoreBrokenPipes()
-        let room = try simulation.makeRoom(adapters: adapters)
-        defer { room.end() }
-        let socket = place.control != nil || !command.isEmpty ? try room.openControl(at: place.control) : nil
+        let simulator = try simulation.makeSimulator(adapters: adapters)
+        defer { simulator.end() }
+        let socket =
+            place.control != nil || !command.isEmpty ? try ControlSocket(of: simulator, at: place.control) : nil
         defer { socket?.end() }
-        if central { room.sendVisitor() }
+        if central { Visitor.visitAdapters(of: simulator) }
         if command.isEmpty {
-            try await stay(room, socket)
+            try await stay(simulator, socket)
         } else {
-            let status = try await runCommand(in: room, socket)
+            let status = try await runCommand(on: simulator.address, socket)
             if status != 0 { throw ExitCode(status) }
         }
     }
@@ -69,7 +70,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
 
     /// Prints the address, alone on its line for scripts, and waits for a signal.
-    private func stay(_ room: SimulatedRoom, _ socket: ControlSocket?) async throws {
+    private func stay(_ simulator: Simulator, _ socket: ControlSocket?) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         Signals.watch(Signals.endings) { signal, count in
             if count > 1 {
@@ -78,12 +79,12 @@ struct SimulateCommand: AsyncParsableCommand {
             }
             feed.yield(signal)
         }
-        do { try Output.standard.write(room.address + "\n") } catch is CancellationError {}
+        do { try Output.standard.write(simulator.address + "\n") } catch is CancellationError {}
         if Output.standard.isTerminal, Output.error.isTerminal {
             try? Output.error.write(
                 """
                 A simulated BlueZ \(simulation.bluez ?? .default) is on that bus until Ctrl-C. In another terminal:
-                  export \(Self.busVariable)='\(room.address)'\(
+                  export \(Self.busVariable)='\(simulator.address)'\(
                     socket.map { "\n  export \(ControlSocket.variable)='\($0.path)'" } ?? "")
 
                 """)
@@ -96,12 +97,12 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func runCommand(in room: SimulatedRoom, _ socket: ControlSocket?) async throws -> Int32 {
+    private func runCommand(on address: String, _ socket: ControlSocket?) async throws -> Int32 {
         let logger = common.makeLogger()
         // Before the command starts: a signal in between must not end the tool without the command.
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         Signals.watch(Signals.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
-        var environment = [Self.busVariable: room.address]
+        var environment = [Self.busVariable: address]
         environment[ControlSocket.variable] = socket?.path
         let child = try ChildProcess(command, environment: environment)
         logger.info("running", metadata: ["command": "\(command)", "pid": "\(child.identifier)"])
@@ -134,8 +135,8 @@ struct FaultCommand: ParsableCommand {
 
             Examples:
               bluecap simulate -- sh -c 'my_program & sleep 5; bluecap simulate fault restart-daemon; wait'
-              bluecap simulate --control /tmp/room &
-              bluecap simulate fault --control /tmp/room lose-link C0:5A:17:00:18:0D
+              bluecap simulate --control /tmp/control &
+              bluecap simulate fault --control /tmp/control lose-link C0:5A:17:00:18:0D
               bluecap simulate fault refuse-call Connect org.bluez.Error.Failed le-connection-abort-by-local
 
             Status: 0 on success; 1 on failure, with one line that says why; 64 for wrong arguments.

@@ -104,7 +104,7 @@ struct Serving: Sendable {
             let advertisement = try await manager.startAdvertising(plan.data, timeout: limit - clock.seconds).value
             for note in advertisement.notes { await console.remark("\(note)") }
             advertisement.whenEnded().onSuccess(context: ImmediateContext()) { feed.yield(.advertisingEnded($0)) }
-            if let change = plan.change { feed.yield(.advertising(advertisement, change)) }
+            if let change = plan.change { feed.yield(.advertises(advertisement, change)) }
         }
         return table
     }
@@ -154,8 +154,8 @@ private struct ServingLoop {
         case subscribers(ServingMachine.Key, [any CBCentralInjectable], Date)
         case due(ServingMachine.Key, round: Int)
         case stateChanged
-        /// An advertisement that changes is running.
-        case advertising(RunningAdvertisement, AdvertisingPlan.Change)
+        /// An advertisement that changes was started.
+        case advertises(RunningAdvertisement, AdvertisingPlan.Change)
         case changeIsDue(RunningAdvertisement, AdvertisingPlan.Change)
         case advertisingEnded(AdvertisingEnd)
         case timeIsOver
@@ -225,7 +225,7 @@ private struct ServingLoop {
             let (present, explanation) = manager.standing
             serving.radio.logger.info("state", metadata: ["state": "\(present)"])
             if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
-        case .advertising(let advertisement, let change):
+        case .advertises(let advertisement, let change):
             timers.append((.changeIsDue(advertisement, change), change.every))
         case .changeIsDue(let advertisement, let change):
             try advertisement.change(to: change.to(clock.seconds))

@@ -1,3 +1,4 @@
+import BlueZSimulator
 import Foundation
 
 /// The socket over which a simulator receives faults from other processes of this user.
@@ -17,11 +18,15 @@ final class ControlSocket: Sendable {
     /// Identifies the file, so that no other file is removed.
     private let identity: (device: dev_t, inode: ino_t)
 
-    /// Opens the socket, and serves it on threads of its own. Only this user can connect.
+    /// Opens the socket of a simulator, and serves it on threads of its own. Only this user can connect.
     ///
+    /// - Parameter path: `nil` for the directory of the private bus.
     /// - Throws: ``ToolFailure`` if the path is too long, is in use, or cannot be bound.
-    init(at path: String, _ desk: FaultDesk) throws {
-        let path = URL(fileURLWithPath: path).path
+    init(of simulator: Simulator, at path: String?) throws {
+        guard let place = path ?? simulator.controlPath else {
+            throw ToolFailure("The simulator has no directory for a control socket: give a path with --control.")
+        }
+        let path = URL(fileURLWithPath: place).path
         self.path = path
         var address = try UnixAddress(path)
         try Self.removeLeftover(at: path, &address)
@@ -38,6 +43,7 @@ final class ControlSocket: Sendable {
         lstat(path, &status)
         identity = (status.st_dev, status.st_ino)
         self.descriptor = descriptor
+        let desk = FaultDesk(simulator)
         Thread.detachNewThread { Self.serve(descriptor, desk) }
     }
 

@@ -1,53 +1,5 @@
 import BlueZSimulator
-import Dispatch
 import Foundation
-
-/// A simulator on a bus of its own, for the length of one command.
-struct SimulatedRoom: Sendable {
-    private let simulator: Simulator
-    private let adapterCount: Int
-
-    /// - Throws: ``ToolFailure`` if no bus can be started.
-    init(_ room: Room, adapters: Int, bluez: BlueZVersion) throws {
-        adapterCount = adapters
-        // A crowd of a million takes seconds.
-        let notice = DispatchWorkItem { Output.remark("Preparing the virtual peripherals …") }
-        if Output.error.isTerminal {
-            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience, execute: notice)
-        }
-        defer { notice.cancel() }
-        do {
-            simulator = try Simulator.onPrivateBus(
-                room: room, adapters: (0..<adapters).map { VirtualAdapter(index: $0) }, bluez: bluez)
-        } catch {
-            throw ToolFailure(error.description)
-        }
-    }
-
-    /// Seconds that this may take without a message.
-    private static let patience = 0.6
-
-    /// The address of the bus.
-    var address: String { simulator.address }
-
-    /// Adds a virtual central at each adapter.
-    func sendVisitor() {
-        for number in 0..<adapterCount { Visitor.send(to: number, of: simulator) }
-    }
-
-    /// Opens a socket over which other processes inject faults, at a path, or in the directory of the private bus.
-    ///
-    /// - Throws: ``ToolFailure`` if it cannot be opened.
-    func openControl(at path: String?) throws -> ControlSocket {
-        guard let path = path ?? simulator.controlPath else {
-            throw ToolFailure("The simulator has no directory for a control socket: give a path with --control.")
-        }
-        return try ControlSocket(at: path, FaultDesk(simulator))
-    }
-
-    /// Ends the simulator and its bus.
-    func end() { simulator.end() }
-}
 
 /// A virtual central that connects again and again, so that a served peripheral can be observed without a radio.
 ///
@@ -69,13 +21,15 @@ struct Visitor: Sendable {
     /// The number of the adapter that it connects to.
     let adapter: Int
 
-    /// Starts a visitor on a thread of its own, which lasts as long as the process.
-    static func send(to adapter: Int, of simulator: Simulator) {
-        let visitor = Visitor(simulator: simulator, adapter: adapter)
-        Thread.detachNewThread {
-            while true {
-                visitor.visit()
-                Thread.sleep(forTimeInterval: absence)
+    /// Starts a visitor of each adapter, on a thread of its own, which lasts as long as the process.
+    static func visitAdapters(of simulator: Simulator) {
+        for adapter in simulator.adapters.indices {
+            let visitor = Visitor(simulator: simulator, adapter: adapter)
+            Thread.detachNewThread {
+                while true {
+                    visitor.visit()
+                    Thread.sleep(forTimeInterval: absence)
+                }
             }
         }
     }
