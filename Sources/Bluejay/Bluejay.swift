@@ -1,4 +1,5 @@
-public import BlueCapKit
+// `Peripheral`, `CentralManager`, `CBUUID`, `ServiceIdentifier` and `CharacteristicIdentifier` come with `import Bluejay`.
+@_exported public import BlueCapKit
 public import Dispatch
 public import Foundation
 
