@@ -18,8 +18,8 @@ protocol ManagerSession: BlueZObserver {
 
     var client: BlueZClient { get }
     var core: Locked<Core> { get }
-    /// The queue on which promises are completed; `nil` for the loop. A serial queue whose target is the application's
-    /// queue: the application's queue may be concurrent and would deliver in any sequence.
+    /// The queue on which promises are completed; `nil` for the loop. It is serial and targets the application's queue,
+    /// which may be concurrent and would deliver in any sequence.
     var queue: DispatchQueue? { get }
     /// Keeps the state on the disk; `nil` if the manager has no restore identifier.
     var keeper: StateKeeper<Core.Kept>? { get }
@@ -383,7 +383,7 @@ extension ManagerSession {
         }
         if isReload || adapter != old { adapterChanged(from: old, in: tree) }
         let values = adapter.flatMap { tree[adapter: $0] }
-        // Before the state, whose handlers read them.
+        // Before the state, since its handlers read the capabilities.
         announce(core.withLock { $0.shell.standing.capabilitiesChanged(to: values?.capabilities) })
         decide { core in
             core.shell.standing.adapter = Explanation.of(

@@ -1,12 +1,12 @@
 /// Chooses the handles of an application's attributes, for a BlueZ that does not.
 ///
-/// BlueZ 5.74 and 5.75 refuse a characteristic whose `Handle` is 0 (`database_add_chrc`). With handles of our own a service must
-/// have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates the attributes
-/// of a service (`database_add_service`): its declaration, the included services, and for each characteristic its declaration,
-/// its value, 0x2902 and 0x2900, which BlueZ adds by itself, and its descriptors.
+/// BlueZ 5.74 and 5.75 refuse a characteristic whose `Handle` is 0 (`database_add_chrc`). With chosen handles a service
+/// must have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates
+/// the attributes of a service (`database_add_service`): its declaration, the included services, and for each
+/// characteristic its declaration, its value, 0x2902 and 0x2900, which BlueZ adds, and its descriptors.
 ///
-/// Which handles are free is not on the bus. BlueZ gives its own services and those of other programs the handle after the
-/// highest one, so ours begin far above, and far enough below 0xFFFF that others find room behind them. If they are taken
+/// Which handles are free is not on the bus. BlueZ gives its own services and those of other programs the handle after
+/// the highest one, so ours begin far above, and far enough below 0xFFFF that others fit behind them. If they are taken
 /// nevertheless, BlueZ refuses the registration and the next ones are tried.
 struct HandleLayout {
     private static let first: UInt16 = 0x1000

@@ -11,7 +11,7 @@ package struct AdvertisementData: Hashable, Sendable {
         case broadcast
     }
 
-    /// What BlueZ adds by itself.
+    /// What BlueZ adds.
     package enum Include: String, Hashable, Sendable, CaseIterable {
         case txPower = "tx-power"
         case appearance
@@ -54,8 +54,9 @@ package struct AdvertisementData: Hashable, Sendable {
     package init() {}
 }
 
-/// What `bluetoothd` finds in an advertisement of ours (`doc/advertising-api.txt` of 5.66). It asks for all properties at
-/// once; what was not wished is not among them. It then writes `TxPower`, of which it does not mind the refusal.
+/// The interface that `bluetoothd` reads in an advertisement of this process (`doc/advertising-api.txt` of 5.66). It
+/// gets all properties at once; those without a value are left out. It then writes `TxPower`, and ignores that this is
+/// refused.
 enum AdvertisementTable {
     static let table = InterfaceTable<AdvertisementContent>(
         "org.bluez.LEAdvertisement1",

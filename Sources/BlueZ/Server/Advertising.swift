@@ -1,8 +1,8 @@
 import DBus
 import Reactor
 
-/// An advertisement of this process, from ``BlueZClient/advertise(_:on:handler:)`` on. It is registered again by itself
-/// whenever daemon, bus, adapter or power come back.
+/// An advertisement of this process, from ``BlueZClient/advertise(_:on:stateChanged:)`` on. It is registered again
+/// whenever daemon, bus, adapter or power return.
 ///
 /// Every method may be called on any thread. Releasing this ends it.
 package final class Advertising: Sendable {
@@ -12,12 +12,12 @@ package final class Advertising: Sendable {
 
     deinit { end() }
 
-    /// Advertises something else in its place, with a short gap. Nothing happens where it is the same.
+    /// Advertises something else in its place, with a short gap. Nothing happens if it is the same.
     package func change(to data: AdvertisementData) {
         registration.client.loop.perform { [registration] in registration.update(data) }
     }
 
-    /// Ends it. The handler hears `.idle`, and nothing after that. A second call does nothing.
+    /// Ends it. Its last state is `.idle`. A second call does nothing.
     ///
     /// - Parameter completion: On the client's loop, never inside the call: when BlueZ has confirmed it, or after 20 seconds.
     package func end(completion: @escaping @Sendable () -> Void = {}) {
@@ -28,9 +28,10 @@ package final class Advertising: Sendable {
 extension BlueZClient {
     /// Advertises on an adapter, as soon as it is there and on. Any thread.
     ///
-    /// What BlueZ refuses the first time is not tried again until the adapter or the daemon has changed, with two exceptions:
-    /// after an error that is known to pass it is tried for 7.5 seconds, and after `org.bluez.Error.Failed`, which names no
-    /// reason, for a second and a half. What BlueZ had taken before is tried for half a minute.
+    /// What BlueZ refuses the first time is not tried again until the adapter or the daemon has changed, with two
+    /// exceptions: after an error that is known to pass it is tried for 7.5 seconds, and after
+    /// `org.bluez.Error.Failed`, which names no reason, for a second and a half. What BlueZ has registered before is
+    /// tried for half a minute.
     /// - Parameter stateChanged: Called on the loop at each change, never inside a call.
     package func advertise(
         _ data: AdvertisementData, on adapter: ObjectKey,
@@ -43,7 +44,7 @@ extension BlueZClient {
         return Advertising(registration)
     }
 
-    /// Asks what an adapter can advertise. Any thread; `completion` runs on the loop. It fails with `unknownObject` where
+    /// Asks what an adapter can advertise. Any thread; `completion` runs on the loop. It fails with `unknownObject` if
     /// the adapter or its `LEAdvertisingManager1` is not there.
     /// - Parameter timeout: In seconds, up to a day.
     package func advertisingCapabilities(

@@ -11,7 +11,7 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     /// What was sent to all last.
     var value: Data?
     var table = SubscriberTable()
-    /// What the delegate knows.
+    /// What the delegate was called with last.
     var reported: [ServerSubscriber] = []
     /// For what ``table`` settles after a time.
     let settlingTimer: LoopTimer
@@ -26,14 +26,14 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
         super.init(characteristic.id, characteristic.flags, path: path, parent: parent, content: content)
     }
 
-    /// Whether a value that is sent to all reaches a central, as far as BlueZ tells.
+    /// Whether a value that is sent to all reaches a central, as far as BlueZ reports it.
     var isSubscribed: Bool { !table.subscribers.isEmpty }
     var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
     var givesWriteSocket: Bool {
         characteristic.givesWriteSocket && characteristic.flags.contains(.writeWithoutResponse)
     }
     var canSend: Bool { characteristic.flags.canBeSubscribedTo }
-    /// Whether BlueZ tells of every value that a central has got it.
+    /// Whether BlueZ reports for every value that a central has received it.
     var isConfirmed: Bool { characteristic.flags.indicates && !characteristic.flags.notifies }
 }
 
@@ -63,7 +63,7 @@ extension CharacteristicRecord {
     func linkChanged(of device: ObjectKey, isConnected: Bool, isBonded: Bool) {
         let now = content.client.loop.now
         guard !isConnected else { return change { $0.linkBegan(device, at: now) } }
-        // Its socket ends with the link. One that `bluetoothd` has lost sight of would stay open.
+        // Its socket ends with the link. One that `bluetoothd` does not know any more would stay open.
         let ended = content.capabilities.opensSocketPerCentral ? table.socket(of: device) : nil
         let socket = ended.flatMap { notifySockets.removeValue(forKey: $0) }
         socket?.close()
@@ -74,7 +74,7 @@ extension CharacteristicRecord {
         if let socket { sender.confirmed(over: socket) }
     }
 
-    /// Reports what has changed, and sees to it that what only time can settle is settled.
+    /// Reports what has changed, and starts the timer for what is settled after a time.
     private func change(_ event: (inout SubscriberTable) -> Void) {
         event(&table)
         let now = content.client.loop.now
@@ -90,7 +90,7 @@ extension CharacteristicRecord {
         report()
     }
 
-    /// Tells of the subscribers, if they, or what can be done for them, have changed.
+    /// Calls the delegate if the subscribers, or the ways to reach them, have changed.
     func report() {
         let isDirected = content.capabilities.directedUpdates
         let subscribers = table.subscribers.map {
@@ -161,7 +161,7 @@ extension CharacteristicRecord {
         content.delegate?.writeRequested(request, ServerAnswer(loop: content.client.loop) { _ in })
     }
 
-    /// Answers the call with one end of a pair of sockets; gives the other.
+    /// Replies with one end of a pair of sockets; returns the other.
     private func makeSocket(
         _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
     ) -> (AcquiredSocket, ServerPeer)? {
@@ -224,7 +224,7 @@ extension CharacteristicRecord {
     /// Whether `bluetoothd` has not read all that was written to the sockets.
     var hasUnreadPackets: Bool { notifySockets.values.contains { $0.hasUnreadPackets } }
 
-    /// Gives up the sockets that `bluetoothd` does not read although it answers.
+    /// Closes the sockets that `bluetoothd` does not read although it replies to calls.
     func closeUnreadSockets() {
         for (number, socket) in notifySockets where socket.hasUnreadPackets {
             notifySockets[number] = nil

@@ -52,8 +52,8 @@ package struct RegistrationMachine {
         package static let application = Rules(
             mostFailures: 1, isAwaited: true, fallsBack: true, hasHandles: true, sharesPath: false, calm: nil)
 
-        // The kernel refuses any for a moment after an adapter was turned on, and with the same error one whose fields are
-        // too long together (5.66: "Failed to register advertisement").
+        // The kernel refuses each advertisement for a moment after an adapter was turned on. The same error means that
+        // the fields are too long together (5.66: "Failed to register advertisement").
         package static let advertisement = Rules(
             mostFailures: 3, isAwaited: false, fallsBack: false, hasHandles: false, sharesPath: true, calm: 60)
     }
@@ -98,8 +98,8 @@ package struct RegistrationMachine {
 
     /// How often it is tried if BlueZ has registered it before: for half a minute.
     static let mostAgain = 8
-    /// How often it is tried before BlueZ has ever registered it: for 7.5 seconds, so that a caller whose time-out is that
-    /// of `PeripheralManager` learns the reason.
+    /// How often it is tried before BlueZ has ever registered it: for 7.5 seconds, so that a caller with
+    /// `PeripheralManager`'s time-out learns the reason.
     static let mostAtFirst = 5
     private static let firstDelay = 0.5
     private static let longestDelay = 8.0
@@ -121,9 +121,9 @@ package struct RegistrationMachine {
     private var lastRequest: RequestID = 0
     /// Calls of `Register…` without a reply, after which the machine has called again.
     private var overdue: [RequestID: Generation] = [:]
-    // The calls whose replies are awaited at the end. BlueZ executes calls in their sequence, so `Unregister…` behind an
-    // unanswered `Register…` cancels it. If BlueZ fails the former and executes the latter afterwards, it is unregistered
-    // once more.
+    // The calls that still need a reply at the end. BlueZ executes calls in their sequence, so `Unregister…` behind an
+    // unanswered `Register…` cancels it. If BlueZ fails the former and executes the latter afterwards, it is
+    // unregistered once more.
     private var unregistering: RequestID?
     private var registering: Set<RequestID> = []
     private var isTimerRunning = false
@@ -197,7 +197,8 @@ package struct RegistrationMachine {
         case .idle, .ended:
             return []
         case .ending:
-            // An adapter that is merely off still answers. What there was left with the daemon, the adapter or its interface.
+            // An adapter that is only off still replies. Otherwise the registration ended with the daemon, the adapter
+            // or its interface.
             guard new == .adapter || new == .support else { return [] }
             state = .ended
             return [.ended]
@@ -359,7 +360,7 @@ package struct RegistrationMachine {
         let isKnown = good == generation
         switch error.cause {
         case .alreadyExists, .noReply:
-            // Left over from a call whose reply was lost: BlueZ may have it, or get it yet.
+            // The reply to an earlier call was lost: BlueZ may have it, or get it yet.
             guard hasCleared else {
                 hasCleared = true
                 return [.unregister(generation), register(generation)]

@@ -3,8 +3,8 @@ import Foundation
 import GATT
 import Reactor
 
-/// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on. They
-/// are registered again by themselves whenever daemon, bus or adapter come back.
+/// Services of this process as BlueZ offers them to centrals, from ``BlueZClient/serve(on:delegate:stateChanged:)`` on.
+/// They are registered again whenever daemon, bus or adapter return.
 ///
 /// Every method may be called on any thread; completions run on the client's loop, once, never inside the call. Releasing
 /// this ends it.
@@ -15,8 +15,8 @@ package final class ServerApplication: Sendable {
 
     deinit { end() }
 
-    /// Offers these services in the place of those before, in one swap. Attributes that keep their identifier keep their
-    /// handle. All subscriptions end: to BlueZ all of it is new.
+    /// Replaces the services by these, in one step. Attributes that keep their identifier keep their handle. All
+    /// subscriptions end: to BlueZ all of it is new.
     ///
     /// After an error that is known to pass BlueZ is asked again for 7.5 seconds, and for half a minute if it had taken the
     /// same before; after any other one `completion` is called at once.
@@ -54,7 +54,7 @@ package final class ServerApplication: Sendable {
         }
     }
 
-    /// Takes everything back. What waits fails; the delegate is let go of. A second call does nothing.
+    /// Unregisters everything. What waits fails; the delegate is released. A second call does nothing.
     ///
     /// - Parameter completion: When BlueZ has confirmed it, or after 5 seconds; later only if BlueZ has not answered the
     ///   registration yet.
@@ -69,7 +69,7 @@ extension BlueZClient {
     /// The adapter need not be there. While it is off the services stay registered.
     /// - Parameters:
     ///   - delegate: Is held until the application was ended.
-    ///   - stateChanged: Told on the loop at each change, never inside a call.
+    ///   - stateChanged: Called on the loop at each change, never inside a call.
     package func serve(
         on adapter: ObjectKey, delegate: any ServerDelegate,
         stateChanged: @escaping @Sendable (RegistrationState) -> Void = { _ in }
@@ -126,7 +126,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         client.withTree { $0[adapter: adapter]?.capabilities } ?? DaemonCapabilities()
     }
 
-    /// Whether the daemon calls that has our objects. Anybody on the bus could.
+    /// Whether the daemon that has our objects makes the call. Any program on the bus could.
     func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
 
     func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping Completion) {
@@ -235,7 +235,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         return hasChosenHandles
     }
 
-    /// For services whose attributes do not all have a handle.
+    /// Chooses handles for services that lack some.
     /// - Returns: Whether there are any.
     private func chooseHandles(_ services: [ServerService]) -> Bool {
         let incomplete = services.filter { !$0.attributes.allSatisfy { handles[$0] != nil } }

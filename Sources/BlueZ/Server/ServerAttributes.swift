@@ -1,8 +1,8 @@
 package import Foundation
 package import GATT
 
-/// Names an attribute of an application of ours. Whoever builds the application chooses the numbers; each is used once in
-/// it. An attribute that keeps its number over a change of the services keeps its handle, too.
+/// Identifies an attribute of an application of this process. The caller chooses the numbers; each is used once in an
+/// application. An attribute that keeps its number over a change of the services keeps its handle, too.
 package struct ServerAttributeID: Hashable, Sendable {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
@@ -34,13 +34,13 @@ package struct ServerCharacteristic: Hashable, Sendable {
     package var id: ServerAttributeID
     package var uuid: CBUUID
     package var flags: GattFlags
-    /// In the order of their handles. BlueZ adds 0x2902 and 0x2900 by itself, as the flags ask for them.
+    /// In the order of their handles. BlueZ adds 0x2902 and 0x2900, as the flags require them.
     package var descriptors: [ServerDescriptor]
     /// Whether BlueZ shall fetch sockets for subscribers (`AcquireNotify`): by that it names them, up to 5.68 the first one only,
     /// and from 5.76 on a value can be sent to one of them.
     package var givesNotifySocket: Bool
-    /// Whether BlueZ shall fetch a socket for writes without response (`AcquireWrite`). Values then come without telling
-    /// whose they are, but for the first.
+    /// Whether BlueZ shall fetch a socket for writes without response (`AcquireWrite`). Of the values that come over
+    /// it, only the first one's central is known.
     package var givesWriteSocket: Bool
 
     package init(
@@ -60,7 +60,7 @@ package struct ServerDescriptor: Hashable, Sendable {
     package var id: ServerAttributeID
     package var uuid: CBUUID
     package var flags: GattFlags
-    /// Where it is not nil, reads are answered with it here, and the delegate is not asked.
+    /// If it is not `nil`, centrals read it, and the delegate is not called.
     package var value: Data?
 
     package init(id: ServerAttributeID, uuid: CBUUID, flags: GattFlags, value: Data? = nil) {
@@ -102,7 +102,7 @@ extension GattFlags {
     fileprivate var hasExtendedProperties: Bool { !isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) }
 }
 
-// A flag that asks for encryption says by itself what it asks that for.
+// A flag that requires encryption implies what it requires that for.
 extension GattFlags {
     var allowsReading: Bool {
         !isDisjoint(with: [.read, .encryptRead, .encryptAuthenticatedRead, .secureRead])

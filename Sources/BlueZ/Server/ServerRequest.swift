@@ -3,7 +3,7 @@ import Futures
 package import GATT
 import Reactor
 
-/// The central that a request came from, as far as BlueZ tells.
+/// The central that sent a request, as far as BlueZ reports it.
 package struct ServerPeer: Hashable, Sendable {
     /// The central's object in the tree.
     package var device: ObjectKey?
@@ -31,8 +31,8 @@ package struct ServerPeer: Hashable, Sendable {
 package struct ServerReadRequest: Hashable, Sendable {
     package let attribute: ServerAttributeID
     package let peer: ServerPeer
-    /// From which byte on the central reads: other than 0 only where it did not read the beginning before. What is answered
-    /// is the whole value nevertheless.
+    /// From which byte on the central reads: other than 0 only if it did not read the beginning before. The reply is
+    /// the whole value nevertheless.
     package let offset: Int
 
     package init(attribute: ServerAttributeID, peer: ServerPeer, offset: Int = 0) {
@@ -46,11 +46,11 @@ package struct ServerReadRequest: Hashable, Sendable {
 package struct ServerWriteRequest: Hashable, Sendable {
     package let attribute: ServerAttributeID
     package let peer: ServerPeer
-    /// Where in the value the bytes belong: other than 0 only where the central wrote an end of it without its beginning.
+    /// Where in the value the bytes belong: other than 0 only if the central wrote an end of it without its beginning.
     package let offset: Int
     package let value: Data
-    /// Whether the answer reaches the central. Where not, one is allowed, and goes nowhere: for a write without response,
-    /// and for every write to a characteristic that takes both kinds, which 5.66 grants before it tells of it.
+    /// Whether the reply reaches the central. Otherwise one is allowed, and has no effect: for a write without
+    /// response, and for every write to a characteristic that takes both kinds, which 5.66 accepts before it calls us.
     package let expectsAnswer: Bool
 
     package init(
@@ -66,10 +66,11 @@ package struct ServerWriteRequest: Hashable, Sendable {
 
 /// The reply to a request of a central: given once, at any time and on any thread.
 ///
-/// A request that is not answered within ``limit``, or whose `ServerAnswer` is released, is refused with `.unlikelyError`, so
-/// that no central waits for ever. Replies after that do nothing. The time is short because `bluetoothd` waits for five seconds
-/// and then refuses by itself, and because 5.66 ends itself five seconds after a request whose central has left before it was
-/// answered (seen in the radio lab); a central would wait for thirty (Core Specification, Vol 3, Part F, 3.3.3).
+/// Without a reply within ``limit``, or when the `ServerAnswer` is released, the request is refused with
+/// `.unlikelyError`, so that each central receives a reply. Later replies do nothing. The time is short because
+/// `bluetoothd` waits for five seconds and then refuses, and because 5.66 crashes five seconds after a request if the
+/// central has left before the reply (seen in the radio lab); a central would wait for thirty (Core Specification, Vol
+/// 3, Part F, 3.3.3).
 package final class ServerAnswer: Sendable {
     /// How long a request may remain unanswered, in seconds.
     package static let limit = 4.0
@@ -121,9 +122,9 @@ package final class ServerAnswer: Sendable {
     }
 }
 
-/// Who answers for an application's attributes. Everything is called on the client's loop.
+/// Handles the requests to an application's attributes. Everything is called on the client's loop.
 package protocol ServerDelegate: AnyObject, Sendable {
-    /// A central reads. The answer is the whole value, at most 512 bytes; what of it is sent is decided here.
+    /// A central reads. The reply is the whole value, at most 512 bytes; the part that the central asked for is sent.
     func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer)
 
     /// A central writes; parts of a long value have been put together.
@@ -132,8 +133,9 @@ package protocol ServerDelegate: AnyObject, Sendable {
     /// A central begins a long write to an attribute with the flag `authorize`: nothing is written yet.
     func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer)
 
-    /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ tells: see ``SubscriberTable``.
-    /// With none left, or with the registration lost, the list is empty, and what was not sent has failed.
+    /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ reports it: see
+    /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and what was not sent has
+    /// failed.
     func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber])
 
     /// A central has confirmed an indication.

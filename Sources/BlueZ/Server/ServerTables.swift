@@ -17,7 +17,8 @@ final class ServiceRecord: @unchecked Sendable {
     }
 }
 
-/// What `bluetoothd` finds in an application of ours (`doc/gatt-api.txt` of 5.66, the parts for servers).
+/// The interfaces that `bluetoothd` reads in an application of this process (`doc/gatt-api.txt` of 5.66, the parts for
+/// servers).
 ///
 /// `Handle` is 0 until BlueZ has given one, which it then writes here. From then on it is asked for the same one again, so
 /// that centrals that have stored our table find it unchanged.
@@ -84,7 +85,7 @@ enum ServerTables {
 }
 
 extension ApplicationContent {
-    /// BlueZ tells an attribute's handle.
+    /// BlueZ writes the handle of an attribute.
     func takeHandle(of id: ServerAttributeID, _ reader: inout MessageReader, _ invocation: Invocation) {
         guard isFromDaemon(invocation), let handle = reader.uint16() else { return invocation.fail(.foreignCaller) }
         handles[id] = handle

@@ -1,6 +1,6 @@
 import Reactor
 
-/// A subscriber of a characteristic of ours, as far as BlueZ names it.
+/// A subscriber of a characteristic of this process, as far as BlueZ names it.
 package struct ServerSubscriber: Hashable, Sendable {
     /// `nil` for all that BlueZ does not name.
     package let peer: ServerPeer?
@@ -86,7 +86,7 @@ struct SubscriberTable {
         }.min()
     }
 
-    /// The central whose socket this is.
+    /// The central that this socket is for.
     func peer(of socket: SocketNumber) -> ServerPeer? { index(of: socket).map { entries[$0].peer } }
 
     /// The open socket of a central.
@@ -150,7 +150,7 @@ struct SubscriberTable {
         settleLoss(at: now)
     }
 
-    /// Finds the central whose socket was closed because another one has lost its link.
+    /// Finds the central that has lost its socket because another one has lost its link.
     private mutating func settleLoss(at now: Instant) {
         guard let (time, own) = loss, now.seconds(since: time) < Self.settlingTime else { return }
         let ended = entries.indices.compactMap { index -> (index: Int, socket: SocketNumber, until: Instant)? in

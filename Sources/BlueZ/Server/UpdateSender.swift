@@ -20,12 +20,12 @@ package struct ServerUpdate: Hashable, Sendable {
 /// once, whether a socket is open for it or not. A value for some centrals is written to their sockets, which only BlueZ
 /// from 5.76 on sends to that central alone.
 ///
-/// **Order.** `bluetoothd` reads bus and sockets independently. Before the first value that goes the other way, those before it
-/// have to be read, so a call to `bluetoothd` (`Peer.Ping`) is made and its answer awaited: it reads the messages of one
-/// connection in their order. A call without an answer is repeated. The answer says nothing of the sockets: after it, the kernel
-/// is asked after growing pauses whether they are empty (`SIOCOUTQ`), of which it does not inform. One that `bluetoothd` leaves
-/// unread although it answers is closed. What `bluetoothd` has read it has also put into the link's queue, within the same
-/// callback (`sock_io_read`, `property_changed_cb`).
+/// **Order.** `bluetoothd` reads bus and sockets independently. Before the first value that goes the other way, those
+/// before it have to be read, so a call to `bluetoothd` (`Peer.Ping`) is made and its reply awaited: it reads the
+/// messages of one connection in their order. A call without a reply is repeated. The reply does not cover the sockets:
+/// after it, `SIOCOUTQ` shows whether they are empty, which is read after growing pauses since the kernel reports no
+/// change. One that `bluetoothd` leaves unread although it replies is closed. What `bluetoothd` has read it has also
+/// put into the link's queue, within the same callback (`sock_io_read`, `property_changed_cb`).
 ///
 /// Values for all of a characteristic that notifies are handed over without waiting. All others go one after the other.
 ///
@@ -39,10 +39,10 @@ final class UpdateSender: @unchecked Sendable {
     /// How long to wait before looking again whether `bluetoothd` has read the sockets, in seconds: each time twice as long.
     private static let readingPauses = 0.001...0.1
 
-    /// How long `bluetoothd` may leave a socket unread after each of two answers, in seconds.
+    /// How long `bluetoothd` may leave a socket unread after each of two replies, in seconds.
     private static let readingTime = 0.5
 
-    /// How long to wait before `bluetoothd` is called again that has not answered, in seconds.
+    /// How long to wait before `bluetoothd` is called again after a call without a reply, in seconds.
     private static let callingPause = 1.0
 
     private enum Way {
@@ -54,8 +54,9 @@ final class UpdateSender: @unchecked Sendable {
     private enum Step {
         case none
         case changingWay
-        /// An indication to all: the sockets whose centrals are to confirm it, and how many confirmations have come. Those do not
-        /// say from which central. One without a socket need not confirm it: whether it is still subscribed is not known.
+        /// An indication to all: the sockets of the centrals that have to confirm it, and how many confirmations have
+        /// arrived. A confirmation does not name its central. One without a socket need not confirm it: whether it is
+        /// still subscribed is not known.
         case confirming(by: Set<SubscriberTable.SocketNumber>, received: Int)
         case writing(Writing)
     }
@@ -79,7 +80,7 @@ final class UpdateSender: @unchecked Sendable {
     private var isWayUsed = false
     /// Values on their way to the bus.
     private var unsent: [UInt64: Completion] = [:]
-    /// Counts the calls of ``fail(_:)``: answers to what was sent before mean nothing.
+    /// Counts the calls of ``fail(_:)``, so that outcomes of earlier values are ignored.
     private var turn = 0
 
     init(_ record: CharacteristicRecord) {

@@ -40,15 +40,15 @@ final class DescriptorRecord: ValueRecord, @unchecked Sendable {
 }
 
 extension ValueRecord {
-    /// How long the rest of a long read is taken from what its beginning was taken from, in seconds.
+    /// How long the rest of a long read is of the same value as its beginning, in seconds.
     private static let snapshotLife = 10.0
 
     // MARK: Reading
 
-    /// - Parameter value: What is known without asking anybody.
+    /// - Parameter value: The value, if the delegate is not needed for it.
     func readCalled(_ invocation: Invocation, value: Data?) {
         guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
-        // What may be neither read nor written has no permissions in 5.66, which then lets everybody do both.
+        // An attribute that may be neither read nor written has no permissions in 5.66, which then allows both.
         guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
         var reader = invocation.reader
         let options = ServerOptions(&reader)
@@ -75,7 +75,7 @@ extension ValueRecord {
         return snapshot.value
     }
 
-    /// BlueZ sends what it is given as the packet for that offset, and cuts it to the packet's size.
+    /// BlueZ sends the reply as the packet for that offset, and cuts it to the packet's size.
     private func reply(_ value: Data, _ options: ServerOptions, _ invocation: Invocation) {
         let value = value.prefix(WriteAssembly.longestValue)
         guard options.offset <= value.count else {
@@ -187,11 +187,11 @@ struct ServerOptions {
     }
 }
 
-/// Puts the parts of a long write together, so that it is given to the application as one value.
+/// Assembles the parts of a long write, so that the application receives it as one value.
 ///
 /// `bluetoothd` 5.66 does so itself while the parts touch each other; older ones hand them in one by one, each with its
-/// offset, and the next one only after the last was answered. Which is the last they do not say: a part that does not fill
-/// its packet is, and behind a full one nothing comes any more after ``pause`` seconds.
+/// offset, and the next one only after the last was answered. They do not mark the last part: it is one that does not
+/// fill its packet, or a full one that nothing follows within ``pause`` seconds.
 struct WriteAssembly {
     /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
     static let longestValue = 512
@@ -199,14 +199,14 @@ struct WriteAssembly {
 
     /// What becomes of a write.
     enum Step: Hashable {
-        /// Give it to the application, whose answer is the answer.
+        /// Give it to the application, which decides the reply.
         case give(offset: Int, Data)
         /// Grant it: more may come. Give what is `collected` when the pause is over.
         case collect
         case refuse(CBATTError.Code)
     }
 
-    /// What the same central wrote before: the beginning of what follows, it may be.
+    /// What the same central wrote before: perhaps the beginning of what follows.
     private var offset = 0
     private var bytes = Data()
     /// Whether it waits to be given.
@@ -238,7 +238,7 @@ struct WriteAssembly {
 }
 
 extension DBusError {
-    /// The error by which BlueZ tells a central this code (`dbus_error_to_att_ecode` in `src/gatt-database.c` of 5.66; 0xFD
+    /// The error from which BlueZ makes this code (`dbus_error_to_att_ecode` in `src/gatt-database.c` of 5.66; 0xFD
     /// since 5.76). A name that it does not know becomes 0x0E, "unlikely error".
     static func refusal(_ code: CBATTError.Code, ofRead isRead: Bool) -> DBusError {
         func bluez(_ name: String, _ message: String) -> DBusError {

@@ -7,7 +7,7 @@ package enum SecondaryChannel: String, Hashable, Sendable, CaseIterable {
     case coded = "Coded"
 }
 
-/// What an adapter's `org.bluez.LEAdvertisingManager1` can do. `nil`: this version of BlueZ does not tell.
+/// What an adapter's `org.bluez.LEAdvertisingManager1` reports. `nil`: this version of BlueZ does not report it.
 package struct AdvertisingCapabilities: Hashable, Sendable {
     /// How many advertisements there are, of all programs.
     package var activeInstances: Int?

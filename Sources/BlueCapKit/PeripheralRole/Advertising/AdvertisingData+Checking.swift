@@ -26,7 +26,7 @@ extension AdvertisingData {
 
     /// Throws an error if this does not fit every adapter: with more than 31 bytes, or impossible values.
     ///
-    /// `startAdvertising` does as ``check(_:)`` by itself.
+    /// `startAdvertising` makes the checks of ``check(_:)``.
     ///
     /// - Throws: ``PeripheralManagerError/advertisementTooLong(field:by:)`` or
     ///   ``PeripheralManagerError/invalidAdvertisement(_:)``.
@@ -66,8 +66,8 @@ extension AdvertisingData {
     private func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
         let mayGrow = secondaryChannel != nil || lengths.plain > Self.capacity
         let isNameInside = isNameInside && mayGrow
-        // A longer one needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E, 7.8.55), which BlueZ
-        // turns to by itself only for long advertising data.
+        // A longer one needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E, 7.8.55), which
+        // BlueZ uses without a secondary channel only for long advertising data.
         let responseCapacity = isExtended ? lengths.scanResponse : Self.capacity
         let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - responseCapacity
         if response > 0 { return (nameSize > scanResponse.byteCount ? .localName : .scanResponse, response) }

@@ -16,11 +16,11 @@ public struct AdvertisingData: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Centrals can connect.
         case connectable
-        /// Nobody can connect: a beacon.
+        /// Centrals cannot connect: a beacon.
         case broadcast
     }
 
-    /// Which of the second channels a long advertisement uses, where the controller has them.
+    /// Which of the secondary channels a long advertisement uses, if the controller has them.
     public enum SecondaryChannel: String, Hashable, Sendable, Codable, CaseIterable {
         case oneMegabit = "1M"
         case twoMegabit = "2M"
@@ -47,8 +47,7 @@ public struct AdvertisingData: Hashable, Sendable {
     public var txPower: Int?
     /// How often it is sent, in seconds from 0.02 to 10.24. BlueZ before 5.77 ignores it unless it is experimental.
     public var interval: ClosedRange<TimeInterval>?
-    /// Whether it says "general discoverable", in flags of three bytes. A broadcast says nothing of the kind: BlueZ refuses
-    /// that.
+    /// Whether it contains the flag "general discoverable", in three bytes. A broadcast never does: BlueZ refuses that.
     public var isDiscoverable = true
     /// After how many seconds BlueZ ends it, from 1 to 65 535; `nil` for never.
     public var timeout: Int?
@@ -77,24 +76,24 @@ public struct AdvertisingData: Hashable, Sendable {
         self.serviceUUIDs = serviceUUIDs
     }
 
-    /// An iBeacon: 27 bytes of manufacturer data, byte for byte as Apple's specification has them, and nobody can connect.
+    /// An iBeacon: 27 bytes of manufacturer data, byte for byte as in Apple's specification. Centrals cannot connect.
     /// BlueZ puts no flags into that; set ``kind-swift.property`` to `connectable` to have them behind it.
     public init(_ beacon: IBeacon) {
         self.init(manufacturer: IBeacon.company, data: beacon.data)
     }
 
-    /// An AltBeacon: 28 bytes of manufacturer data, and nobody can connect.
+    /// An AltBeacon: 28 bytes of manufacturer data. Centrals cannot connect.
     public init(_ beacon: AltBeacon) {
         self.init(manufacturer: beacon.company, data: beacon.data)
     }
 
-    /// An Eddystone frame that says who the beacon is.
+    /// An Eddystone frame with the identity of the beacon.
     public init(_ frame: Eddystone.UID) { self.init(eddystone: frame.data) }
 
     /// An Eddystone frame with a link.
     public init(_ frame: Eddystone.URL) { self.init(eddystone: frame.data) }
 
-    /// An Eddystone frame that says how the beacon is.
+    /// An Eddystone frame with the telemetry of the beacon.
     public init(_ frame: Eddystone.TLM) { self.init(eddystone: frame.data) }
 
     private init(manufacturer company: UInt16, data: Data) {

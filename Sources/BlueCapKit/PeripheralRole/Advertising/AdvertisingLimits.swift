@@ -1,19 +1,19 @@
 import BlueZ
 
-/// What an adapter can advertise, as BlueZ tells it.
+/// What an adapter can advertise, as BlueZ reports it.
 public struct AdvertisingLimits: Hashable, Sendable {
-    /// How many advertisements there are, those of all programs together; `nil` where BlueZ does not tell.
+    /// How many advertisements there are, those of all programs together; `nil` if BlueZ does not report it.
     public let active: Int?
-    /// How many more there may be; `nil` where BlueZ does not tell.
+    /// How many more there may be; `nil` if BlueZ does not report it.
     public let available: Int?
-    /// What BlueZ can add by itself, by its names, such as `tx-power`; `nil` where it does not tell.
+    /// What BlueZ can add, by its names, such as `tx-power`; `nil` if it does not report it.
     public let includes: [String]?
     /// Empty without extended advertising, which needs a controller and a kernel that can do it.
     public let secondaryChannels: [AdvertisingData.SecondaryChannel]
     /// Whether ``AdvertisingData/interval`` and ``AdvertisingData/txPower`` count: not before 5.77, unless BlueZ is
     /// experimental. An older kernel than Linux 5.11 ignores them, which BlueZ does not show.
     public let honoursIntervalAndPower: Bool
-    /// In dBm; `nil` where BlueZ does not tell.
+    /// In dBm; `nil` if BlueZ does not report it.
     public let txPower: ClosedRange<Int>?
     /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.77 on what the
     /// controller can do, with extended advertising up to 251. Never `nil`.
@@ -42,7 +42,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
         honoursScanResponse = adapter.scanResponseFields
     }
 
-    /// Why this cannot be advertised; `nil` where it can.
+    /// Why this cannot be advertised; `nil` if it can.
     func refusal(of data: AdvertisingData) -> PeripheralManagerError? {
         if available == 0 { return .tooManyAdvertisements(active ?? 0) }
         if data.includesTxPower, let includes, !includes.contains("tx-power") {
@@ -55,7 +55,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
         return data.excess(over: self).map { .advertisementTooLong(field: $0.field, by: $0.count) }
     }
 
-    /// What of it this BlueZ is going to ignore, and what it is going to do besides.
+    /// What of it this BlueZ ignores, and what it changes.
     func notes(on data: AdvertisingData) -> [AdvertisingNote] {
         var notes: [AdvertisingNote] = []
         if !honoursIntervalAndPower, data.interval != nil { notes.append(.intervalIgnored) }
@@ -99,7 +99,7 @@ public enum AdvertisingEnd: Hashable, Sendable {
     case timedOut
     /// It was never on the air: `startAdvertising` has failed with the reason.
     case notStarted
-    /// BlueZ does not want it (any more).
+    /// BlueZ has refused it.
     case refused(BusFailure)
     /// The manager has ended, or was reset.
     case managerEnded

@@ -2,7 +2,7 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// A group of iBeacons, down to a single one: what a ``PeripheralManager`` pretends to be, and what a ``CentralManager``
+/// A group of iBeacons, down to a single one: what a ``PeripheralManager`` advertises as, and what a ``CentralManager``
 /// ranges.
 ///
 /// ```swift
@@ -20,7 +20,7 @@ public final class BeaconRegion: Sendable {
     public let minor: UInt16?
     /// How many sightings a stream of them keeps (``CentralManager/startRangingBeacons(in:model:smoothing:)``).
     public let capacity: Int
-    /// The strength in dBm with which the advertised beacon is heard at a distance of one metre.
+    /// The strength in dBm with which the advertised beacon is received at a distance of one metre.
     public let measuredPower: Int8
 
     private init(_ uuid: UUID, _ identifier: String, _ major: UInt16?, _ minor: UInt16?, _ capacity: Int, _ power: Int8)
@@ -57,7 +57,7 @@ public final class BeaconRegion: Sendable {
         self.init(proximityUUID, identifier, major, minor, capacity, -59)
     }
 
-    /// The same, of a beacon that is heard otherwise than a telephone.
+    /// A region with another measured power than that of a telephone.
     /// - Parameters:
     ///   - proximityUUID: The UUID that all beacons of an owner share.
     ///   - identifier: The application's name for the region.

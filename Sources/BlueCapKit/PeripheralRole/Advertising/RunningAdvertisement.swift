@@ -3,8 +3,8 @@ public import Futures
 
 /// An advertisement of a ``PeripheralManager``, from its start to its end.
 ///
-/// The manager keeps it: letting go of this ends nothing. It comes back by itself when `bluetoothd`, the adapter or its
-/// power do.
+/// The manager keeps it: releasing this ends nothing. It is sent again when `bluetoothd`, the adapter or its power
+/// returns.
 public final class RunningAdvertisement: Sendable {
     private struct Core {
         var data: AdvertisingData
@@ -45,11 +45,11 @@ public final class RunningAdvertisement: Sendable {
     ///
     /// - Parameter timeout: In seconds.
     /// - Returns: Succeeds when BlueZ has confirmed it, or it had ended; fails with
-    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` where that takes longer.
+    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` if that takes longer.
     @discardableResult
     public func stop(timeout: TimeInterval = 10.0) -> Future<Void> { session.stopAdvertising(number, timeout: timeout) }
 
-    /// How it has ended, when it has.
+    /// Completes with how it has ended.
     public func whenEnded() -> Future<AdvertisingEnd> { endPromise.future }
 
     func learn(_ limits: AdvertisingLimits) { core.withLock { $0.limits = limits } }

@@ -4,13 +4,13 @@ import Foundation
 /// What a `PeripheralManager` decides, as a value: the manager's state, and its services and advertisements from the request
 /// until nothing of them is left. Events go in, orders come out.
 ///
-/// Services and advertisements are known by their numbers; promises, clocks and the bus are the session's. How BlueZ keeps one
-/// of them registered is up to its registration, whose states come in as events. What concerns one characteristic alone
-/// (`UpdateQueue`) is with that.
+/// Services and advertisements are known by their numbers; promises, clocks and the bus are the session's. A
+/// registration keeps each of them registered with BlueZ, and its states come in as events. What concerns one
+/// characteristic alone (`UpdateQueue`) is with that.
 ///
-/// Each service is registered with BlueZ by itself: BlueZ changes what it has registered only by forgetting it, so in a common
-/// registration each service that is added or removed would end the subscriptions of all others (seen with 5.66). For the same
-/// reason each fails by itself.
+/// Each service has its own registration: BlueZ changes what it has registered only by forgetting it, so in a common
+/// registration each service that is added or removed would end the subscriptions of all others (seen with 5.66). So
+/// each fails without the others.
 struct PeripheralManagerState {
     /// Names a service or an advertisement, from its request on.
     struct Number: Hashable, Sendable {

@@ -7,8 +7,8 @@ import Foundation
 public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
     /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that nothing is lost unnoticed.
     case refuse
-    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them. What is on its way
-    /// is not, so that one more than the limit may wait behind it.
+    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them. One that is on
+    /// its way is not, so that one more than the limit may wait behind it.
     case dropOldest
 }
 
@@ -34,13 +34,13 @@ public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
 /// again in the next one, unless ``unsubscribedPolicy`` drops it. Pure: its owner hands over what ``take()`` returns, and
 /// reports the outcome of each value with ``confirmed(_:)`` or ``failed(_:_:)``, in their order.
 struct UpdateQueue {
-    /// Names a subscription, so that answers of an earlier one are told apart.
+    /// Identifies a subscription, so that outcomes of an earlier one can be ignored.
     typealias Epoch = UInt32
 
     enum Acceptance: Equatable {
         case queued
         case refused
-        /// Accepted, and these were dropped: older ones, or, where none may wait, the value itself.
+        /// Accepted, and these were dropped: older ones, or the value itself if none may wait.
         case dropped([ServerUpdate])
     }
 
@@ -49,14 +49,14 @@ struct UpdateQueue {
         case nobodySubscribed
         /// An indication was not confirmed in its time.
         case unconfirmed
-        /// BlueZ cannot send to the central that it was for, which has left or whose socket has ended.
+        /// BlueZ cannot send to the central that it was for: the central has left, or its socket has ended.
         case unreachable
     }
 
-    /// How many may be handed over without being confirmed: enough to keep a socket busy, few enough to hold back what
-    /// would only lie in somebody else's buffer.
+    /// How many may be handed over without being confirmed: enough to keep a socket busy, and few enough that they do
+    /// not fill the buffers of the bus.
     static let window = 64
-    /// How often an indication is sent that nobody confirms.
+    /// How often an indication is sent that no central confirms.
     static let mostAttempts = 2
 
     private(set) var limit = 1_024
@@ -65,23 +65,23 @@ struct UpdateQueue {
     private(set) var dropped = 0
     private(set) var epoch: Epoch = 0
     private(set) var isSubscribed = false
-    /// A hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` says how things are.
+    /// Whether a hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` is called.
     private var isPaused = false
 
-    /// From `head` on; what is before has been sent, and its place is reused from time to time.
+    /// The updates that wait begin at `head`; those before were sent, and are removed from time to time.
     private var updates: [ServerUpdate] = []
     private var head = 0
     private var inFlight = 0
     /// How often the first one was sent without being confirmed.
     private var attempts = 0
-    /// Somebody has been told to come and take.
+    /// Whether the owner was woken and has not called ``take()`` yet.
     private var isAwaited = false
 
     var count: Int { updates.count - head }
     var isEmpty: Bool { count == 0 }
     var pending: [Data] { updates[head...].map(\.value) }
 
-    /// Sets the limit, at least 1. This drops nothing by itself. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
+    /// Sets the limit, at least 1. This drops nothing yet. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
     /// ``keepUnsubscribed(_:)`` drop what waits above the limit.
     mutating func limit(to count: Int) { limit = max(count, 1) }
 
@@ -104,7 +104,7 @@ struct UpdateQueue {
             return .queued
         }
         guard policy == .dropOldest else { return .refused }
-        // What was handed over may have arrived, and cannot be called back: where that is all, one more waits behind it.
+        // What was handed over may have arrived, and cannot be cancelled: if that is all, one more waits behind it.
         let victim = count > inFlight ? updates.remove(at: head + inFlight) : nil
         updates.append(update)
         guard let victim else { return .queued }
@@ -112,8 +112,8 @@ struct UpdateQueue {
         return .dropped([victim])
     }
 
-    /// Without a subscription, so with nothing under way: drops the oldest of what may not wait. What was handed over and not
-    /// confirmed is the oldest.
+    /// Drops the oldest updates that may not wait, while there is no subscription and nothing is on its way. What was
+    /// handed over and not confirmed is the oldest.
     private mutating func trim() -> [ServerUpdate] {
         let most =
             switch unsubscribedPolicy {
@@ -128,14 +128,14 @@ struct UpdateQueue {
 
     // MARK: Out
 
-    /// Whether somebody must come and `take`; true once until then.
+    /// Whether the owner has to be woken to call ``take()``; true once until it does.
     mutating func mustWake() -> Bool {
         guard isSubscribed, !isPaused, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
         isAwaited = true
         return true
     }
 
-    /// What is to be handed over now, in this order.
+    /// Returns what is to be handed over now, in this order.
     mutating func take() -> [ServerUpdate] {
         isAwaited = false
         guard isSubscribed, !isPaused else { return [] }
@@ -146,7 +146,7 @@ struct UpdateQueue {
         return Array(updates[start..<end])
     }
 
-    /// The oldest that was handed over has been taken. Answers it, so that it need not be let go of in here.
+    /// The oldest that was handed over was taken. Returns it, so that it is not released under the lock of the caller.
     mutating func confirmed(_ epoch: Epoch) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         return removeFirst()
@@ -202,7 +202,7 @@ struct UpdateQueue {
         return directed
     }
 
-    /// Nothing is kept any more; ``dropped`` does not count it.
+    /// Removes everything; ``dropped`` does not count it.
     mutating func removeAll() -> [ServerUpdate] {
         let removed = updates
         (updates, head, attempts) = ([], 0, 0)

@@ -3,8 +3,9 @@ public import Futures
 public import GATT
 
 extension PeripheralManager {
-    /// Whether anything is being advertised, or shall be: from `startAdvertising` until `stopAdvertising`, its end or a
-    /// failure, also while the adapter is off or `bluetoothd` away, since it goes on when they return.
+    /// Whether anything is being advertised or requested: from `startAdvertising` until `stopAdvertising`, its end or a
+    /// failure. This includes the time while the adapter is off or `bluetoothd` away, since advertising continues when
+    /// they return.
     public var isAdvertising: Bool { session.isAdvertising }
 
     /// Advertises a name, and services.
@@ -21,23 +22,24 @@ extension PeripheralManager {
 
     /// Advertises a name, and services, unless the start takes longer than `timeout`.
     ///
-    /// The name goes into the scan response and may have 29 bytes of UTF-8; of services there is room for a single long UUID,
-    /// or twelve short ones. BlueZ is asked again only after errors that are known to pass; every other one fails at once. An
-    /// advertisement whose start has failed is not sent: it is unregistered, also if `bluetoothd` registers it later.
+    /// The name goes into the scan response and may have 29 bytes of UTF-8; of services a single long UUID fits, or
+    /// twelve short ones. BlueZ is asked again only after errors that are known to pass; every other one fails at once.
+    /// If the start fails, the advertisement is not sent: it is unregistered, even if `bluetoothd` registers it later.
     ///
     /// - Parameters:
     ///   - name: The name that others see.
     ///   - uuids: The services that they see; `nil` for none.
     ///   - timeout: In seconds, from the call to the success, the wait for `poweredOn` included. 0 or less fails what does
     ///     not succeed at once; `.infinity` sets no limit. How long it is advertised is not limited.
-    /// - Returns: Succeeds when it is on the air. It fails with ``PeripheralManagerError/isAdvertising`` where a name or a
-    ///   region is being advertised already, with ``PeripheralManagerError/advertisementTooLong(field:by:)`` at once, with
-    ///   ``PeripheralManagerError/tooManyAdvertisements(_:)``, ``PeripheralManagerError/advertisementRefused(_:)``,
-    ///   ``PeripheralManagerError/advertisingStopped``, ``PeripheralManagerError/invalidOption(_:)``. When the time-out has
-    ///   passed it fails with ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
+    /// - Returns: Succeeds when it is on the air. It fails with ``PeripheralManagerError/isAdvertising`` if a name or a
+    ///   region is being advertised already, with ``PeripheralManagerError/advertisementTooLong(field:by:)`` at once,
+    ///   with ``PeripheralManagerError/tooManyAdvertisements(_:)``,
+    ///   ``PeripheralManagerError/advertisementRefused(_:)``, ``PeripheralManagerError/advertisingStopped``,
+    ///   ``PeripheralManagerError/invalidOption(_:)``. When the time-out has passed it fails with
+    ///   ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
     ///   ``PeripheralManagerError/advertisingNotSupported`` if the adapter cannot advertise, with
-    ///   ``PeripheralManagerError/advertisementRefused(_:)`` if BlueZ was asked again after an error, and otherwise with
-    ///   ``PeripheralManagerError/startAdvertisingTimeout``.
+    ///   ``PeripheralManagerError/advertisementRefused(_:)`` if BlueZ was asked again after an error, and otherwise
+    ///   with ``PeripheralManagerError/startAdvertisingTimeout``.
     @discardableResult
     public func startAdvertising(_ name: String, uuids: [CBUUID]? = nil, timeout: TimeInterval) -> Future<Void> {
         // As Core Bluetooth takes it: a name of no letters is none.
@@ -45,7 +47,7 @@ extension PeripheralManager {
         return session.startAdvertising(data, isMain: true, timeout: timeout).map(context: ImmediateContext()) { _ in }
     }
 
-    /// Pretends to be an iBeacon. It needs no services, and nobody can connect to it.
+    /// Advertises as an iBeacon. A beacon needs no services, and centrals cannot connect to it.
     ///
     /// - Returns: As ``startAdvertising(_:uuids:)``.
     @discardableResult
@@ -53,7 +55,7 @@ extension PeripheralManager {
         startAdvertising(region, timeout: Self.defaultTimeout)
     }
 
-    /// Pretends to be an iBeacon, unless the start takes longer than `timeout`.
+    /// Advertises as an iBeacon, unless the start takes longer than `timeout`.
     ///
     /// - Parameters:
     ///   - region: The beacon's identifiers.
@@ -65,8 +67,8 @@ extension PeripheralManager {
             .map(context: ImmediateContext()) { _ in }
     }
 
-    /// Advertises this data, beside what is being advertised already: as many at once as the adapter has instances
-    /// (``advertisingLimits()``), each for its own time.
+    /// Advertises this data in addition to what is being advertised already: as many at once as the adapter has
+    /// instances (``advertisingLimits()``), each for its own time.
     ///
     /// All fields of ``AdvertisingData`` are sent. What needs a later BlueZ or extended advertising fails if it does not fit, and
     /// is listed in ``RunningAdvertisement/notes`` if BlueZ ignores it. BlueZ's `Data`, `Includes` of `appearance` and
@@ -92,15 +94,15 @@ extension PeripheralManager {
         session.startAdvertising(data, isMain: false, timeout: timeout)
     }
 
-    /// What is being advertised, or shall be, in the order of the calls.
+    /// The advertisements that are sent or requested, in the order of the calls.
     public var advertisements: [RunningAdvertisement] { session.advertisements }
 
     /// Ends all that is being advertised. A start that is under way fails with
     /// ``PeripheralManagerError/advertisingStopped``.
     ///
     /// - Parameter timeout: In seconds.
-    /// - Returns: Succeeds when BlueZ has confirmed it, and at once where nothing is advertised; fails with
-    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` where that takes longer.
+    /// - Returns: Succeeds when BlueZ has confirmed it, and at once if nothing is advertised; fails with
+    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` if that takes longer.
     @discardableResult
     public func stopAdvertising(timeout: TimeInterval = 10.0) -> Future<Void> {
         session.stopAdvertising(nil, timeout: timeout)

@@ -2,10 +2,10 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// Services, as many as are wanted, added and removed at any time: none of that disturbs the others, nor who has subscribed
-/// to them, and nothing of it ends an advertisement.
+/// Services can be added and removed at any time. That changes neither the other services nor their subscriptions, and
+/// ends no advertisement.
 extension PeripheralManager {
-    /// The services that were added, in the order of the calls, which is the one in which centrals find them.
+    /// The services that were added, in the order of the calls, in which centrals find them.
     public var services: [MutableService] { session.services }
 
     /// The first of them with this UUID.
@@ -13,8 +13,9 @@ extension PeripheralManager {
 
     /// Offers a service to centrals, as it is now.
     ///
-    /// A service that was added stays so while the adapter is off or `bluetoothd` away, and is back with them, with its
-    /// handles. Generic Access (1800) and Generic Attribute (1801) are BlueZ's own and cannot be added.
+    /// A service that was added stays so while the adapter is off or `bluetoothd` away, and is offered again with its
+    /// handles when they return. Generic Access (1800) and Generic Attribute (1801) are BlueZ's own and cannot be
+    /// added.
     ///
     /// The time-out is ``defaultTimeout``; ``add(_:timeout:)`` takes another one and describes the outcome.
     @discardableResult
@@ -22,9 +23,9 @@ extension PeripheralManager {
 
     /// Offers a service to centrals, as it is now, unless that takes longer than `timeout`.
     ///
-    /// BlueZ is asked again only after errors that are known to pass, such as `org.bluez.Error.InProgress`; every other one
-    /// fails at once. A service whose `add` has failed is not offered: it is unregistered, also if `bluetoothd` registers it
-    /// later. It can be added again.
+    /// BlueZ is asked again only after errors that are known to pass, such as `org.bluez.Error.InProgress`; every other
+    /// one fails at once. If `add` fails, the service is not offered: it is unregistered, even if `bluetoothd`
+    /// registers it later. It can be added again.
     ///
     /// - Parameters:
     ///   - service: A service of no manager, or of this one. A call while another one for it is under way shares the outcome
@@ -45,12 +46,12 @@ extension PeripheralManager {
         session.add(service, timeout: timeout)
     }
 
-    /// Offers a service no more: its streams of requests end, its updates that wait are given up, its subscribers are gone.
-    /// An `add` that is under way fails with ``PeripheralManagerError/serviceRemoved``.
+    /// Removes a service: its streams of requests end, its waiting updates are dropped, and its subscribers are
+    /// removed. An `add` that is under way fails with ``PeripheralManagerError/serviceRemoved``.
     ///
-    /// Nothing happens where it is not one of this manager's.
+    /// Nothing happens if it is not one of this manager's.
     public func remove(_ service: MutableService) { session.remove(service) }
 
-    /// Offers no service any more.
+    /// Removes all services.
     public func removeAllServices() { session.removeAllServices() }
 }

@@ -21,16 +21,16 @@ public import Futures
 /// }
 /// ```
 ///
-/// A manager is safe to use from any thread. Its getters answer at once from what is known. What it offers and advertises
-/// comes back by itself when `bluetoothd`, the adapter or its power do. When the manager is deallocated it is taken back:
-/// keep a reference for as long as it is to serve.
+/// A manager is safe to use from any thread. Its getters return at once with what is known. When `bluetoothd`, the
+/// adapter or its power returns, the manager offers and advertises the same again. When the manager is deallocated,
+/// everything is unregistered: keep a reference for as long as it is to serve.
 ///
-/// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the thread that talks
-/// to the bus (or on `queue`, where one was given): be brief there, and never wait.
+/// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the manager's bus
+/// thread, or on `queue` if one was given: be brief there, and never wait.
 public final class PeripheralManager: Sendable {
     let session: PeripheralManagerSession
 
-    /// A manager whose promises are completed on the thread that talks to the bus.
+    /// Creates a manager that completes promises on its bus thread.
     ///
     /// - Parameter options: `PeripheralManagerOptionBusAddressKey`, `PeripheralManagerOptionAdapterKey`,
     ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`. A wrong value makes
@@ -38,8 +38,8 @@ public final class PeripheralManager: Sendable {
     ///   names it too.
     public convenience init(options: [String: Any]? = nil) { self.init(on: nil, options: options) }
 
-    /// A manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one after the other, in
-    /// their order, also where the queue is concurrent.
+    /// Creates a manager that completes promises on `queue`, as Core Bluetooth calls its delegate: one after the other,
+    /// in their order, even if the queue is concurrent.
     public convenience init(queue: DispatchQueue, options: [String: Any]? = nil) {
         self.init(on: queue, options: options)
     }
@@ -66,16 +66,16 @@ public final class PeripheralManager: Sendable {
     /// Whether the adapter is there and off.
     public var poweredOff: Bool { state == .poweredOff }
 
-    /// Why the state is what it is, and what can be done about it, in one sentence.
+    /// Why the state is what it is, and what to do about it, in one sentence.
     public var stateExplanation: String { session.standing.explanation }
 
-    /// The state, and why it is that: both of one moment, so that no sentence of a state that has passed is told of another.
+    /// The state and its explanation, both of one moment, so that an explanation never belongs to another state.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
 
     /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
     ///
-    /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.
-    /// It never fails, and it ends with the manager.
+    /// Every call returns the same stream, which keeps only the newest state; any number of handlers may use it. It
+    /// never fails, and it ends with the manager.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
     /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
@@ -83,24 +83,28 @@ public final class PeripheralManager: Sendable {
 
     /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
     ///
-    /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager.
+    /// Every call returns the same stream, which keeps only the newest value. It never fails, and it ends with the
+    /// manager.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
-    /// Starts over: removes all services, ends all advertisements, and asks `bluetoothd` anew for everything, so that
-    /// ``whenStateChanges()`` tells every state again.
+    /// Starts over: removes all services, ends all advertisements, and reads all of `bluetoothd`'s objects again, so
+    /// that ``whenStateChanges()`` yields every state again.
     ///
-    /// Nothing needs this for coming back after `resetting`, which happens by itself, with all that is offered.
+    /// It is not needed to return from `resetting`: the manager does that, with everything that it offers.
     public func reset() { session.reset() }
 
     // MARK: Centrals
 
-    /// Who is connected to the adapter, in the order in which they came.
+    /// The centrals that are connected to the adapter, in the order in which they connected.
     ///
-    /// BlueZ tells who is connected, and not who began it: what this machine has connected to by itself is among them.
+    /// BlueZ reports which devices are connected, and not which side began: devices that this machine has connected to
+    /// are among them.
     public var centrals: [Central] { session.centrals }
 
-    /// The same, each time that it changes: when one comes or goes, and when `bluetoothd` or the adapter goes.
+    /// The list of ``centrals`` at each change: when a central connects or disconnects, and when `bluetoothd` or the
+    /// adapter leaves.
     ///
-    /// Every call answers the same stream, which keeps the newest list alone. It never fails, and it ends with the manager.
+    /// Every call returns the same stream, which keeps only the newest list. It never fails, and it ends with the
+    /// manager.
     public func whenCentralsChange() -> FutureStream<[Central]> { session.centralStream }
 }

@@ -62,7 +62,7 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         case .restoreFailed:
             "The kept state could not be restored; the manager starts afresh, and what could not be read is set aside."
         case .stopAdvertisingTimeout:
-            "bluetoothd did not confirm in time that nothing is advertised any more; it was asked to end it all the same."
+            "bluetoothd did not confirm in time that nothing is advertised any more; it was asked to end it nevertheless."
         case .notPoweredOn(let state):
             "Bluetooth could not be used in time (\(state)): wait for whenStateChanges() to yield poweredOn, "
                 + "or see stateExplanation."

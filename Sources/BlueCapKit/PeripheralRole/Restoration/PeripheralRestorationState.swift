@@ -197,7 +197,7 @@ extension PeripheralRestorationState.Advertisement: Codable {
 }
 
 extension PeripheralAdvertisements {
-    /// What was advertised, in the words of those who hear it.
+    /// What was advertised, in the form of what a central receives.
     init(_ data: AdvertisingData) {
         self.init(
             localName: data.localName, manufacturerDataByCompany: data.manufacturerData,

@@ -1,22 +1,22 @@
 public import Foundation
 public import GATT
 
-/// A central that uses a characteristic of ours, as far as BlueZ tells of it.
+/// A central that uses a characteristic of this program, as far as BlueZ reports it.
 ///
-/// Two are equal where they are the same device, whatever the size of its packets is now.
+/// Two are equal if they are the same device, whatever the size of its packets is.
 public struct Central: CBCentralInjectable, CustomStringConvertible {
-    /// The same as that of the device's ``Peripheral``, had this machine discovered it; zeros where BlueZ does not tell who
-    /// it is.
+    /// The identifier that the device's ``Peripheral`` would have if this machine discovered it; zeros if BlueZ does
+    /// not name the device.
     public let identifier: UUID
-    /// The address that it has on this link; `nil` where BlueZ does not tell who it is.
+    /// The address that it has on this link; `nil` if BlueZ does not name the device.
     public let address: BluetoothAddress?
-    /// The size of an ATT packet on its link in bytes; `nil` where BlueZ does not tell.
+    /// The size of an ATT packet on its link in bytes; `nil` if BlueZ does not report it.
     public let mtu: Int?
 
-    /// Whether BlueZ says that there is somebody, and not who: so it is of subscribers over signals.
+    /// Whether BlueZ reports that a central has subscribed, without its name: so it does for subscribers over signals.
     public var isAnonymous: Bool { address == nil }
 
-    /// How many bytes of an update reach it; BlueZ cuts off what is more. 20 where the size of its packets is not known.
+    /// How many bytes of an update reach it; BlueZ cuts off what is more. 20 if the size of its packets is not known.
     public var maximumUpdateValueLength: Int { (mtu ?? 23) - 3 }
 
     init(address: BluetoothAddress?, type: BluetoothAddress.AddressType?, mtu: Int?) {
@@ -38,12 +38,12 @@ extension Central: Hashable {
 /// A read or a write of a central that waits for the application's answer.
 public struct ATTRequest: CBATTRequestInjectable, CustomStringConvertible {
     public let characteristicUUID: CBUUID
-    /// At which byte of the value the request begins: 0, but where a central writes or reads an end without its beginning.
-    /// What a central writes in parts comes as one value.
+    /// At which byte of the value the request begins: 0, unless a central writes or reads an end without its beginning.
+    /// What a central writes in parts is delivered as one value.
     public let offset: Int
     /// What the central writes; `nil` in a read request.
     public let value: Data?
-    /// Whether the central waits for an answer. Without that none is needed, and one that is given goes nowhere.
+    /// Whether the central waits for an answer. Otherwise none is needed, and one that is given has no effect.
     public let expectsAnswer: Bool
     let characteristic: MutableCharacteristic.Number
     let number: MutableCharacteristic.Number?

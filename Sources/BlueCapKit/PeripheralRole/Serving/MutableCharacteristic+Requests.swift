@@ -3,47 +3,49 @@ public import Foundation
 public import Futures
 public import GATT
 
-// Requests of centrals: each is answered once, whatever happens.
+// Requests of centrals: each receives one reply.
 
 extension MutableCharacteristic {
-    // MARK: Asking for them
+    // MARK: Receiving them
 
-    /// Begins to hand the writes of centrals over to the application, which answers each with
-    /// ``respondToRequest(_:withResult:)``, and sets the value itself where it agrees.
+    /// Starts to deliver the writes of centrals to the application, which responds to each with
+    /// ``respondToRequest(_:withResult:)``, and sets the value itself if it accepts it.
     ///
-    /// What is not answered within 4 seconds is refused with `unlikelyError`: `bluetoothd` gives 5 and does so itself
-    /// then. So is what a stream with too small a capacity had no room for. While nobody asks for writes they are refused at
-    /// once with `requestNotSupported`. Long writes come as one value, of up to 510 bytes, or 512 with BlueZ 5.69 and later.
+    /// A request without a response within 4 seconds is refused with `unlikelyError`: `bluetoothd` waits for 5 and then
+    /// does the same. So is a request that exceeds the stream's capacity. Without this stream, writes are refused at
+    /// once with `requestNotSupported`. Long writes are delivered as one value, of up to 510 bytes, or 512 with BlueZ
+    /// 5.69 and later.
     ///
-    /// Writes without response come too, and an answer to one goes nowhere. A characteristic with the property
-    /// `writeWithoutResponse` cannot refuse a write: of its writes BlueZ grants all, with response or without, before it
-    /// asks.
+    /// Writes without response are delivered as well, and a response to one has no effect. A characteristic with the
+    /// property `writeWithoutResponse` cannot refuse a write: BlueZ accepts all its writes, with response or without,
+    /// before it forwards them.
     ///
     /// - Parameter capacity: How many requests the stream keeps for handlers that are added later.
-    /// - Returns: The requests with the centrals they came from. A second call answers the same stream. It ends with
-    ///   ``stopRespondingToWriteRequests()`` and when the service is removed; it stays over restarts of `bluetoothd`. It
-    ///   fails with ``MutableCharacteristicError/unconfigured`` where the service was not added.
+    /// - Returns: The requests with the centrals that sent them. A second call returns the same stream. It ends with
+    ///   ``stopRespondingToWriteRequests()`` and when the service is removed, and continues over restarts of
+    ///   `bluetoothd`. It fails with ``MutableCharacteristicError/unconfigured`` if the service was not added.
     public func startRespondingToWriteRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
         startResponding(\.writes, capacity)
     }
 
-    /// Ends handing over writes: the stream ends. Those that were handed over can still be answered.
+    /// Stops delivering writes: the stream ends. Those that were delivered can still be answered.
     public func stopRespondingToWriteRequests() { stopResponding(\.writes) }
 
-    /// Begins to hand the reads of centrals over to the application, which answers each with
-    /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)``: `success` answers with ``value``.
+    /// Starts to deliver the reads of centrals to the application, which responds to each with
+    /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)``, where `success` sends
+    /// ``value``.
     ///
-    /// Otherwise as ``startRespondingToWriteRequests(capacity:)``. While nobody asks for reads they are answered with
-    /// ``value``. A long read is one request, however many packets it takes.
+    /// Otherwise as ``startRespondingToWriteRequests(capacity:)``. Without this stream, centrals read ``value``. A long
+    /// read is one request, however many packets it takes.
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
         startResponding(\.reads, capacity)
     }
 
-    /// Ends handing over reads: the stream ends, and ``value`` answers again.
+    /// Stops delivering reads: the stream ends, and centrals read ``value`` again.
     public func stopRespondingToReadRequests() { stopResponding(\.reads) }
 
     private func startResponding(
@@ -68,15 +70,15 @@ extension MutableCharacteristic {
 
     // MARK: Answering
 
-    /// Answers a request, once.
+    /// Responds to a request, once.
     ///
     /// - Parameters:
     ///   - request: One of this characteristic's stream.
     ///   - result: `success`, or why not. BlueZ can express `readNotPermitted` for reads, `writeNotPermitted` for writes,
     ///     `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`, `invalidAttributeValueLength` and the
     ///     application's own 0x80 to 0x9F; everything else reaches the central as `unlikelyError`.
-    /// - Returns: Whether this was the answer; `false` where the request was answered before, by the application or because
-    ///   its time was up, where it expects none, and where it is not of this characteristic.
+    /// - Returns: Whether this was the response; `false` if there was one before, by the application or because the
+    ///   time was up, if the request expects none, and if it belongs to another characteristic.
     @discardableResult
     public func respondToRequest(
         _ request: any CBATTRequestInjectable, withResult result: CBATTError.Code
@@ -87,7 +89,7 @@ extension MutableCharacteristic {
         }
     }
 
-    /// Answers a read with a value, which need not be the characteristic's. A write is granted by it.
+    /// Responds to a read with a value, which need not be the characteristic's. A write is accepted by it.
     ///
     /// - Returns: As ``respondToRequest(_:withResult:)``.
     @discardableResult
@@ -169,7 +171,7 @@ extension MutableCharacteristic {
 
     // MARK: Beginning and end; any thread
 
-    /// From now on a manager offers it, by this registration.
+    /// A manager offers it from now on, with this registration.
     func begin(_ session: PeripheralManagerSession, _ application: ServerApplication?) {
         let old = core.withLock { core in
             core.session = session
@@ -179,7 +181,7 @@ extension MutableCharacteristic {
         withExtendedLifetime(old) {}
     }
 
-    /// No manager offers it any more: everything that waits for something is told so.
+    /// No manager offers it any more: its requests are refused, its streams end, and waiting calls fail.
     func end(_ session: PeripheralManagerSession) {
         struct Left {
             var answers: [ServerAnswer] = []

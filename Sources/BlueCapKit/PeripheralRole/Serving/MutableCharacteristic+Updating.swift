@@ -4,8 +4,8 @@ public import Futures
 public import GATT
 import Reactor
 
-// Updates: new values that are sent to whoever has subscribed. `update` may be called fast: it takes one lock, and the loop
-// is woken once for all that come together.
+// Updates: new values that are sent to the subscribed centrals. `update` may be called fast: it takes one lock, and the
+// loop is woken once for several calls.
 
 extension MutableCharacteristic {
     /// Whether it can be subscribed to.
@@ -15,7 +15,7 @@ extension MutableCharacteristic {
 
     // MARK: Updating
 
-    /// Sets the value and sends it to all who have subscribed.
+    /// Sets the value and sends it to all subscribed centrals.
     ///
     /// Values are sent in the order of the calls, to every central that is subscribed. Values that a link does not yet
     /// carry wait, at most ``updateQueueLimit`` of them; ``updateQueuePolicy`` says what happens to one more. While no
@@ -24,11 +24,11 @@ extension MutableCharacteristic {
     ///
     /// Each subscribed central receives each value once, with every version of BlueZ.
     ///
-    /// A notification is taken when the bus has it. Bluetooth has no receipt for notifications: those on their way over a link
-    /// that falls are lost. An indication is taken when as many confirmations have come as centrals have a socket that is open.
-    /// BlueZ does not say which central has confirmed, so the first confirmation is enough where no socket says how many to
-    /// expect: up to BlueZ 5.68, and with ``sendsUpdatesOverSocket`` `false`. A central without a socket is not waited for.
-    /// After thirty seconds one confirmation is enough.
+    /// A notification is taken when the bus has it. Bluetooth does not confirm notifications: those on their way over a
+    /// link that ends are lost. An indication is taken when as many confirmations have come as centrals have a socket
+    /// that is open. BlueZ does not say which central has confirmed, so the first confirmation is enough where no
+    /// socket says how many to expect: up to BlueZ 5.68, and with ``sendsUpdatesOverSocket`` `false`. Centrals without
+    /// a socket need not confirm. After thirty seconds one confirmation is enough.
     ///
     /// BlueZ cuts a value that is longer than a central's packets, and reports nothing: to the MTU less 3, and to the MTU less 5
     /// if the central accepts several values in a packet, as another BlueZ does.
@@ -39,7 +39,7 @@ extension MutableCharacteristic {
     public func update(withData value: Data) throws { try submit(ServerUpdate(value)) }
 
     /// Sets the value that texts spell, by the profile, and sends it.
-    /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` where they spell none.
+    /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if they spell none.
     public func update(withString value: [String: String]) throws {
         try checkUpdating()
         guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
@@ -50,7 +50,7 @@ extension MutableCharacteristic {
     /// - Throws: As ``update(withData:)``.
     public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(ServerUpdate(value.serialize())) }
 
-    /// The same, as an example of the documents has it.
+    /// Does the same as ``update(_:)``; an example of BlueCap's documentation uses this name.
     /// - Returns: Whether a central is subscribed; otherwise ``unsubscribedUpdatePolicy`` applies to the value.
     @discardableResult
     public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool {
@@ -74,8 +74,8 @@ extension MutableCharacteristic {
     /// (``updateQueueLimit``, ``pendingUpdates``, ``whenUpdatesSent()``), and each central receives its updates, those for all and
     /// those for it, in the order of the calls. A change between the two costs a round trip to `bluetoothd`.
     ///
-    /// An update whose central leaves before it is sent is dropped, and ``droppedUpdates`` counts it; if it is for several, it
-    /// is sent to those that are left. ``unsubscribedUpdatePolicy`` does not keep it.
+    /// If its central leaves before an update is sent, the update is dropped, and ``droppedUpdates`` counts it; if it
+    /// is for several, it is sent to the remaining ones. ``unsubscribedUpdatePolicy`` does not keep it.
     ///
     /// An indication is taken when each of the centrals has confirmed it. BlueZ 5.76 to 5.79 does not report that; there it is
     /// taken when BlueZ has it.
@@ -138,10 +138,10 @@ extension MutableCharacteristic {
     ///   subscribers stays, nothing is dropped.
     /// - To what waits, when the policy is set while no central is subscribed.
     ///
-    /// The first central that subscribes receives what waits, the oldest first. A central that subscribes while another one
-    /// is subscribed receives what is sent from then on. A value that was sent and taken is not sent again to the next
-    /// subscriber, who reads it. Updates that wait, and the policy, do not outlive the process: a restored characteristic
-    /// begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
+    /// The first central that subscribes receives what waits, the oldest first. A central that subscribes while another
+    /// one is subscribed receives what is sent from then on. A value that was sent and taken is not sent again to the
+    /// next subscriber, which can read it. Updates that wait, and the policy, do not outlive the process: a restored
+    /// characteristic begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
     public var unsubscribedUpdatePolicy: UnsubscribedUpdatePolicy {
         get { core.withLock { $0.updates.unsubscribedPolicy } }
         set {
@@ -161,9 +161,9 @@ extension MutableCharacteristic {
     /// removed.
     public var droppedUpdates: Int { core.withLock { $0.updates.dropped } }
 
-    /// Completes when no update waits any more, because each was sent or dropped: for programs that make values faster than a
-    /// link carries them. It fails
-    /// with ``MutableCharacteristicError/unconfigured`` where the characteristic is offered no more, or not yet.
+    /// Completes when no update waits any more, because each was sent or dropped: for programs that make values faster
+    /// than a link carries them. It fails with ``MutableCharacteristicError/unconfigured`` if the characteristic is not
+    /// offered.
     public func whenUpdatesSent() -> Future<Void> {
         let promise = Promise<Void>()
         let outcome = core.withLock { core -> Try<Void>? in
@@ -272,20 +272,20 @@ extension MutableCharacteristic {
 }
 
 extension MutableCharacteristic {
-    /// The centrals that have subscribed, as far as BlueZ tells.
+    /// The centrals that have subscribed, as far as BlueZ reports them.
     ///
-    /// BlueZ up to 5.68 names the first of them, and only where updates go over a socket; later ones name each. Where it
-    /// says that there is somebody and not who, there is one ``Central`` here that is ``Central/isAnonymous``. So the list is
-    /// empty when nobody has subscribed, and only then.
+    /// BlueZ up to 5.68 names the first of them, and only if updates go over a socket; later versions name each. For
+    /// subscribers that BlueZ does not name, the list has one ``Central`` that is ``Central/isAnonymous``. So the list
+    /// is empty if and only if no central has subscribed.
     public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers.map(\.central) } }
 
-    /// Whether anybody has subscribed.
+    /// Whether a central has subscribed.
     public var hasSubscribers: Bool { core.withLock { !$0.subscribers.isEmpty } }
 
-    /// The subscribers, each time that what BlueZ tells of them changes: when the first one comes, when the last one goes,
-    /// when `bluetoothd` ends, and with those that it names.
+    /// The subscribers at each change that BlueZ reports: when the first one subscribes, when the last one leaves, when
+    /// `bluetoothd` ends, and at each that it names.
     ///
-    /// It begins with those who are there already. Every call answers the same stream, which keeps the newest list alone. It
+    /// It begins with the present subscribers. Every call returns the same stream, which keeps only the newest list. It
     /// ends when the service is removed.
     public func whenSubscribersChange() -> FutureStream<[any CBCentralInjectable]> {
         let made = StreamPromise<[any CBCentralInjectable]>(capacity: 1)
@@ -335,7 +335,7 @@ extension MutableCharacteristic.Core {
         return whenSent
     }
 
-    /// What BlueZ calls the centrals that a value is for.
+    /// BlueZ's devices of the centrals that a value is for.
     fileprivate func devices(
         of centrals: [UUID], for value: Data
     ) -> Result<[ObjectKey], DirectedUpdateRefusal> {

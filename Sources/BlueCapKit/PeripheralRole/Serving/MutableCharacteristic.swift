@@ -11,10 +11,10 @@ public import GATT
 /// try characteristic.update(withData: Data([79]))
 /// ```
 ///
-/// It is safe to use from any thread. Its value is its own, also while it belongs to no manager. Reads are answered with
-/// the value by themselves, unless ``startRespondingToReadRequests(capacity:)`` was called.
+/// It is safe to use from any thread. It has a value even while it belongs to no manager. Reads receive the value,
+/// unless ``startRespondingToReadRequests(capacity:)`` was called.
 public final class MutableCharacteristic: Sendable {
-    /// Names an attribute of this process, for as long as it runs.
+    /// Identifies an attribute of this process, or a request of a central, for as long as the process runs.
     struct Number: Hashable, Sendable {
         let rawValue: UInt64
         private static let last = Locked<UInt64>(0)
@@ -31,7 +31,7 @@ public final class MutableCharacteristic: Sendable {
 
     typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
 
-    /// A subscribed central, as users and as BlueZ know it.
+    /// A subscribed central, in the forms of the public API and of BlueZ.
     struct Subscriber {
         let central: Central
         let source: ServerSubscriber
@@ -61,7 +61,8 @@ public final class MutableCharacteristic: Sendable {
     public let profile: CharacteristicProfile
     /// What centrals can do with it.
     public let properties: CBCharacteristicProperties
-    /// Who may read and write it. What its properties allow and its permissions do not is refused.
+    /// Whether centrals may read and write it, and whether that needs encryption. What its properties allow and its
+    /// permissions do not is refused.
     public let permissions: CBAttributePermissions
     let number = Number.next()
     let core: Locked<Core>
@@ -86,7 +87,7 @@ public final class MutableCharacteristic: Sendable {
     /// - Parameters:
     ///   - uuid: What kind of characteristic it is.
     ///   - properties: What centrals can do with it.
-    ///   - permissions: Who may read and write it.
+    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
     ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
     public convenience init(
         uuid: CBUUID, properties: CBCharacteristicProperties = [.read, .write, .notify],
@@ -99,7 +100,7 @@ public final class MutableCharacteristic: Sendable {
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
     ///   - properties: What centrals can do with it.
-    ///   - permissions: Who may read and write it.
+    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
     ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
     public convenience init(
         uuid: String, properties: CBCharacteristicProperties = [.read, .write, .notify],
@@ -134,11 +135,11 @@ public final class MutableCharacteristic: Sendable {
 
     // MARK: Value
 
-    /// Its value: what centrals read. Setting it tells nobody; `update` does.
+    /// Its value: what centrals read. Setting it notifies no central; `update` does.
     public var value: Data? {
         get { core.withLock { $0.value } }
         set {
-            // What is let go of may be the application's memory: not under the lock.
+            // The old value may be the application's memory, which is not released under the lock.
             let old = core.withLock { core in
                 defer { core.value = newValue }
                 return core.value
@@ -147,10 +148,10 @@ public final class MutableCharacteristic: Sendable {
         }
     }
 
-    /// Its value as a type that has a form on the air; `nil` where it has none or it is no such value.
+    /// Its value as a type that has a form on the air; `nil` if it has none or it is no such value.
     public func value<T: CharacteristicCodable>(as type: T.Type) -> T? { value.flatMap { T.deserialize($0) } }
 
-    /// Its value as people read it, by its profile; `nil` where it has none or it is no such value.
+    /// Its value as people read it, by its profile; `nil` if it has none or it is no such value.
     public var stringValue: [String: String]? { value.flatMap { profile.stringValue($0) } }
 
     /// All texts that a value can have; empty when there are too many to choose from.
@@ -181,8 +182,8 @@ public final class MutableCharacteristic: Sendable {
         set { core.withLock { $0.sendsUpdatesOverSocket = newValue } }
     }
 
-    /// Whether writes without response come over a socket, `false` at first: faster, but BlueZ then tells only who has
-    /// written first. It counts from the next time that the service is added.
+    /// Whether writes without response come over a socket, `false` at first: faster, but BlueZ then names only the
+    /// central that has written first. A change takes effect the next time that the service is added.
     public var takesWritesOverSocket: Bool {
         get { core.withLock { $0.takesWritesOverSocket } }
         set { core.withLock { $0.takesWritesOverSocket = newValue } }
@@ -214,10 +215,10 @@ extension MutableCharacteristic: Hashable, CustomStringConvertible {
     public var description: String { "MutableCharacteristic(\(name), \(uuid))" }
 }
 
-// Where something takes encryption, the plain flag is left out: the other one says by itself what is allowed.
+// If something needs encryption, the plain flag is left out: the other one implies it.
 
 extension GattFlags {
-    /// What BlueZ is told of a characteristic.
+    /// The flags of a characteristic for BlueZ.
     ///
     /// A write without response that takes encryption can be written with response too: BlueZ has no other word for it.
     init(_ properties: CBCharacteristicProperties, _ permissions: CBAttributePermissions) {

@@ -5,8 +5,8 @@ public import GATT
 
 /// A descriptor of a characteristic that this program offers.
 ///
-/// Centrals read its ``value`` as it is at that moment. What they write, where ``permissions`` let them, becomes the value
-/// at once, and ``whenWritten()`` tells. BlueZ itself adds 0x2902 to what notifies and 0x2900 to what has extended
+/// Centrals read its ``value`` as it is at that moment. If ``permissions`` let them write, the value changes at once,
+/// and ``whenWritten()`` yields it. BlueZ adds 0x2902 to characteristics that notify and 0x2900 to those with extended
 /// properties.
 public final class MutableDescriptor: Sendable {
     private struct Core {
@@ -16,15 +16,16 @@ public final class MutableDescriptor: Sendable {
 
     /// What kind of descriptor it is.
     public let uuid: CBUUID
-    /// Who may read and write it.
+    /// Whether centrals may read and write it, and whether that needs encryption.
+
     public let permissions: CBAttributePermissions
     let number = MutableCharacteristic.Number.next()
     private let core: Locked<Core>
 
     /// - Parameters:
-    ///   - uuid: What kind of descriptor it is; neither 2900 nor 2902, which BlueZ adds by itself.
+    ///   - uuid: What kind of descriptor it is; neither 2900 nor 2902, which BlueZ adds.
     ///   - value: At most 512 bytes; `nil` reads as none.
-    ///   - permissions: Who may read and write it.
+    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
     public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {
         self.uuid = uuid
         self.permissions = permissions
@@ -42,7 +43,7 @@ public final class MutableDescriptor: Sendable {
     ///   - format: The number of a type, such as 0x04 for an unsigned byte (Bluetooth Assigned Numbers, 2.4.1).
     ///   - exponent: The value is multiplied with ten to this power.
     ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent (Bluetooth Assigned Numbers, 3.5).
-    ///   - namespace: 1 for the Bluetooth SIG, who has given `description` its meaning then.
+    ///   - namespace: 1 for the Bluetooth SIG, which defines the meaning of `description` then.
     ///   - description: What the value describes, by the namespace's numbers, such as 0x0001 for the first of several
     ///     (Bluetooth Assigned Numbers, 2.4.2); 0 is unknown.
     public static func presentationFormat(
@@ -61,7 +62,7 @@ public final class MutableDescriptor: Sendable {
         set { setValue(newValue) }
     }
 
-    /// What centrals write, each time. Every call answers the same stream, which keeps nothing and does not end.
+    /// The values that centrals write. Every call returns the same stream, which keeps nothing and does not end.
     public func whenWritten() -> FutureStream<Data> {
         core.withLock { core in
             let promise = core.written ?? StreamPromise(capacity: 0)
@@ -70,7 +71,7 @@ public final class MutableDescriptor: Sendable {
         }
     }
 
-    // What is let go of may be the application's memory: not under the lock.
+    // The old value may be the application's memory, which is not released under the lock.
     private func setValue(_ new: Data?) {
         let old = core.withLock { core in
             defer { core.value = new }

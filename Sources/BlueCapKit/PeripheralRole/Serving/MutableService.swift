@@ -20,9 +20,9 @@ public import GATT
 public final class MutableService: Sendable {
     private struct Core {
         var characteristics: [MutableCharacteristic] = []
-        /// To whom it belongs, from `add` on.
+        /// The manager that it belongs to, from `add` on.
         var owner: PeripheralManagerSession?
-        /// BlueZ has taken it.
+        /// Whether BlueZ has registered it.
         var isAdded = false
     }
 
@@ -30,7 +30,7 @@ public final class MutableService: Sendable {
     public let uuid: CBUUID
     /// What is known of services of this kind; of one that was made from a UUID, that alone.
     public let profile: ServiceProfile
-    /// Whether it says what the peripheral does; a secondary service is there to be a part of others.
+    /// Whether it describes what the peripheral does; a secondary service is a part of others.
     public let isPrimary: Bool
     let number = MutableCharacteristic.Number.next()
     private let core = Locked(Core())
@@ -44,7 +44,7 @@ public final class MutableService: Sendable {
 
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
-    ///   - isPrimary: Whether it says what the peripheral does.
+    ///   - isPrimary: Whether it describes what the peripheral does.
     public convenience init(uuid: String, isPrimary: Bool = true) {
         self.init(profile: ServiceProfile(uuid: uuid, name: "Unknown"), isPrimary: isPrimary)
     }
@@ -71,7 +71,7 @@ public final class MutableService: Sendable {
         }
     }
 
-    /// Makes the characteristics that its profile knows, in the profile's order, in the place of those that it has.
+    /// Replaces its characteristics with those that its profile knows, in the profile's order.
     public func characteristicsFromProfiles() {
         characteristics = MutableCharacteristic.withProfiles(profile.characteristics)
     }
@@ -97,7 +97,7 @@ public final class MutableService: Sendable {
         }
     }
 
-    /// It is in nobody's way any more. Answers its owner, so that nothing is let go of under the lock.
+    /// Ends the manager's claim. Returns the manager, which is not released under the lock.
     @discardableResult
     func release(_ session: PeripheralManagerSession) -> PeripheralManagerSession? {
         core.withLock { core in
@@ -110,7 +110,7 @@ public final class MutableService: Sendable {
 
     func becameRemoved() { core.withLock { $0.isAdded = false } }
 
-    /// It is its manager's again, where a removal and an `add` at the same time had left it nobody's.
+    /// Restores the manager's claim if a removal and an `add` at the same time have left it without one.
     func becameAdded(_ session: PeripheralManagerSession) {
         core.withLock { core in
             if core.owner == nil { core.owner = session }

@@ -4,20 +4,20 @@ import Futures
 import GATT
 import Reactor
 
-/// Advertisements, from the wish to their end.
+/// Advertisements, from the request to their end.
 extension PeripheralManagerSession {
-    /// An advertisement while it is wished.
+    /// An advertisement while it is requested.
     struct Aired {
         let handle: RunningAdvertisement
         /// As the handle has it.
         var data: AdvertisingData
         let promise: Promise<RunningAdvertisement>
         let isMain: Bool
-        /// It is there because an earlier run had it, and nobody has started it yet.
+        /// Whether it was restored, and the application has not started it yet.
         var isRestored = false
     }
 
-    // MARK: Wishes; any thread
+    // MARK: Requests; any thread
 
     var isAdvertising: Bool { core.withLock { !$0.state.advertisements.isEmpty } }
 

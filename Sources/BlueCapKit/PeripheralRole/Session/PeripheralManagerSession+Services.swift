@@ -13,13 +13,13 @@ extension PeripheralManagerSession {
         let delegate: ServiceDelegate
         /// What of it outlives the process.
         let kept: PeripheralRestorationState.Service
-        /// It is there because an earlier run had it, and nobody has added it yet.
+        /// Whether it was restored, and the application has not added it yet.
         let isRestored: Bool
         /// Its registration, once that was begun.
         var application: ServerApplication?
     }
 
-    // MARK: Wishes; any thread
+    // MARK: Requests; any thread
 
     var services: [MutableService] {
         core.withLock { core in
@@ -62,7 +62,7 @@ extension PeripheralManagerSession {
         return promise.future
     }
 
-    /// Makes the service this manager's; otherwise says why that cannot be.
+    /// Claims the service for this manager; returns the reason if that is not possible.
     private func claim(_ service: MutableService) -> PeripheralManagerError? {
         switch service.claim(self) {
         case .refused: return .serviceInUse
@@ -138,7 +138,7 @@ extension PeripheralManagerSession.Core {
     }
 }
 
-/// Answers for the attributes of one service: finds whose a request is. On the loop.
+/// Passes requests on to the characteristics and descriptors of one service. On the loop.
 final class ServiceDelegate: ServerDelegate {
     private enum Target {
         case characteristic(MutableCharacteristic)

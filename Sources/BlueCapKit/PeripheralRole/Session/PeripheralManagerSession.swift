@@ -16,7 +16,7 @@ final class PeripheralManagerSession: ManagerSession {
     struct Core: SessionCore {
         var shell: SessionShell<[PeripheralManagerState.Order], PeripheralManagerState.Timer>
         var state = PeripheralManagerState()
-        /// The adapter that what we have in BlueZ is meant for, also while that is gone.
+        /// The adapter on which everything is registered, even while it is gone.
         var place: ObjectKey?
         var served: [Number: Served] = [:]
         var adding: [Number: [Promise<Void>]] = [:]
@@ -34,7 +34,7 @@ final class PeripheralManagerSession: ManagerSession {
         init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
 
         var managerState: ManagerState { state.managerState }
-        /// Where to register: an adapter that went between the decision and this moment is waited for there.
+        /// The adapter to register on: one that left after the decision is waited for there.
         var target: ObjectKey? { shell.adapter ?? place }
 
         mutating func event(_ event: ManagerStateMachine.Event) { state.event(event, into: &shell.orders) }
@@ -94,7 +94,7 @@ final class PeripheralManagerSession: ManagerSession {
     var problem: PeripheralManagerError? { options.problem }
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
 
-    /// Takes everything back.
+    /// Unregisters everything.
     func end(_ core: inout Core) -> PeripheralRestorationState? {
         core.state.endAll(into: &core.shell.orders)
         return PeripheralRestorationState()
@@ -210,7 +210,7 @@ final class PeripheralManagerSession: ManagerSession {
     func adaptersSettled() {}
     func daemonLeft() { changeCentrals { $0.forgetCentrals() } }
 
-    /// The central that BlueZ speaks of.
+    /// The central that sent a request.
     func central(_ peer: ServerPeer?) -> Central {
         var type: BluetoothAddress.AddressType?
         if let device = peer?.device {
