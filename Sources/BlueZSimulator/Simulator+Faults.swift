@@ -128,7 +128,7 @@ extension Simulator {
     // MARK: Connections
 
     /// Ends the link as if out of range: all requests over it fail. The address is that of a peripheral, of a
-    /// ``VirtualCentral``, or of an adapter that serves, all of whose links end.
+    /// ``VirtualCentral``, or of an adapter that serves, which loses all its links.
     public func simulateLinkLoss(of address: VirtualAddress) {
         simulateLinkLoss(of: address, reason: .timeout)
     }

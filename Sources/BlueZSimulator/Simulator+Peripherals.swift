@@ -103,7 +103,7 @@ extension Simulator {
     ///   - count: the number of values.
     ///   - size: the length of each in bytes, 1 to 512; what does not fit the link's packets is cut.
     ///   - address: the address of the peripheral.
-    ///   - characteristic: the characteristic whose value is notified.
+    ///   - characteristic: the characteristic that is notified.
     ///   - finished: called on the simulator's loop when the last one has been taken; not at all if bluetoothd is killed or
     ///     the simulator ends before.
     public func simulateNotifications(

@@ -115,7 +115,7 @@ struct DaemonTraits: Hashable, Sendable {
 
     // MARK: Serving
     /// The longest write that a central's packet may carry, in bytes.
-    var longestWrite = ServerExchange.longestValue
+    var longestWrite = Limits.valueLength.upperBound
     /// Whether a program's errors `0x80` to `0x9F` reach the central.
     var passesApplicationErrors = false
     var passesImproperlyConfigured = false

@@ -206,9 +206,6 @@ extension Daemon {
             txPower: record.txPower.map { Int8(clamping: $0) } ?? Self.txPower)
     }
 
-    /// What an extended advertisement carries at most, in bytes.
-    static let longestAdvertisement = 251
-
     /// What a controller that is not told otherwise sends with, in dBm.
     static let txPower: Int8 = 0
 
@@ -271,8 +268,8 @@ extension Daemon {
         case .supportedCapabilities:
             .options([
                 NamedValue(name: "MinTxPower", value: .int16(-34)), NamedValue(name: "MaxTxPower", value: .int16(7)),
-                NamedValue(name: "MaxAdvLen", value: .byte(UInt8(Self.longestAdvertisement))),
-                NamedValue(name: "MaxScnRspLen", value: .byte(UInt8(Self.longestAdvertisement))),
+                NamedValue(name: "MaxAdvLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
+                NamedValue(name: "MaxScnRspLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
             ])
         case .supportedFeatures: .strings(["CanSetTxPower", "HardwareOffload"])
         }

@@ -204,9 +204,3 @@ enum CallPurpose: Hashable, Sendable {
     case acquireWrite(ObjectID, PacketID, DeviceKey)
     case acquireNotify(ObjectID, DeviceKey)
 }
-
-/// An advertisement of an adapter; the number is that of no other.
-struct AdvertisementKey: Hashable, Sendable {
-    let adapter: Int
-    let number: Int
-}

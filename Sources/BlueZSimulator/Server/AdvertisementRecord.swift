@@ -1,10 +1,10 @@
 /// An advertisement that a client has registered, as `src/advertising.c` keeps it.
 struct AdvertisementRecord: Hashable, Sendable {
-    /// Where a registration stands.
+    /// The progress of a registration.
     enum Stage: Hashable, Sendable {
-        /// The object's tree is asked for; many have none.
+        /// The objects are requested; many programs have no object manager.
         case asksObjects(CallID)
-        /// Its properties are asked for.
+        /// The properties are requested.
         case asksProperties(CallID)
         case registered
     }
@@ -26,19 +26,19 @@ struct AdvertisementRecord: Hashable, Sendable {
     private let traits: DaemonTraits
     var stage: Stage
 
-    /// BlueZ's first value: what says nothing of its type is broadcast.
+    /// Whether it takes connections. BlueZ broadcasts an advertisement without a `Type`.
     var isPeripheral = false
     var includes: Includes = []
     var name: String?
-    /// Nil where it was never said.
+    /// Nil if the object never had it.
     var appearance: UInt16?
     var data = AdvertisingData()
-    /// Beside the name.
+    /// The scan response without the name.
     var scanData = AdvertisingData()
     var timeout: UInt16 = 0
     var duration: UInt16 = 0
     var discoverableTimeout: UInt16 = 0
-    /// The timer of the second runs.
+    /// Whether the discoverable time is limited.
     var isDiscoverableTimed = false
     var secondaryChannel: String?
     /// In units of 0.625 ms; 0 is the kernel's choice.
@@ -54,8 +54,8 @@ struct AdvertisementRecord: Hashable, Sendable {
         self.isLowEnergyOnly = isLowEnergyOnly
         self.traits = traits
         if traits.advertisingLength != .legacy {
-            data.limit = Daemon.longestAdvertisement
-            scanData.limit = Daemon.longestAdvertisement
+            data.limit = AdvertisingData.longestExtended
+            scanData.limit = AdvertisingData.longestExtended
         }
         self.key = key
         self.owner = owner
@@ -64,18 +64,17 @@ struct AdvertisementRecord: Hashable, Sendable {
         self.stage = stage
     }
 
-    /// Whether it takes connections.
     var isConnectable: Bool { isPeripheral }
 
-    /// What broadcasts does so under an address of its own, random and not to be resolved; nil for the adapter's.
+    /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {
         isPeripheral ? nil : VirtualAddress(value: SeededGenerator.mixed(UInt64(key.number)) & 0x3FFF_FFFF_FFFF)
     }
 }
 
-/// How its properties are read: one after another in BlueZ's own order, whatever the order in which they came.
+/// The properties, which are read one after another in BlueZ's own order, whatever the order in the message.
 extension AdvertisementRecord {
-    /// The properties that some version looks at without `--experimental`.
+    /// The properties that some version reads without `--experimental`.
     static let properties = [
         "Type", "ServiceUUIDs", "ScanResponseServiceUUIDs", "SolicitUUIDs", "ScanResponseSolicitUUIDs",
         "ManufacturerData",
@@ -84,7 +83,7 @@ extension AdvertisementRecord {
         "MinInterval", "MaxInterval", "TxPower",
     ]
 
-    /// Those that not all versions look at.
+    /// Those that not all versions read.
     private static let laterProperties: Set = [
         "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
         "ScanResponseServiceData",
@@ -95,17 +94,17 @@ extension AdvertisementRecord {
         !Self.laterProperties.contains(name) || traits.advertisementProperties.contains(name)
     }
 
-    /// How often it is sent, in seconds.
+    /// The advertising interval, in seconds.
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
-    /// Takes all of them; false where one cannot be taken, or two do not go together.
+    /// Takes all properties. Returns false if one cannot be taken, or if two contradict each other.
     mutating func take(_ properties: [NamedValue], adapterIsDiscoverable: Bool) -> Bool {
         for name in Self.properties where isKnown(name) {
             guard let value = properties[name] else { continue }
             guard take(name, value, adapterIsDiscoverable: adapterIsDiscoverable) else { return false }
         }
         if data.flags != nil {
-            // Who broadcasts must not call itself discoverable (core specification 5.0, volume 3, part C, 9.1.2).
+            // A broadcast must not be discoverable (core specification 5.0, volume 3, part C, 9.1.2).
             guard isPeripheral else { return false }
             if isDiscoverableTimed { _ = setFlags(0x01, adapterIsDiscoverable) }
         } else if isDiscoverableTimed {
@@ -115,70 +114,73 @@ extension AdvertisementRecord {
         return (timeout == 0 || timeout >= discoverableTimeout) && minInterval <= maxInterval
     }
 
-    /// Takes one property, or its disappearance; false for what cannot be taken.
+    /// Takes a property, or its invalidation. Returns false if it cannot be taken.
     mutating func take(_ name: String, _ value: BusValue?, adapterIsDiscoverable: Bool) -> Bool {
         guard isKnown(name) else { return true }
-        switch name {
+        let isResponse = name.hasPrefix(Self.scanResponse)
+        let part: WritableKeyPath<Self, AdvertisingData> = isResponse ? \.scanData : \.data
+        switch isResponse ? String(name.dropFirst(Self.scanResponse.count)) : name {
         case "Type":
             guard let value else { return true }
-            switch value.text {
-            case "broadcast": isPeripheral = false
-            case "peripheral": isPeripheral = true
-            default: return false
+            guard let text = value.text, ["broadcast", "peripheral"].contains(text) else { return false }
+            isPeripheral = text == "peripheral"
+        case "ServiceUUIDs": return takeUUIDs(value, into: part.appending(path: \.serviceUUIDs))
+        case "SolicitUUIDs": return takeUUIDs(value, into: part.appending(path: \.solicitedUUIDs))
+        case "ManufacturerData":
+            return takeFields(value, part, \.manufacturerData) { key in key.number.map { ($0, width: 2) } }
+        case "ServiceData":
+            return takeFields(value, part, \.serviceData) { key in
+                key.text.flatMap(AdvertisingData.UUIDField.init).map { ($0, width: $0.bytes.count) }
             }
-            return true
-        case "ServiceUUIDs": return takeUUIDs(value, into: \.data.serviceUUIDs)
-        case "ScanResponseServiceUUIDs": return takeUUIDs(value, into: \.scanData.serviceUUIDs)
-        case "SolicitUUIDs": return takeUUIDs(value, into: \.data.solicitedUUIDs)
-        case "ScanResponseSolicitUUIDs": return takeUUIDs(value, into: \.scanData.solicitedUUIDs)
-        case "ManufacturerData": return takeManufacturerData(value, into: \.data)
-        case "ScanResponseManufacturerData": return takeManufacturerData(value, into: \.scanData)
-        case "ServiceData": return takeServiceData(value, into: \.data)
-        case "ScanResponseServiceData": return takeServiceData(value, into: \.scanData)
-        case "Data": return takeFields(value, into: \.data)
-        case "ScanResponseData": return takeFields(value, into: \.scanData)
+        case "Data":
+            return takeFields(value, part, \.fields) { key in
+                guard case .byte(let type) = key, !AdvertisingData.rejected.contains(type) else { return nil }
+                return (type, width: 0)
+            }
         case "MinInterval": return takeInterval(value, into: \.minInterval)
         case "MaxInterval": return takeInterval(value, into: \.maxInterval)
         case "TxPower":
             guard case .int16(let power)? = value, (-127...20).contains(power) else { return false }
             txPower = power
-            return true
-        case "Includes": return takeIncludes(value)
+        case "Includes":
+            includes = []
+            guard let value else { return true }
+            for text in value.strings ?? [] { includes.formUnion(Self.includes[text] ?? []) }
+            return value.isArray
         case "LocalName":
             guard let value else { self.name = nil; return true }
             guard let text = value.text, !includes.contains(.localName) else { return false }
             self.name = text.isEmpty ? nil : text
-            return true
         case "Appearance":
             guard let value else { appearance = 0; return true }
             guard let number = value.number, !includes.contains(.appearance) else { return false }
             appearance = number == .max ? nil : number
-            return true
-        case "Duration": return takeNumber(value) { $0.duration = $1 }
-        case "Timeout": return takeNumber(value) { $0.timeout = $1 }
+        case "Duration": return takeNumber(value, into: \.duration)
+        case "Timeout": return takeNumber(value, into: \.timeout)
         case "Discoverable":
             guard let value else { data.clearFlags(); return true }
             guard let isDiscoverable = value.flag else { return false }
             return setDiscoverable(isDiscoverable, adapterIsDiscoverable)
         case "DiscoverableTimeout":
-            return takeNumber(value) { record, seconds in
-                record.discoverableTimeout = seconds
-                record.isDiscoverableTimed = value != nil
-            }
+            guard takeNumber(value, into: \.discoverableTimeout) else { return false }
+            isDiscoverableTimed = value != nil
         case "SecondaryChannel":
             guard let value else { secondaryChannel = nil; return true }
             guard let text = value.text, ["1M", "2M", "Coded"].contains(text) else { return false }
             secondaryChannel = text
-            return true
-        default:
-            return false
+        default: return false
         }
+        return true
     }
 
-    private mutating func takeNumber(_ value: BusValue?, _ set: (inout Self, UInt16) -> Void) -> Bool {
-        guard let value else { set(&self, 0); return true }
-        guard let number = value.number else { return false }
-        set(&self, number)
+    private static let scanResponse = "ScanResponse"
+    private static let includes: [String: Includes] = [
+        "tx-power": .txPower, "appearance": .appearance, "local-name": .localName,
+    ]
+
+    private mutating func takeNumber(_ value: BusValue?, into place: WritableKeyPath<Self, UInt16>) -> Bool {
+        guard let number = value == nil ? 0 : value?.number else { return false }
+        self[keyPath: place] = number
         return true
     }
 
@@ -191,77 +193,35 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func takeManufacturerData(
-        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
-    ) -> Bool {
-        takeData(value, into: place, clear: { $0.clearManufacturerData() }) { data, key, bytes in
-            guard let company = key.number else { return false }
-            return data.add(company: company, bytes)
-        }
-    }
-
-    private mutating func takeServiceData(
-        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
-    ) -> Bool {
-        takeData(value, into: place, clear: { $0.clearServiceData() }) { data, key, bytes in
-            guard let uuid = key.text.flatMap(AdvertisingData.UUIDField.init) else { return false }
-            return data.add(service: uuid, bytes)
-        }
-    }
-
-    private mutating func takeFields(
-        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>
-    ) -> Bool {
-        takeData(value, into: place, clear: { $0.clearFields() }) { data, key, bytes in
-            guard case .byte(let type) = key else { return false }
-            return data.add(type: type, bytes)
-        }
-    }
-
     private mutating func takeUUIDs(
         _ value: BusValue?, into place: WritableKeyPath<Self, [AdvertisingData.UUIDField]>
     ) -> Bool {
-        self[keyPath: place] = []
-        guard let value else { return true }
-        guard value.isArray else { return false }
-        for text in value.strings ?? [] {
-            guard let uuid = AdvertisingData.UUIDField(text) else {
-                self[keyPath: place] = []
-                return false
-            }
-            self[keyPath: place].append(uuid)
-        }
-        return true
+        let texts = value?.strings ?? []
+        let uuids = texts.compactMap(AdvertisingData.UUIDField.init)
+        let isValid = uuids.count == texts.count
+        self[keyPath: place] = isValid ? uuids : []
+        return isValid && value?.isArray != false
     }
 
-    private mutating func takeData(
-        _ value: BusValue?, into place: WritableKeyPath<Self, AdvertisingData>,
-        clear: (inout AdvertisingData) -> Void, _ add: (inout AdvertisingData, BusValue, [UInt8]) -> Bool
+    /// Takes a dictionary of fields. If one is too long, or is there twice with the same bytes, none is taken.
+    ///
+    /// - Parameter key: returns a field's key, with the number of bytes that it takes behind the type.
+    private mutating func takeFields<Key>(
+        _ value: BusValue?, _ part: WritableKeyPath<Self, AdvertisingData>,
+        _ list: WritableKeyPath<AdvertisingData, AdvertisingData.Fields<Key>>,
+        key: (BusValue) -> (Key, width: Int)?
     ) -> Bool {
-        clear(&self[keyPath: place])
-        guard let value else { return true }
-        guard case .dictionary(_, let entries) = value else { return value.isArray }
+        let place = part.appending(path: list)
+        self[keyPath: place] = AdvertisingData.Fields()
+        guard case .dictionary(_, let entries)? = value else { return value?.isArray != false }
+        var fields = AdvertisingData.Fields<Key>()
+        let longest = self[keyPath: part].limit - 2
         for entry in entries {
-            guard case .bytes(let bytes) = entry.value, add(&self[keyPath: place], entry.key, bytes) else {
-                clear(&self[keyPath: place])
-                return false
-            }
+            guard case .bytes(let bytes) = entry.value, let (key, width) = key(entry.key),
+                bytes.count + width <= longest, fields.set(key, bytes)
+            else { return false }
         }
-        return true
-    }
-
-    private mutating func takeIncludes(_ value: BusValue?) -> Bool {
-        includes = []
-        guard let value else { return true }
-        guard value.isArray else { return false }
-        for text in value.strings ?? [] {
-            switch text {
-            case "tx-power": includes.insert(.txPower)
-            case "appearance": includes.insert(.appearance)
-            case "local-name": includes.insert(.localName)
-            default: break
-            }
-        }
+        self[keyPath: place] = fields
         return true
     }
 
@@ -276,29 +236,31 @@ extension AdvertisementRecord {
             }
         }
         guard setFlags(isDiscoverable ? 0x02 : 0, adapterIsDiscoverable) else {
-            // Said again, they are gone.
+            // The same flags again remove them.
             data.clearFlags()
             return false
         }
         return true
     }
 
-    /// False where these are the flags already. An adapter without classic Bluetooth says so, and so does an advertisement that
-    /// is discoverable while its adapter is not; from 5.77 on each advertisement of such an adapter.
+    /// Sets the flags. Returns false if they are set already. The flag "no classic Bluetooth" is added for an adapter without
+    /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
+    /// an adapter.
     private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
         let isClassicHidden = !adapterIsDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
-        return data.setFlags(isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags)
+        let all = isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
+        return data.fields.set(AdvertisingData.flagsType, [all])
     }
 
     private static let withoutClassic: UInt8 = 0x04
 }
 
-/// What goes on the air.
+/// The bytes on the air.
 extension AdvertisementRecord {
-    /// The bytes of the advertisement and of the scan response; nil where they are too many.
+    /// Returns the bytes of the advertisement and of the scan response; nil if they are too many.
     ///
-    /// BlueZ gives its own part, and the kernel puts beside it what it was only told of: flags before it, the
-    /// transmission power behind it, the adapter's name in the scan response (`eir_create_adv_data`).
+    /// The kernel adds to BlueZ's part what BlueZ only asks for: flags before it, the transmission power behind it, and the
+    /// adapter's name in the scan response (`eir_create_adv_data`).
     func onAir(adapterName: String, adapterIsDiscoverable: Bool, txPower: Int8) -> (
         data: [UInt8], scanResponse: [UInt8]
     )? {
@@ -309,14 +271,14 @@ extension AdvertisementRecord {
             secondaryChannel != nil || traits.advertisingLength == .controller && data.length > AdvertisingData.longest
         let hasScanResponse = !(isPeripheral && isExtended)
         if !hasScanResponse { data.name = name }
-        // The kernel refuses from BlueZ what it was asked to send itself (`tlv_data_is_valid`).
+        // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(), !includes.contains(.appearance) else { return nil }
 
         let kernelFlags = isPeripheral && adapterIsDiscoverable && data.flags == nil
-        var room = isExtended ? data.limit : AdvertisingData.longest
-        if kernelFlags { room -= 3 }
-        if includes.contains(.txPower) { room -= 3 }
-        guard own.count <= room else { return nil }
+        var rest = isExtended ? data.limit : AdvertisingData.longest
+        if kernelFlags { rest -= 3 }
+        if includes.contains(.txPower) { rest -= 3 }
+        guard own.count <= rest else { return nil }
         var bytes =
             kernelFlags
             ? AdvertisingData.field(AdvertisingData.flagsType, [isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02])
@@ -336,4 +298,10 @@ extension AdvertisementRecord {
         }
         return (bytes, scanned)
     }
+}
+
+/// An advertisement of an adapter; the number is unique.
+struct AdvertisementKey: Hashable, Sendable {
+    let adapter: Int
+    let number: Int
 }

@@ -1,4 +1,4 @@
-/// How an application's objects become attributes.
+/// Makes attributes of an application's objects.
 struct ApplicationBuilder {
     struct Failure: Error, Hashable {
         let message: String
@@ -11,31 +11,24 @@ struct ApplicationBuilder {
         var handle: UInt16
     }
 
+    /// An object with one of its interfaces.
     private struct Item {
         var path: String
+        var interface: String
         var properties: [NamedValue]
-    }
+        /// The path of its service or characteristic.
+        var parent = ""
+        var flags = CharacteristicFlags()
+        /// Of a service, in the order of the message.
+        var characteristics: [Item] = []
+        var descriptors: [Item] = []
 
-    private struct CharacteristicItem {
-        var path: String
-        var properties: [NamedValue]
-        var flags: CharacteristicFlags
-    }
-
-    private struct DescriptorItem {
-        var path: String
-        var characteristic: String
-        var properties: [NamedValue]
-        var flags: CharacteristicFlags
-        var isHandled = false
-    }
-
-    private struct ServiceItem {
-        var path: String
-        var properties: [NamedValue]
-        var count = 1
-        var characteristics: [CharacteristicItem] = []
-        var descriptors: [DescriptorItem] = []
+        /// The number of handles that it takes, without those of its descriptors' objects.
+        var count: Int {
+            guard interface == InterfaceName.characteristic else { return 1 }
+            return 2 + (flags.flags.isDisjoint(with: [.notify, .indicate]) ? 0 : 1)
+                + (flags.flags.extendedPropertyBits == 0 ? 0 : 1)
+        }
     }
 
     var database: AttributeDatabase
@@ -50,28 +43,20 @@ struct ApplicationBuilder {
         self.traits = traits
     }
 
-    /// Takes the objects, in the order sent; the order of handles is that of the services, and in each that of its
+    /// Adds the objects, in the order of the message. The order of handles is that of the services, and in each that of its
     /// characteristics.
     mutating func build(_ objects: [ObjectState]) throws(Failure) {
         let items = objects.flatMap { object in
             object.interfaces.filter { !Self.standard.contains($0.name) }
-                .map { (interface: $0.name, item: Item(path: object.path, properties: $0.properties)) }
+                .map { Item(path: object.path, interface: $0.name, properties: $0.properties) }
         }
         guard !items.isEmpty else { throw Failure(message: "No object received") }
-        var services: [ServiceItem] = []
-        for (interface, item) in items where interface == InterfaceName.service {
-            services.append(ServiceItem(path: item.path, properties: item.properties))
-        }
+        var services = items.filter { $0.interface == InterfaceName.service }
         let isComplete =
-            items.allSatisfy { entry in
-                entry.interface != InterfaceName.characteristic
-                    || Self.take(characteristic: entry.item, &services, traits: traits)
-            }
-            && items.allSatisfy { entry in
-                entry.interface != InterfaceName.descriptor || Self.take(descriptor: entry.item, &services)
-            }
-        let hasProfile = items.contains { $0.interface == "org.bluez.GattProfile1" }
-        guard isComplete, !services.isEmpty || hasProfile else {
+            items.filter { $0.interface == InterfaceName.characteristic }.allSatisfy { take($0, &services) }
+            && items.filter { $0.interface == InterfaceName.descriptor }.allSatisfy { take($0, &services) }
+        guard isComplete, !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
+        else {
             throw Failure(message: "No valid service object found")
         }
         for service in services {
@@ -83,50 +68,39 @@ struct ApplicationBuilder {
         "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Properties",
     ]
 
-    // MARK: First pass: what is there, and how many handles it takes
-
-    private static func take(
-        characteristic item: Item, _ services: inout [ServiceItem], traits: DaemonTraits
-    ) -> Bool {
-        guard let path = item.properties["Service"]?.path, let place = services.firstIndex(where: { $0.path == path }),
-            let flags = item.properties["Flags"].flatMap({
-                CharacteristicFlags.ofCharacteristic($0, hasSecuredSubscriptions: traits.hasSecuredSubscriptions)
-            })
+    /// Assigns a characteristic or a descriptor to its service. Returns false if it has none, or no valid flags.
+    private func take(_ item: Item, _ services: inout [Item]) -> Bool {
+        let isCharacteristic = item.interface == InterfaceName.characteristic
+        guard let parent = item.properties[isCharacteristic ? "Service" : "Characteristic"]?.path,
+            let place = services.firstIndex(where: { service in
+                isCharacteristic
+                    ? service.path == parent : service.characteristics.contains { $0.path == parent }
+            }),
+            let value = item.properties["Flags"],
+            let flags = isCharacteristic
+                ? CharacteristicFlags.ofCharacteristic(value, hasSecuredSubscriptions: traits.hasSecuredSubscriptions)
+                : CharacteristicFlags.ofDescriptor(value)
         else { return false }
-        services[place].count += 2
-        if !flags.flags.isDisjoint(with: [.notify, .indicate]) { services[place].count += 1 }
-        if flags.flags.extendedPropertyBits != 0 { services[place].count += 1 }
-        services[place].characteristics.append(
-            CharacteristicItem(path: item.path, properties: item.properties, flags: flags))
+        var item = item
+        item.parent = parent
+        item.flags = flags
+        let list: WritableKeyPath<Item, [Item]> = isCharacteristic ? \.characteristics : \.descriptors
+        services[place][keyPath: list].append(item)
         return true
     }
 
-    private static func take(descriptor item: Item, _ services: inout [ServiceItem]) -> Bool {
-        guard let path = item.properties["Characteristic"]?.path,
-            let place = services.firstIndex(where: { $0.characteristics.contains { $0.path == path } }),
-            let flags = item.properties["Flags"].flatMap(CharacteristicFlags.ofDescriptor)
-        else { return false }
-        services[place].count += 1
-        services[place].descriptors.append(
-            DescriptorItem(path: item.path, characteristic: path, properties: item.properties, flags: flags))
-        return true
-    }
-
-    // MARK: Second pass: into the database
-
-    private mutating func add(_ item: ServiceItem) -> Bool {
+    private mutating func add(_ item: Item) -> Bool {
         guard let uuid = Self.uuid(item.properties), let isPrimary = item.properties["Primary"]?.flag,
             let includes = Self.includes(item.properties), let handle = Self.handle(item.properties)
         else { return false }
+        let count = (item.characteristics + item.descriptors).reduce(1 + includes.count) { $0 + $1.count }
         var service = AttributeDatabase.Service(
-            count: item.count + includes.count, uuid: uuid, isPrimary: isPrimary,
-            application: application.id)
+            count: count, uuid: uuid, isPrimary: isPrimary, application: application.id)
         guard database.insert(&service, at: handle) else { return false }
-        if handle == 0 { give(service.handle, item.path, InterfaceName.service, item.properties) }
+        if handle == 0 { give(service.handle, item) }
         service.includes = includes.compactMap { application.services[$0] }
-        var item = item
         for characteristic in item.characteristics {
-            guard add(characteristic, of: &item, to: &service) else {
+            guard add(characteristic, item.descriptors.filter { $0.parent == characteristic.path }, to: &service) else {
                 database.removeAttributes(of: service)
                 return false
             }
@@ -138,7 +112,7 @@ struct ApplicationBuilder {
     }
 
     private mutating func add(
-        _ item: CharacteristicItem, of parent: inout ServiceItem, to service: inout AttributeDatabase.Service
+        _ item: Item, _ descriptors: [Item], to service: inout AttributeDatabase.Service
     ) -> Bool {
         let object = ObjectID(application: application.id, path: item.path)
         guard let handle = Self.handle(item.properties), handle != 0 || !traits.needsHandles,
@@ -160,22 +134,16 @@ struct ApplicationBuilder {
                     content: .value([extended, 0]), in: &service)
             else { return false }
         }
-        let value = characteristic.valueHandle
-        if handle == 0 { give(value, item.path, InterfaceName.characteristic, item.properties) }
+        if handle == 0 { give(characteristic.valueHandle, item) }
         application.characteristics[item.path] = ServedCharacteristicObject(
-            valueHandle: value, properties: item.flags.flags,
+            valueHandle: characteristic.valueHandle, properties: item.flags.flags,
             offersNotifySocket: item.properties["NotifyAcquired"] != nil,
             offersWriteSocket: item.properties["WriteAcquired"] != nil,
             wantsAuthorization: item.flags.wantsAuthorization)
-        for place in parent.descriptors.indices
-        where !parent.descriptors[place].isHandled && parent.descriptors[place].characteristic == item.path {
-            guard add(parent.descriptors[place], to: &service) else { return false }
-            parent.descriptors[place].isHandled = true
-        }
-        return true
+        return descriptors.allSatisfy { add($0, to: &service) }
     }
 
-    private mutating func add(_ item: DescriptorItem, to service: inout AttributeDatabase.Service) -> Bool {
+    private mutating func add(_ item: Item, to service: inout AttributeDatabase.Service) -> Bool {
         let object = ObjectID(application: application.id, path: item.path)
         guard let handle = Self.handle(item.properties), let uuid = Self.uuid(item.properties),
             database.insert(
@@ -183,18 +151,16 @@ struct ApplicationBuilder {
                 in: &service),
             let given = service.characteristics.last?.descriptors.last?.handle
         else { return false }
-        if handle == 0 { give(given, item.path, InterfaceName.descriptor, item.properties) }
+        if handle == 0 { give(given, item) }
         application.descriptors[item.path] = ServedDescriptorObject(
             handle: given, wantsAuthorization: item.flags.wantsAuthorization)
         return true
     }
 
-    /// Only an object that has the property is told.
-    private mutating func give(
-        _ handle: UInt16, _ path: String, _ interface: String, _ properties: [NamedValue]
-    ) {
-        guard properties["Handle"] != nil else { return }
-        handles.append(GivenHandle(path: path, interface: interface, handle: handle))
+    /// Only an object that has the property gets its handle.
+    private mutating func give(_ handle: UInt16, _ item: Item) {
+        guard item.properties["Handle"] != nil else { return }
+        handles.append(GivenHandle(path: item.path, interface: item.interface, handle: handle))
     }
 
     // MARK: Properties
@@ -207,7 +173,7 @@ struct ApplicationBuilder {
         return long
     }
 
-    /// 0 where the object leaves it to BlueZ; nil where it is of another type.
+    /// 0 if the object leaves it to BlueZ; nil if it is of another type.
     private static func handle(_ properties: [NamedValue]) -> UInt16? {
         guard let value = properties["Handle"] else { return 0 }
         return value.number
@@ -217,5 +183,80 @@ struct ApplicationBuilder {
         guard let value = properties["Includes"] else { return [] }
         guard case .objectPaths(let paths) = value else { return nil }
         return paths
+    }
+}
+
+/// The meaning of the `Flags` of an object.
+struct CharacteristicFlags: Hashable, Sendable {
+    /// Those that a central discovers.
+    var flags: Set<CharacteristicFlag> = []
+    var permissions: AttributePermissions = []
+    /// The permissions of the descriptor for subscriptions.
+    var subscribing: AttributePermissions = []
+    var wantsAuthorization = false
+
+    /// Nil if the value is no list of flags, if one of them is unknown, or if the list is empty, as with BlueZ.
+    static func ofCharacteristic(_ value: BusValue, hasSecuredSubscriptions: Bool) -> CharacteristicFlags? {
+        guard let texts = value.strings, !texts.isEmpty else { return nil }
+        var flags = CharacteristicFlags()
+        for text in texts { guard flags.add(text) else { return nil } }
+        let isSecured = !flags.subscribing.isDisjoint(with: [.writeEncrypted, .writeAuthenticated, .writeSecure])
+        guard hasSecuredSubscriptions || !isSecured else { return nil }
+        if flags.flags.extendedPropertyBits != 0 { flags.flags.insert(.extendedProperties) }
+        return flags
+    }
+
+    static func ofDescriptor(_ value: BusValue) -> CharacteristicFlags? {
+        guard let texts = value.strings, !texts.isEmpty else { return nil }
+        var flags = CharacteristicFlags()
+        for text in texts {
+            guard descriptorFlags.contains(text), flags.add(text) else { return nil }
+        }
+        return flags
+    }
+
+    private static let descriptorFlags: Set<String> = [
+        "read", "write", "encrypt-read", "encrypt-write", "encrypt-authenticated-read", "encrypt-authenticated-write",
+        "secure-read", "secure-write", "authorize",
+    ]
+
+    private mutating func add(_ text: String) -> Bool {
+        switch text {
+        case "broadcast": flags.insert(.broadcast)
+        case "read": take(.read, .read)
+        case "write-without-response": take(.writeWithoutResponse, .write)
+        case "write": take(.write, .write)
+        case "notify": subscribe(.notify, .write)
+        case "indicate": subscribe(.indicate, .write)
+        case "authenticated-signed-writes": take(.authenticatedSignedWrites, .write)
+        case "extended-properties": flags.insert(.extendedProperties)
+        case "reliable-write": take(.reliableWrite, .write)
+        case "writable-auxiliaries": flags.insert(.writableAuxiliaries)
+        case "encrypt-read": take(.read, [.read, .readEncrypted])
+        case "encrypt-write": take(.write, [.write, .writeEncrypted])
+        case "encrypt-authenticated-read": take(.read, [.read, .readAuthenticated])
+        case "encrypt-authenticated-write": take(.write, [.write, .writeAuthenticated])
+        case "secure-read": take(.read, [.read, .readSecure])
+        case "secure-write": take(.write, [.write, .writeSecure])
+        case "authorize": wantsAuthorization = true
+        case "encrypt-notify": subscribe(.notify, .writeEncrypted)
+        case "encrypt-authenticated-notify": subscribe(.notify, .writeAuthenticated)
+        case "secure-notify": subscribe(.notify, .writeSecure)
+        case "encrypt-indicate": subscribe(.indicate, .writeEncrypted)
+        case "encrypt-authenticated-indicate": subscribe(.indicate, .writeAuthenticated)
+        case "secure-indicate": subscribe(.indicate, .writeSecure)
+        default: return false
+        }
+        return true
+    }
+
+    private mutating func take(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
+        flags.insert(flag)
+        permissions.formUnion(permission)
+    }
+
+    private mutating func subscribe(_ flag: CharacteristicFlag, _ permission: AttributePermissions) {
+        flags.insert(flag)
+        subscribing.formUnion(permission)
     }
 }

@@ -2,42 +2,42 @@
 struct LocalApplication: Hashable, Sendable {
     let id: ApplicationID
     let owner: String
-    /// Of its object manager.
+    /// The path of its object manager.
     let path: String
     let adapter: Int
-    /// The call that registers it, until that is answered.
+    /// The call that registers it, until the reply.
     var registration: CallID?
     var characteristics: [String: ServedCharacteristicObject] = [:]
     var descriptors: [String: ServedDescriptorObject] = [:]
-    /// By their paths, the handles of the services.
+    /// The handles of the services, by their paths.
     var services: [String: UInt16] = [:]
 }
 
-/// What BlueZ keeps of a characteristic's object.
+/// What BlueZ stores about a characteristic's object.
 struct ServedCharacteristicObject: Hashable, Sendable {
     var valueHandle: UInt16
     var properties: Set<CharacteristicFlag>
-    /// By their presence BlueZ knows whether it can ask for sockets.
+    /// Whether BlueZ can ask for sockets: the object has the property `NotifyAcquired` or `WriteAcquired`.
     var offersNotifySocket: Bool
     var offersWriteSocket: Bool
     var wantsAuthorization: Bool
-    /// How many centrals have a subscription.
+    /// The number of centrals with a subscription.
     var subscriptions = 0
     var notifySockets: [ServedSocket] = []
     var writeSockets: [ServedSocket] = []
-    /// The writes that wait for the socket that was asked for.
+    /// The writes that wait for the socket that BlueZ has asked for.
     var waitingForSocket: [WaitingWrite] = []
     var isAuthorized = false
 }
 
-/// A socket that a program has given for values or writes.
+/// A socket of a program for values or writes.
 struct ServedSocket: Hashable, Sendable {
     let id: SocketID
-    /// The central that it was asked for.
+    /// The central for which BlueZ has asked for it.
     let central: DeviceKey
-    /// A packet without bytes has come out of it: BlueZ takes it for the end and reads no more.
+    /// Whether it has sent an empty packet, which BlueZ takes for the end: BlueZ reads no more from it.
     var isDeaf = false
-    /// Another one has taken its place without closing it: its packets are still read.
+    /// Whether another one has replaced it without closing it: BlueZ still reads its packets.
     var isReplaced = false
 }
 
@@ -47,10 +47,10 @@ struct ServedDescriptorObject: Hashable, Sendable {
     var isAuthorized = false
 }
 
-/// A write that goes into a socket as soon as there is one.
+/// A write that is sent to a socket as soon as there is one.
 struct WaitingWrite: Hashable, Sendable {
     var packet: PacketID
-    /// Whose it is.
+    /// The link of the central.
     var link: DeviceKey
     var bytes: [UInt8]
 }

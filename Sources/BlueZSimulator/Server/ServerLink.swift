@@ -1,6 +1,6 @@
 import Foundation
 
-/// A packet of a central that waits for a program.
+/// A packet of a central that a program must answer.
 struct PacketID: Hashable, Sendable {
     let number: UInt64
 }
@@ -9,17 +9,17 @@ struct PacketID: Hashable, Sendable {
 struct ServerLink: Hashable, Sendable {
     let end: CentralEnd
     let mtu: Int
-    /// What the central calls itself, once it was asked.
+    /// The central's own name, which BlueZ reads.
     var name: String?
-    /// Whether BlueZ keeps its subscriptions when it leaves.
+    /// Whether BlueZ keeps its subscriptions when the link ends.
     var isBonded = false
-    /// By the handle of the descriptor, what the central has written to it.
+    /// What the central has written to each descriptor for subscriptions, by the descriptor's handle.
     var configurations: [UInt16: UInt16] = [:]
-    /// Writes that are prepared and not executed, those that continue one another joined.
+    /// Writes that are prepared and not executed. Parts that follow each other are joined.
     var prepared: [PreparedWrite] = []
     /// Requests in their order; the first is under way.
     var exchanges: [ServerExchange] = []
-    /// Indications in their order; the first is on its way, and not confirmed.
+    /// Indications in their order; the first is sent, and not confirmed.
     var indications: [Indication] = []
 
     struct PreparedWrite: Hashable, Sendable {
@@ -29,13 +29,13 @@ struct ServerLink: Hashable, Sendable {
     }
 
     struct Indication: Hashable, Sendable {
-        /// Of the value.
+        /// The handle of the value.
         var handle: UInt16
         var bytes: [UInt8]
         var confirmation: Confirmation
     }
 
-    /// How the program learns that an indication was confirmed.
+    /// How BlueZ reports to the program that the central has confirmed an indication.
     enum Confirmation: Hashable, Sendable {
         case none
         case call(ObjectID)
@@ -75,10 +75,10 @@ struct ServerExchange: Hashable, Sendable {
     private enum State: Hashable {
         case reading(handle: UInt16, offset: Int)
         case writing
-        /// What is left to be prepared.
+        /// The rest is still to be prepared.
         case preparing(handle: UInt16, offset: Int, rest: [UInt8])
         case executing
-        /// After a part was refused.
+        /// A part was refused.
         case cancelling(UInt8)
     }
 
@@ -87,11 +87,11 @@ struct ServerExchange: Hashable, Sendable {
     private let mtu: Int
     private var state: State
     private var collected: [UInt8] = []
-    /// How many packets it took so far.
+    /// The number of packets so far.
     private(set) var packets = 0
 
-    /// No attribute is longer.
-    static let longestValue = 512
+    /// The length of the longest attribute, in bytes.
+    static let longestValue = Limits.valueLength.upperBound
 
     init(_ request: AttributeRequest, mtu: Int) {
         id = request.id
@@ -106,10 +106,10 @@ struct ServerExchange: Hashable, Sendable {
         }
     }
 
-    /// The declaration's handle of the characteristic that is subscribed to, where it is that.
+    /// The declaration's handle of the characteristic, if the request is a subscription.
     var subscribed: UInt16? { if case .configure(let characteristic, _) = kind { characteristic } else { nil } }
 
-    /// The first packet.
+    /// Returns the first packet.
     ///
     /// - Parameter configuration: the handle of the descriptor that a subscription is written to.
     mutating func begin(configuration: UInt16?) -> Step {
@@ -124,7 +124,7 @@ struct ServerExchange: Hashable, Sendable {
         }
     }
 
-    /// The response to the packet before.
+    /// Takes the response to a packet, and returns the next.
     mutating func answered(_ result: AttributeResult) -> Step {
         switch (state, result) {
         case (.reading(let handle, let offset), .bytes(let bytes)):

@@ -523,7 +523,7 @@ struct Air: Sendable {
         deadlines.set(due, to: now + source.interval)
     }
 
-    /// Sends the next of the values that a characteristic sends by itself.
+    /// Sends the next of the values that a characteristic sends unasked.
     private mutating func notificationDue(_ end: CentralEnd, _ characteristic: UInt16) {
         guard let link = links[end], let subscription = link.subscriptions[characteristic],
             case .peripheral(let address) = link.server,

@@ -34,7 +34,7 @@ struct AttributeDatabase: Hashable, Sendable {
         /// Those of its declaration, and those of its descriptor for extended properties.
         var flags: Set<CharacteristicFlag>
         var descriptors: [Descriptor] = []
-        /// The values that a virtual peripheral sends by itself.
+        /// The values that a virtual peripheral sends unasked.
         var notifications: NotificationSource?
         /// The declaration's handle of the characteristic that repeats what is written to this one.
         var echo: UInt16?
@@ -64,7 +64,7 @@ struct AttributeDatabase: Hashable, Sendable {
             case value([UInt8])
             /// An object of a program, which is called.
             case object(ObjectID)
-            /// The subscriptions to the characteristic whose value has this handle. Each link has its own.
+            /// The subscriptions to a characteristic, given by the handle of its value. Each link has its own.
             case configuration(of: UInt16)
         }
 
@@ -189,12 +189,12 @@ struct AttributeDatabase: Hashable, Sendable {
         return nil
     }
 
-    /// The characteristic whose value has this handle.
+    /// The characteristic with a value of this handle.
     func characteristic(withValue valueHandle: UInt16) -> Characteristic? {
         services.first { $0.range.contains(Int(valueHandle)) }?.characteristics.first { $0.valueHandle == valueHandle }
     }
 
-    /// The first characteristic with this UUID, or the one whose declaration or value has this handle.
+    /// The first characteristic with this UUID, or the one with a declaration or a value of this handle.
     func characteristic(_ selector: AttributeSelector) -> Characteristic? {
         let all = services.lazy.flatMap(\.characteristics)
         switch selector {
@@ -415,7 +415,7 @@ enum ATTError {
     static let insufficientAuthorization: UInt8 = 0x08
     static let insufficientKeySize: UInt8 = 0x0C
     static let invalidLength: UInt8 = 0x0D
-    /// Also the error of a request whose link has ended.
+    /// Also the error of a request after the end of its link.
     static let unlikely: UInt8 = 0x0E
     static let insufficientEncryption: UInt8 = 0x0F
 }

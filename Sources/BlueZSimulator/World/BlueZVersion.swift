@@ -29,7 +29,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
     /// The development version after 5.87, as it was in August 2026: "head" in text. Its `Modalias` is that of 5.87.
     public static let head = BlueZVersion(5, 88)
 
-    /// The versions whose differences the simulator knows.
+    /// The versions with differences that the simulator knows.
     public static let known = BlueZVersion(5, 55)...head
 
     /// What a simulator behaves like unless another version is asked for.
@@ -41,7 +41,7 @@ public struct BlueZVersion: Hashable, Comparable, Sendable {
 }
 
 extension BlueZVersion {
-    /// What each adapter's `Modalias` says of it.
+    /// The `Modalias` of each adapter.
     var modalias: String {
         "usb:v1D6Bp0246d" + Hexadecimal.text([UInt8(major), UInt8(release)]).uppercased()
     }

@@ -21,7 +21,7 @@ struct Link: Sendable {
     enum Server: Hashable, Sendable {
         /// A virtual peripheral.
         case peripheral(VirtualAddress)
-        /// An adapter, and the address of the central; bluetoothd answers with what programs serve.
+        /// An adapter, and the address of the central; bluetoothd serves the attributes of programs.
         case adapter(DeviceKey, CentralIdentity)
     }
 
@@ -41,7 +41,7 @@ struct Link: Sendable {
     struct Subscription: Sendable {
         /// 1 for notifications, 2 for indications.
         var bits: UInt8
-        /// The number of values that the peripheral has sent by itself.
+        /// The number of values that the peripheral has sent unasked.
         var sent = 0
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension Room {
-    /// A lived-in room: nine peripherals that are heard at once or soon, and two that BlueZ remembers or that come later.
+    /// Nine peripherals that advertise at once or soon, and two that BlueZ remembers or that appear later.
     public static let furnished = Room(
         name: "room",
         peripherals: [
@@ -9,7 +9,7 @@ extension Room {
             bookshelfSpeaker, cyclingSensor, lateTracker, lastYearsKeyboard,
         ])
 
-    /// A chest strap that says its rate only once connected, as most do.
+    /// A chest strap that reports its rate only once connected, as most do.
     static let heartRateStrap = VirtualPeripheral(
         "C0:5A:17:00:18:0D", addressType: .random, rssi: .walk(around: -56, spread: 7, seed: 11),
         advertisement: Advertisement(
@@ -54,7 +54,7 @@ extension Room {
             appearance: 0x0300),
         interval: 0.5, services: thermometerServices)
 
-    /// A phone: no name, an address that means nothing, bytes of its maker.
+    /// A phone: no name, a random address, bytes of its manufacturer.
     static let passingPhone = VirtualPeripheral(
         "5F:3C:91:E2:07:B8", addressType: .random, name: "Passing phone",
         rssi: .steps([.init(after: 0, rssi: -84), .init(after: 4, rssi: -70), .init(after: 8, rssi: -79)]),
@@ -62,7 +62,7 @@ extension Room {
             manufacturerData: [0x004C: [0x10, 0x05, 0x03, 0x1C, 0x8A, 0x42, 0x19]], txPower: 12, flags: 0x1A),
         interval: 0.2, disappearsAfter: 600)
 
-    /// Just within hearing, and slow.
+    /// Barely in range, and slow.
     static let gardenSensor = VirtualPeripheral(
         "C8:D0:83:6A:12:F4", addressType: .random, rssi: .walk(around: -96, spread: 3, seed: 17),
         advertisement: Advertisement(
@@ -82,7 +82,7 @@ extension Room {
             localName: "Cadence 2", serviceUUIDs: ["1816", "180a", "180f"], txPower: -4, appearance: 0x0483),
         interval: 0.5, services: cyclingServices)
 
-    /// A key tracker that comes home after three seconds.
+    /// A key tracker that appears after three seconds.
     static let lateTracker = VirtualPeripheral(
         "F1:EE:7A:00:FD:5A", addressType: .random,
         rssi: .steps([.init(after: 0, rssi: -90), .init(after: 5, rssi: -75), .init(after: 7, rssi: -62)]),
@@ -91,18 +91,18 @@ extension Room {
             appearance: 0x0200),
         interval: 0.4, appearsAfter: 3, services: trackerServices)
 
-    /// Known to BlueZ and switched off: it has an object on the bus and is never heard.
+    /// Known to BlueZ and switched off: it has an object on the bus and never advertises.
     static let lastYearsKeyboard = VirtualPeripheral(
         "DC:2C:26:0F:3A:52",
         advertisement: Advertisement(localName: "Old Keyboard", serviceUUIDs: ["1812"], appearance: 0x03C1),
         isRemembered: true)
 
-    /// `count` generated peripherals: varied in name, services, bytes and strength, the same on every run.
+    /// Returns `count` generated peripherals: varied in name, services, bytes and strength, the same on every run.
     ///
     /// - Parameters:
-    ///   - count: how many.
-    ///   - interval: the shortest advertising interval in it, in seconds; each takes one to three times that.
-    ///   - seed: another one makes another crowd.
+    ///   - count: their number.
+    ///   - interval: the shortest advertising interval, in seconds; each peripheral has one to three times that.
+    ///   - seed: the seed of the variations.
     public static func crowd(_ count: Int, interval: TimeInterval = 0.5, seed: UInt64 = 1) -> Room {
         var numbers = SeededGenerator(seed: seed)
         let peripherals = (0..<count).map { index in
@@ -114,7 +114,7 @@ extension Room {
             if bits % 7 == 0 { advertisement.txPower = Int(bits >> 8 & 0xF) - 8 }
             if bits % 11 == 0 { advertisement.isConnectable = false }
             return VirtualPeripheral(
-                // Two top bits set: a static random address, as the specification has it.
+                // With the two top bits set it is a static random address, as the specification defines it.
                 VirtualAddress(value: 0xC000_0000_0000 | UInt64(index) << 8 | UInt64(bits & 0x3F)),
                 addressType: .random, name: "Crowd \(index)",
                 rssi: .walk(around: -45 - Int(bits >> 16 & 0x2F), spread: 4, seed: bits),

@@ -1,6 +1,6 @@
-/// What the peripherals of the furnished room offer once connected.
+/// The services of the built-in peripherals.
 extension Room {
-    /// Heart rate, with a rate each second, where the sensor sits, and the reset of the energy that was spent.
+    /// Heart rate, with a rate each second, the location of the sensor, and the reset of the energy that was spent.
     static let heartRateServices = [
         VirtualService(
             "180d",
@@ -15,7 +15,7 @@ extension Room {
         deviceInformation(manufacturer: "Pulse & Co", model: "Strap 7F"),
     ]
 
-    /// The sensors of TI's development kit that its documents begin with: acceleration, temperature, keys.
+    /// Some sensors of TI's development kit: acceleration, temperature, keys.
     static let sensorTagServices = [
         deviceInformation(manufacturer: "Texas Instruments", model: "CC2650 SensorTag"),
         sensor(
@@ -33,7 +33,7 @@ extension Room {
             ]),
     ]
 
-    /// Nordic's serial port: what is written to it comes back.
+    /// Nordic's serial port, which sends back what is written to it.
     static let uartServices = [
         VirtualService(
             "6e400001-b5a3-f393-e0a9-e50e24dcca9e",
@@ -46,7 +46,7 @@ extension Room {
         deviceInformation(manufacturer: "Shelf Audio", model: "Bookshelf"),
     ]
 
-    /// A thermometer that indicates 21.5 °C, and how it measures.
+    /// A thermometer that indicates 21.5 °C, and the type of the measurement.
     static let thermometerServices = [
         VirtualService(
             "1809",
@@ -83,7 +83,7 @@ extension Room {
         battery(42),
     ]
 
-    /// A key tracker that can be told to ring.
+    /// A key tracker that can ring.
     static let trackerServices = [
         VirtualService("1802", characteristics: [VirtualCharacteristic("2a06", [.writeWithoutResponse])]),
         VirtualService("fd5a", characteristics: [VirtualCharacteristic("2a06", [.read, .write], value: [0])]),

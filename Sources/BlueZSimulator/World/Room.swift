@@ -1,15 +1,15 @@
 public import Foundation
 
-/// The virtual peripherals that a simulator's adapters hear: a value, from a program, a JSON file or a built-in name.
+/// The virtual peripherals of a simulator: a value from a program, a JSON file or a built-in name.
 ///
 /// ```json
 /// { "name": "desk", "peripherals": [ { "address": "C0:FF:EE:00:18:0D", "rssi": -58,
 ///     "advertisement": { "localName": "Heart Strap", "serviceUUIDs": ["180d"] } } ] }
 /// ```
 public struct Room: Hashable, Sendable {
-    /// What the room is called.
+    /// Its name, for messages.
     public var name: String
-    /// Who is in it; no address twice.
+    /// The peripherals; no two have the same address.
     public var peripherals: [VirtualPeripheral]
 
     public init(name: String = "room", peripherals: [VirtualPeripheral]) {
@@ -17,13 +17,13 @@ public struct Room: Hashable, Sendable {
         self.peripherals = peripherals
     }
 
-    /// A room with nobody in it.
+    /// No peripherals.
     public static let empty = Room(name: "empty", peripherals: [])
 
-    /// The room of that name: `room`, `empty`, or `crowd:N` with N generated peripherals; else the JSON file at that
-    /// path.
+    /// Returns the peripherals with that name: `room`, `empty`, or `crowd:N` with N generated peripherals; else those of the
+    /// JSON file at that path.
     ///
-    /// - Throws: ``RoomError``, whose text says what is wrong and where.
+    /// - Throws: ``RoomError``, with a text that names the error and its place.
     public static func named(_ name: String) throws(RoomError) -> Room {
         switch name {
         case "room":
@@ -39,7 +39,7 @@ public struct Room: Hashable, Sendable {
         }
     }
 
-    /// The room that a JSON file describes.
+    /// Returns the peripherals that a JSON file describes.
     ///
     /// - Throws: ``RoomError``.
     public static func contents(ofFile path: String) throws(RoomError) -> Room {
@@ -47,7 +47,7 @@ public struct Room: Hashable, Sendable {
         return try decoded(from: data, source: path)
     }
 
-    /// The room that JSON describes; `source` is what the errors call it.
+    /// Returns the peripherals that JSON describes; errors call it `source`.
     ///
     /// - Throws: ``RoomError``, for a number out of its range too: `peripherals[2].link.mtu: 9 is not a whole number from 23
     ///   to 517`.
@@ -59,7 +59,7 @@ public struct Room: Hashable, Sendable {
         }
     }
 
-    /// More than this in one adapter's hearing is beyond any radio, and beyond a bus daemon's patience.
+    /// More peripherals than this are beyond any radio and any bus daemon.
     static let crowdLimit = 1_000_000
 }
 
@@ -84,13 +84,13 @@ extension Room: Codable {
     }
 }
 
-/// Why there is no such room.
+/// Why a ``Room`` could not be made.
 public enum RoomError: Error, Hashable, Sendable {
     /// Neither a built-in name nor a file that can be read.
     case noSuchRoom(String)
     /// `crowd:` without a usable number.
     case noSuchCrowd(String)
-    /// The file is no room; the reason names the place in it.
+    /// The file describes no peripherals; the reason names the place in it.
     case unreadable(source: String, reason: String)
 }
 

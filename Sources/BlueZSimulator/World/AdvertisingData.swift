@@ -1,0 +1,232 @@
+/// The contents of an advertisement or a scan response, written as BlueZ does (`src/shared/ad.c`): in its order, within its
+/// limits.
+struct AdvertisingData: Hashable, Sendable {
+    /// A UUID. Those made of the Bluetooth base UUID and 16 bits are sent in two bytes, all others in sixteen;
+    /// `bt_string_to_uuid` uses four bytes only for what is written with eight digits.
+    struct UUIDField: Hashable, Sendable {
+        /// As sent: 2, 4 or 16 bytes, the lowest first.
+        let bytes: [UInt8]
+
+        init?(_ text: String) {
+            guard let long = ServiceUUID.long(text), let all = Hexadecimal.bytes(long.filter { $0 != "-" }) else {
+                return nil
+            }
+            if text.utf8.count == 8 || text.utf8.count == 10 {
+                bytes = all[0..<4].reversed()
+            } else if ServiceUUID.isShort(long) {
+                bytes = [all[3], all[2]]
+            } else {
+                bytes = all.reversed()
+            }
+        }
+    }
+
+    /// Fields of one kind in the order in which they were first given, each with its own key.
+    struct Fields<Key: Hashable & Sendable>: Hashable, Sendable {
+        struct Field: Hashable, Sendable {
+            let key: Key
+            var bytes: [UInt8]
+        }
+
+        private(set) var list: [Field] = []
+
+        /// Adds or replaces a field. Returns false if it has these bytes already.
+        mutating func set(_ key: Key, _ bytes: [UInt8]) -> Bool {
+            guard let place = list.firstIndex(where: { $0.key == key }) else {
+                list.append(Field(key: key, bytes: bytes))
+                return true
+            }
+            guard list[place].bytes != bytes else { return false }
+            list[place].bytes = bytes
+            return true
+        }
+
+        mutating func remove(_ key: Key) { list.removeAll { $0.key == key } }
+    }
+
+    var serviceUUIDs: [UUIDField] = []
+    var solicitedUUIDs: [UUIDField] = []
+    /// By the company.
+    var manufacturerData = Fields<UInt16>()
+    var serviceData = Fields<UUIDField>()
+    /// By their type; the flags are among them.
+    var fields = Fields<UInt8>()
+    var name: String?
+    var appearance: UInt16?
+
+    /// The length of an advertisement that every controller can send, in bytes.
+    static let longest = 31
+    /// The length of an extended advertisement of the simulator's controllers, in bytes.
+    static let longestExtended = 251
+
+    /// The largest length, in bytes.
+    var limit = longest
+
+    var flags: UInt8? { fields.list.first { $0.key == Self.flagsType }?.bytes.first }
+
+    mutating func clearFlags() { fields.remove(Self.flagsType) }
+
+    /// The length without name and appearance, whatever the limit.
+    var length: Int {
+        var data = self
+        data.limit = .max
+        data.name = nil
+        data.appearance = nil
+        return data.generated()?.count ?? 0
+    }
+
+    /// Returns the bytes; nil if they are too many. A name that does not fit is cut.
+    func generated() -> [UInt8]? {
+        var bytes = Self.list(serviceUUIDs, types: [2: 0x03, 4: 0x05, 16: 0x07])
+        bytes += Self.list(solicitedUUIDs, types: [2: 0x14, 4: 0x1F, 16: 0x15])
+        for field in manufacturerData.list {
+            bytes += Self.field(0xFF, Self.bytes(of: field.key) + field.bytes)
+        }
+        for field in serviceData.list {
+            let type: UInt8 = field.key.bytes.count == 2 ? 0x16 : field.key.bytes.count == 4 ? 0x20 : 0x21
+            bytes += Self.field(type, field.key.bytes + field.bytes)
+        }
+        if let name {
+            let rest = limit - bytes.count - 2
+            guard rest >= 0 else { return nil }
+            let text = Array(name.utf8)
+            bytes += text.count <= rest ? Self.field(0x09, text) : Self.field(0x08, Array(text.prefix(rest)))
+        }
+        if let appearance { bytes += Self.field(0x19, Self.bytes(of: appearance)) }
+        for field in fields.list { bytes += Self.field(field.key, field.bytes) }
+        return bytes.count <= limit ? bytes : nil
+    }
+
+    private static func bytes(of number: UInt16) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
+
+    private static func list(_ uuids: [UUIDField], types: [Int: UInt8]) -> [UInt8] {
+        [2, 4, 16].flatMap { size -> [UInt8] in
+            let bytes = uuids.filter { $0.bytes.count == size }.flatMap(\.bytes)
+            return bytes.isEmpty ? [] : field(types[size] ?? 0, bytes)
+        }
+    }
+
+    /// Returns an AD structure (core specification 5.3, volume 3, part C, 11).
+    static func field(_ type: UInt8, _ bytes: [UInt8]) -> [UInt8] {
+        [UInt8(truncatingIfNeeded: bytes.count + 1), type] + bytes
+    }
+
+    static let flagsType: UInt8 = 0x01
+
+    /// The types that BlueZ ignores in what programs and devices advertise (`type_reject_list`).
+    static let rejected: Set<UInt8> = [
+        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12, 0x14, 0x15,
+        0x16, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x27, 0x28, 0x29, 0x2A,
+        0x2B, 0x3D, 0xFF,
+    ]
+}
+
+/// What the kernel reports to `bluetoothd` about an advertisement, in the forms that BlueZ then writes on the bus.
+struct AdvertisingReport: Sendable, Hashable {
+    struct ManufacturerData: Hashable, Sendable {
+        var company: UInt16
+        var bytes: [UInt8]
+
+        /// The number of bytes of its field behind the type.
+        var length: Int { bytes.count + 2 }
+    }
+
+    struct ServiceData: Hashable, Sendable {
+        var uuid: String
+        var bytes: [UInt8]
+
+        /// The number of bytes of its field behind the type.
+        var length: Int {
+            guard ServiceUUID.hasBase(uuid) else { return bytes.count + 16 }
+            return bytes.count + (ServiceUUID.isShort(uuid) ? 2 : 4)
+        }
+    }
+
+    /// A field of a type that BlueZ has no property for.
+    struct OtherData: Hashable, Sendable {
+        var type: UInt8
+        var bytes: [UInt8]
+    }
+
+    var name: String?
+    /// Long form, in the order sent.
+    var uuids: [String]
+    var manufacturerData: [ManufacturerData]
+    var serviceData: [ServiceData]
+    var otherData: [OtherData] = []
+    var txPower: Int?
+    var flags: UInt8
+    var appearance: UInt16?
+    var isConnectable: Bool
+
+    init(_ advertisement: Advertisement) {
+        name = advertisement.localName.flatMap { $0.isEmpty ? nil : $0 }
+        uuids = advertisement.serviceUUIDs.compactMap(ServiceUUID.long)
+        manufacturerData = advertisement.manufacturerData.sorted { $0.key < $1.key }
+            .map { ManufacturerData(company: $0.key, bytes: $0.value) }
+        serviceData = advertisement.serviceData.sorted { $0.key < $1.key }.compactMap { uuid, bytes in
+            ServiceUUID.long(uuid).map { ServiceData(uuid: $0, bytes: bytes) }
+        }
+        txPower = advertisement.txPower
+        flags = advertisement.flags
+        appearance = advertisement.appearance
+        isConnectable = advertisement.isConnectable
+    }
+
+    /// Reads an advertisement and its scan response as a scanning kernel and BlueZ do (`src/eir.c`).
+    init(onAir data: [UInt8], scanResponse: [UInt8], isConnectable: Bool) {
+        self.init(Advertisement(flags: 0, isConnectable: isConnectable))
+        for (type, bytes) in Self.structures(data) + Self.structures(scanResponse) { read(type, bytes) }
+    }
+
+    /// Whether it is limited or general discoverable, as a scan without any filter requires.
+    var isDiscoverable: Bool { flags & 0x03 != 0 }
+
+    /// Returns the AD structures without one that is cut off at the end.
+    private static func structures(_ data: [UInt8]) -> [(type: UInt8, bytes: [UInt8])] {
+        var structures: [(type: UInt8, bytes: [UInt8])] = []
+        var rest = data[...]
+        while let length = rest.first, length > 0, rest.count > Int(length) {
+            let structure = rest.dropFirst().prefix(Int(length))
+            if let type = structure.first { structures.append((type, Array(structure.dropFirst()))) }
+            rest = rest.dropFirst(Int(length) + 1)
+        }
+        return structures
+    }
+
+    private mutating func read(_ type: UInt8, _ bytes: [UInt8]) {
+        switch type {
+        case 0x01: flags = bytes.first ?? 0
+        case 0x02, 0x03: uuids += Self.uuids(bytes, size: 2)
+        case 0x04, 0x05: uuids += Self.uuids(bytes, size: 4)
+        case 0x06, 0x07: uuids += Self.uuids(bytes, size: 16)
+        case 0x08, 0x09: name = bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+        case 0x0A: txPower = bytes.first.map { Int(Int8(bitPattern: $0)) }
+        case 0x19 where bytes.count == 2: appearance = UInt16(bytes[0]) | UInt16(bytes[1]) << 8
+        case 0x16: read(serviceData: bytes, size: 2)
+        case 0x20: read(serviceData: bytes, size: 4)
+        case 0x21: read(serviceData: bytes, size: 16)
+        case 0xFF where bytes.count >= 2:
+            manufacturerData.append(
+                ManufacturerData(company: UInt16(bytes[0]) | UInt16(bytes[1]) << 8, bytes: Array(bytes.dropFirst(2))))
+        case 0x00: break
+        default:
+            guard !AdvertisingData.rejected.contains(type) else { return }
+            otherData.append(OtherData(type: type, bytes: bytes))
+        }
+    }
+
+    private mutating func read(serviceData bytes: [UInt8], size: Int) {
+        guard let uuid = Self.uuids(Array(bytes.prefix(size)), size: size).first else { return }
+        serviceData.append(ServiceData(uuid: uuid, bytes: Array(bytes.dropFirst(size))))
+    }
+
+    /// Returns the long forms of UUIDs as sent, the lowest byte first.
+    private static func uuids(_ bytes: [UInt8], size: Int) -> [String] {
+        stride(from: 0, to: bytes.count - bytes.count % size, by: size).compactMap { start in
+            let digits = Array(Hexadecimal.text(bytes[start..<start + size].reversed()))
+            guard size == 16 else { return ServiceUUID.long(String(digits)) }
+            return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+        }
+    }
+}
