@@ -19,11 +19,7 @@ extension Simulator {
             return link
         }
         stage.decide { simulation in
-            if central.confirmsIndications {
-                simulation.daemon.unconfirming.remove(central.address)
-            } else {
-                simulation.daemon.unconfirming.insert(central.address)
-            }
+            simulation.daemon.server.setConfirming(central.confirmsIndications, central.address)
             simulation.air.connect(central, to: index, number: link.number)
         }
         return link
@@ -88,7 +84,7 @@ public final class CentralLink: Sendable {
 
     /// The services that it would discover now: all of the adapter, BlueZ's own too.
     public var services: [ServedService] {
-        stage.look { $0.daemon.databases[adapter]?.services.map(ServedService.init) ?? [] }
+        stage.look { $0.daemon.server.applications.databases[adapter]?.services.map(ServedService.init) ?? [] }
     }
 
     // MARK: Requests
@@ -148,7 +144,7 @@ public final class CentralLink: Sendable {
     public func vanish(noticedAfter delay: TimeInterval = 2) {
         let requests = contents.withLock { $0.disconnect() }
         stage.decide { [central, number] simulation in
-            simulation.daemon.unconfirming.insert(central.address)
+            simulation.daemon.server.setConfirming(false, central.address)
             simulation.air.vanish(number, noticedAfter: max(0, delay))
         }
         for request in requests { settle(request, .failure(.disconnected)) }
@@ -161,7 +157,9 @@ public final class CentralLink: Sendable {
         _ kind: (UInt16) -> AttributeRequest.Kind
     ) -> CentralRequest {
         let request = CentralRequest(completion)
-        let handle = stage.look { $0.daemon.databases[adapter]?.handle(characteristic, descriptor: descriptor) }
+        let handle = stage.look {
+            $0.daemon.server.applications.databases[adapter]?.handle(characteristic, descriptor: descriptor)
+        }
         let id = contents.withLock { contents -> UInt64? in
             guard contents.state == .connected, handle != nil else { return nil }
             contents.number += 1

@@ -61,15 +61,19 @@ struct Simulation: Sendable {
     /// Passes on what was decided. Advertisements are worked out only while an adapter scans.
     mutating func settle(now: TimeInterval) {
         settleAir(now: now)
-        if isAlive, daemon.isListening { air.radio.beginListening(now: now) } else { air.radio.endListening() }
+        if isAlive, daemon.discovery.isListening(daemon.core) {
+            air.radio.beginListening(now: now)
+        } else {
+            air.radio.endListening()
+        }
     }
 
     /// Passes orders to the radio and its events to bluetoothd, until there are no more of either.
     private mutating func settleAir(now: TimeInterval) {
         air.now = now
         while true {
-            if isAlive { daemon.announce() }
-            let decided = daemon.takeEffects()
+            if isAlive { daemon.advertising.announce(&daemon.core) }
+            let decided = daemon.core.takeEffects()
             let events = air.takeEvents()
             effects += air.takeQuestions().map(Effect.ask)
             guard !decided.isEmpty || !events.isEmpty else { return }
@@ -103,13 +107,13 @@ struct Simulation: Sendable {
     }
 
     /// Whether the loop has anything to do.
-    var isUnsettled: Bool { !effects.isEmpty || !daemon.outbox.isEmpty }
+    var isUnsettled: Bool { !effects.isEmpty || !daemon.core.isIdle }
 
     /// Returns what is to be done now; if that is nothing, the signals that bluetoothd sends when it is idle.
     mutating func takeEffects() -> [Effect] {
         if effects.isEmpty, isAlive {
-            daemon.rest()
-            effects = daemon.takeEffects()
+            daemon.core.rest()
+            effects = daemon.core.takeEffects()
         }
         defer { effects.removeAll(keepingCapacity: true) }
         for case .emit(let emission) in effects { statistics.record(signal: emission.member) }
@@ -127,7 +131,7 @@ struct Simulation: Sendable {
     mutating func hear(_ sightings: [(seconds: TimeInterval, sighting: Sighting)]) {
         for (seconds, sighting) in sightings {
             daemon.timePassed(to: seconds)
-            daemon.hear(sighting, now: seconds)
+            daemon.received(sighting, now: seconds)
         }
         statistics.sightings += sightings.count
     }

@@ -99,7 +99,7 @@ extension Simulator {
 
     /// The next `count` attempts to start a discovery fail. BlueZ reports `InProgress` whatever the kernel's reason.
     public func simulateStartDiscoveryFailures(_ count: Int, error: DaemonError = .inProgress) {
-        stage.decide { $0.daemon.startFailures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.discovery.startFailures = Array(repeating: error, count: max(0, count)) }
     }
 
     /// Stops the scan although no client has asked for it; sessions stay.
@@ -109,11 +109,7 @@ extension Simulator {
     ///   - index: the adapter's number.
     public func simulateDiscoveryDeath(isAnnounced: Bool = true, adapter index: Int = 0) {
         stage.decide { simulation in
-            guard isAnnounced else {
-                simulation.daemon.adapters[index]?.isDeaf = true
-                return
-            }
-            simulation.daemon.scanDied(on: index)
+            simulation.daemon.discovery.scanDied(on: index, isAnnounced: isAnnounced, &simulation.daemon.core)
         }
     }
 
@@ -122,7 +118,7 @@ extension Simulator {
         of address: VirtualAddress,
         properties: Set<String> = ["Name", "Alias", "RSSI", "UUIDs", "ManufacturerData", "Connected"]
     ) {
-        stage.decide { $0.daemon.mistype(properties, of: address) }
+        stage.decide { $0.daemon.core.mistype(properties, of: address) }
     }
 
     // MARK: Connections
@@ -167,7 +163,7 @@ extension Simulator {
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
     ) {
         stage.decide { simulation in
-            simulation.daemon.connectFailures[address] = Array(repeating: error, count: max(0, count))
+            simulation.daemon.connections.setFailures(Array(repeating: error, count: max(0, count)), of: address)
             simulation.air.setFaults(of: address) { $0.refusals = max(0, count) }
         }
     }
@@ -184,7 +180,7 @@ extension Simulator {
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.untoldConnections.set(address, isMember: areUntold) }
+        stage.decide { $0.daemon.connections.setSilent(areUntold, address) }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
@@ -233,7 +229,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.unanswering.set(address, isMember: areUnanswered) }
+        stage.decide { $0.daemon.client.setUnanswering(areUnanswered, address) }
     }
 
     // MARK: Services
@@ -253,7 +249,7 @@ extension Simulator {
     /// gets no reply, as with BlueZ.
     public func simulateDeviceRemoval(of address: VirtualAddress) {
         stage.decide { simulation in
-            for key in simulation.daemon.devices.keys.sorted() where key.address == address {
+            for key in simulation.daemon.core.tree.devices.keys.sorted() where key.address == address {
                 simulation.daemon.remove(key)
             }
         }
@@ -264,21 +260,21 @@ extension Simulator {
     /// From now on bluetoothd crashes, as BlueZ does, if a central's link ends while a program has not answered a request of
     /// that central: five seconds after the request. It returns with ``simulateDaemonReturn()``.
     public func simulateDeathByAbandonedAnswers(_ dies: Bool = true) {
-        stage.decide { $0.daemon.diesOfAbandonedAnswers = dies }
+        stage.decide { $0.daemon.server.diesOfAbandonedAnswers = dies }
     }
 
     /// The next `count` registrations of an application fail.
     public func simulateRegistrationFailures(
         _ count: Int, error: DaemonError = .failed("Failed to create entry in database")
     ) {
-        stage.decide { $0.daemon.registrationFailures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.server.setRegistrationFailures(Array(repeating: error, count: max(0, count))) }
     }
 
     /// The next `count` registrations of an advertisement fail, after its properties were read.
     public func simulateAdvertisementFailures(
         _ count: Int, error: DaemonError = .failed("Failed to register advertisement")
     ) {
-        stage.decide { $0.daemon.advertisementFailures = Array(repeating: error, count: max(0, count)) }
+        stage.decide { $0.daemon.advertising.failures = Array(repeating: error, count: max(0, count)) }
     }
 
     /// From now on bluetoothd accepts `RegisterApplication` and `RegisterAdvertisement` and sends no reply to them; all other
@@ -286,11 +282,5 @@ extension Simulator {
     /// from clients that are still connected to the bus.
     public func simulateIgnoredRegistrations(_ areIgnored: Bool = true) {
         stage.decide { $0.daemon.ignoresRegistrations = areIgnored }
-    }
-}
-
-extension Set {
-    fileprivate mutating func set(_ element: Element, isMember: Bool) {
-        if isMember { insert(element) } else { remove(element) }
     }
 }

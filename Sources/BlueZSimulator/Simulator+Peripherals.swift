@@ -15,7 +15,9 @@ extension Simulator {
         stage.decide { simulation in
             simulation.air.add(peripheral, behavior: behavior)
             guard peripheral.isRemembered, simulation.isAlive else { return }
-            for index in simulation.daemon.adapters.keys.sorted() { simulation.daemon.remember(peripheral, on: index) }
+            for index in simulation.daemon.core.tree.adapters.keys.sorted() {
+                simulation.daemon.remember(peripheral, on: index)
+            }
         }
     }
 

@@ -12,12 +12,14 @@ extension Simulator {
     public var adapters: [AdapterState] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
-            return simulation.daemon.adapters.sorted { $0.key < $1.key }.map { _, adapter in
-                AdapterState(
+            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.map { index, adapter in
+                let scan = simulation.daemon.discovery.scans[index]
+                return AdapterState(
                     path: adapter.path, address: adapter.hardware.address,
-                    alias: adapter.alias ?? adapter.hardware.name,
+                    alias: adapter.name,
                     isPowered: adapter.isPowered, isDiscovering: adapter.isDiscovering,
-                    isScanning: adapter.kernelScans && !adapter.isDeaf, isDiscoverable: adapter.isDiscoverable)
+                    isScanning: scan.map { $0.isRunning && !$0.isDeaf } ?? false, isDiscoverable: adapter.isDiscoverable
+                )
             }
         }
     }
@@ -29,9 +31,11 @@ extension Simulator {
                 client: session.owner, adapter: adapter.path, isScanning: isScanning, filter: session.filter?.sent)
         }
         return stage.look { simulation in
-            simulation.daemon.adapters.sorted { $0.key < $1.key }.flatMap { _, adapter in
-                adapter.scanning.map { state($0, adapter, isScanning: true) }
-                    + adapter.waiting.map { state($0, adapter, isScanning: false) }
+            simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap {
+                index, adapter -> [DiscoverySessionState] in
+                guard let scan = simulation.daemon.discovery.scans[index] else { return [] }
+                return scan.scanning.map { state($0, adapter, isScanning: true) }
+                    + scan.waiting.map { state($0, adapter, isScanning: false) }
             }
         }
     }
@@ -40,7 +44,7 @@ extension Simulator {
     public var devices: [String] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
-            return simulation.daemon.devices.values.sorted { $0.sequence < $1.sequence }.map(\.path)
+            return simulation.daemon.core.tree.devices.values.sorted { $0.sequence < $1.sequence }.map(\.path)
         }
     }
 
@@ -58,7 +62,7 @@ extension Simulator {
                 let database =
                     switch link.server {
                     case .peripheral(let address): simulation.air.peripherals[address]?.database
-                    case .adapter(let server, _): simulation.daemon.databases[server.adapter]
+                    case .adapter(let server, _): simulation.daemon.server.applications.databases[server.adapter]
                     }
                 return LinkState(
                     adapter: key.adapter, address: key.address, requests: link.requestCount,
@@ -82,8 +86,8 @@ extension Simulator {
     public func subscriptions(to characteristic: AttributeSelector, at address: VirtualAddress) -> [String] {
         stage.look { simulation in
             guard let found = simulation.air.characteristic(characteristic, at: address) else { return [] }
-            return simulation.daemon.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
-                .flatMap { $0.value.characteristics[found.handle]?.clients ?? [] }.map(\.owner)
+            return simulation.daemon.client.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
+                .flatMap { $0.value[found.handle]?.clients ?? [] }.map(\.owner)
         }
     }
 
@@ -94,8 +98,8 @@ extension Simulator {
     public var advertisements: [OnAirAdvertisement] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
-            return simulation.daemon.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
-                simulation.daemon.sent(by: index).map { sent in
+            return simulation.daemon.core.tree.adapters.sorted { $0.key < $1.key }.flatMap { index, adapter in
+                simulation.daemon.advertising.sent(by: adapter).map { sent in
                     OnAirAdvertisement(
                         adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
                         scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable,
@@ -109,13 +113,13 @@ extension Simulator {
     public var applications: [ServedApplication] {
         stage.look { simulation in
             guard simulation.isAlive else { return [] }
-            return simulation.daemon.applications.values.filter { $0.registration == nil }
-                .sorted { $0.id.number < $1.id.number }.map { application in
-                    let services = simulation.daemon.databases[application.adapter]?.services ?? []
-                    return ServedApplication(
-                        adapter: application.adapter, owner: application.owner, path: application.path,
-                        services: services.filter { $0.application == application.id }.map(ServedService.init))
-                }
+            let applications = simulation.daemon.server.applications
+            return applications.all.filter { $0.registration == nil }.map { application in
+                let services = applications.databases[application.adapter]?.services ?? []
+                return ServedApplication(
+                    adapter: application.adapter, owner: application.owner, path: application.path,
+                    services: services.filter { $0.application == application.id }.map(ServedService.init))
+            }
         }
     }
 }

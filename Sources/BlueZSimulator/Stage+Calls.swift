@@ -27,7 +27,7 @@ extension Stage {
     private func settle(_ call: ClientCall, _ reply: ClientReply) {
         guard call.form != .ignored else { return }
         let now = seconds
-        decide { $0.daemon.clientAnswered(call.id, reply, now: now) }
+        decide { $0.daemon.clientReplied(call.id, reply, now: now) }
     }
 
     private func reply(_ form: ClientCall.Form, _ result: Result<Message, DBusError>) -> ClientReply {
@@ -55,7 +55,7 @@ extension Stage {
             return .malformed
         }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-        let id = shared.withLock { $0.simulation.daemon.nextSocket() }
+        let id = shared.withLock { $0.simulation.daemon.core.nextSocket() }
         adopt(owned, as: id)
         return .socket(id, mtu: Int(mtu))
     }
@@ -67,7 +67,7 @@ extension Stage {
         let subscription = connection.subscribe(MatchRule(sender: client)) { [weak self] message in
             guard let self, let signal = ClientSignal(message) else { return }
             let now = seconds
-            decide { $0.daemon.clientSaid(signal, client, now: now) }
+            decide { $0.daemon.clientSignalled(signal, client, now: now) }
         }
         wire.withLock { $0.listened[client] = subscription }
     }

@@ -227,7 +227,7 @@ final class Stage: Sendable {
                     seconds: now))
             if let fault = simulation.takeCallFault(of: call.member) {
                 guard let error = fault.error else { return true }
-                simulation.daemon.fail(call.id, error)
+                simulation.daemon.core.fail(call.id, error)
                 return false
             }
             if call.member == "SetDiscoveryFilter", call.signature == "a{sv}" {

@@ -42,11 +42,13 @@ struct DaemonBench {
         return error
     }
 
+    var isListening: Bool { daemon.discovery.isListening(daemon.core) }
+
     /// What the daemon does now, and when it rests.
     mutating func settle() -> [Effect] {
-        var effects = daemon.takeEffects()
-        daemon.rest()
-        effects += daemon.takeEffects()
+        var effects = daemon.core.takeEffects()
+        daemon.core.rest()
+        effects += daemon.core.takeEffects()
         return effects.filter { effect in
             switch effect {
             case .watch, .unwatch, .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call,
@@ -74,7 +76,7 @@ struct DaemonBench {
         let sighting = Sighting(
             address: address, addressType: type, rssi: rssi, report: AdvertisingReport(advertisement))
         let now = now
-        return signals { $0.hear(sighting, now: now) }
+        return signals { $0.received(sighting, now: now) }
     }
 
     /// Lets time pass, and gives the signals of what fell due.

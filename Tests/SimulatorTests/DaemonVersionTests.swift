@@ -41,7 +41,7 @@ final class DaemonVersionTests: XCTestCase {
 
     private func properties(_ bluez: BlueZVersion) -> Set<String> {
         let bench = DaemonBench(bluez)
-        let adapter = bench.daemon.object(at: "/org/bluez/hci0")
+        let adapter = bench.daemon.core.tree.object(at: "/org/bluez/hci0")
         return Set(adapter?.interfaces.flatMap(\.properties).map(\.name) ?? [])
     }
 
@@ -60,8 +60,9 @@ final class DaemonVersionTests: XCTestCase {
     }
 
     func testFeaturesComeBeforeCapabilities() {
-        let names = DaemonBench(.v5_82).daemon.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties).map(
-            \.name)
+        let names = DaemonBench(.v5_82).daemon.core.tree.object(at: "/org/bluez/hci0")?.interfaces.flatMap(\.properties)
+            .map(
+                \.name)
         let first = names?.firstIndex(of: "SupportedFeatures")
         XCTAssertNotNil(first)
         XCTAssertLessThan(first ?? .max, names?.firstIndex(of: "SupportedCapabilities") ?? 0)
@@ -70,7 +71,7 @@ final class DaemonVersionTests: XCTestCase {
     func testTheModaliasNamesTheVersion() {
         XCTAssertEqual(
             values([55, 66, 72, 82, 87, 88]) {
-                DaemonBench($0).daemon.adapters[0]?.value(of: .modalias)
+                DaemonBench($0).daemon.core.tree.adapters[0]?.value(of: .modalias)
             },
             ["37", "42", "48", "52", "57", "57"].map { .string("usb:v1D6Bp0246d05" + $0) })
     }
@@ -207,8 +208,8 @@ final class DaemonVersionTests: XCTestCase {
             }
             let report = AdvertisingReport(Advertisement(serviceUUIDs: ["180d"], flags: 6))
             let heard = Sighting(address: "C0:00:00:00:00:01", addressType: .random, rssi: -50, report: report)
-            bench.daemon.hear(heard, now: 1)
-            return bench.daemon.takeEffects().contains { if case .die = $0 { true } else { false } }
+            bench.daemon.received(heard, now: 1)
+            return bench.daemon.core.takeEffects().contains { if case .die = $0 { true } else { false } }
         }
         let services: [(String, BusValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
         let everything: [(String, BusValue)] = [("Transport", .string("le"))]
@@ -225,8 +226,8 @@ final class DaemonVersionTests: XCTestCase {
             let report = AdvertisingReport(onAir: [2, 1, 6] + fields, scanResponse: [], isConnectable: true)
             let sighting = Sighting(address: address, addressType: .random, rssi: -50, report: report)
             let now = bench.now
-            let signals = bench.signals { $0.hear(sighting, now: now) }
-            let device = bench.daemon.devices[DeviceKey(adapter: 0, address: address)]
+            let signals = bench.signals { $0.received(sighting, now: now) }
+            let device = bench.daemon.core.tree.devices[DeviceKey(adapter: 0, address: address)]
             return (
                 signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.type) ?? []
             )
@@ -276,12 +277,16 @@ final class DaemonVersionTests: XCTestCase {
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected"])
     }
 
-    func testAWaitingConnectIsAnsweredBeforeTheReasonIsSaid() {
+    func testAWaitingConnectIsAnsweredBeforeTheReasonIsSaid() throws {
         for minor in [83, 84] {
-            var bench = DaemonBench.connected(version(minor))
-            bench.daemon.connects[DaemonBench.strap] = CallID(number: 1000)
-            bench.daemon.take(.linkDown(DaemonBench.strap, .remote), now: 1)
-            let outline = bench.settle().outline
+            var core = DaemonCore(traits: DaemonTraits(version(minor)))
+            var connections = Connections()
+            core.add(Adapter(VirtualAdapter(), version: version(minor)))
+            core.addDevice(DaemonBench.strap, .public)
+            try connections.connect(DaemonBench.strap, call: CallID(number: 1000), &core)
+            connections.linkEnded(DaemonBench.strap, .remote, asCentral: true, &core)
+            core.rest()
+            let outline = core.takeEffects().outline
             let answer = outline.firstIndex { $0.hasPrefix("org.bluez.Error") }
             let reason = outline.firstIndex { $0.contains("Disconnected") }
             XCTAssertNotNil(answer, "\(minor)")
@@ -328,7 +333,7 @@ final class DaemonVersionTests: XCTestCase {
         for (bluez, answer) in [(version(83), []), (version(84), ["org.bluez.Error.NotPermitted"])] {
             var bench = DaemonBench.connected(bluez)
             _ = bench.ask(.acquireNotify(GattCast.rate.rawValue))
-            let id = bench.daemon.links[DaemonBench.strap]?.requests.keys.max() ?? 0
+            let id = bench.daemon.client.links[DaemonBench.strap]?.requests.keys.max() ?? 0
             bench.daemon.take(.response(DaemonBench.strap, id: id, .error(ATTError.writeNotPermitted)), now: 1)
             XCTAssertEqual(bench.settle().outline, answer, "\(bluez)")
         }

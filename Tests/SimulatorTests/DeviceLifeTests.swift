@@ -27,7 +27,7 @@ final class DeviceLifeTests: XCTestCase {
                 "Address", "AddressType", "Name", "Alias", "Appearance", "Paired", "Bonded", "Trusted", "Blocked",
                 "LegacyPairing", "RSSI", "Connected", "UUIDs", "Adapter", "TxPower", "ServicesResolved",
             ])
-        let added = try XCTUnwrap(bench.daemon.object(at: path))
+        let added = try XCTUnwrap(bench.daemon.core.tree.object(at: path))
         XCTAssertEqual(added.interfaces, interfaces)
     }
 
@@ -51,7 +51,7 @@ final class DeviceLifeTests: XCTestCase {
 
     func testSignalsOfWhatCameBeforeAReplyComeBeforeIt() {
         var bench = scanning()
-        bench.daemon.hear(
+        bench.daemon.received(
             Sighting(
                 address: Cast.tag.address, addressType: .random, rssi: -60,
                 report: AdvertisingReport(Cast.tag.advertisement)), now: 0)
@@ -89,10 +89,10 @@ final class DeviceLifeTests: XCTestCase {
         var old = Cast.tag
         old.isRemembered = true
         var bench = DaemonBench(remembering: [old])
-        XCTAssertEqual(bench.daemon.objects.count, 3)
-        XCTAssertNil(bench.daemon.devices.values.first?.value(of: .rssi))
+        XCTAssertEqual(bench.daemon.core.tree.objects.count, 3)
+        XCTAssertNil(bench.daemon.core.tree.devices.values.first?.value(of: .rssi))
         _ = bench.advance(by: 1000)
-        XCTAssertEqual(bench.daemon.objects.count, 3)
+        XCTAssertEqual(bench.daemon.core.tree.objects.count, 3)
         _ = bench.ask(.start)
         XCTAssertEqual(bench.hear(old).map(\.outline), ["00_02 RSSI ManufacturerData"])
     }
@@ -104,7 +104,7 @@ final class DeviceLifeTests: XCTestCase {
             report: AdvertisingReport(Cast.tag.advertisement))
         XCTAssertEqual(
             bench.signals { daemon in
-                daemon.hear(sighting, now: 0)
+                daemon.received(sighting, now: 0)
                 daemon.remove(DeviceKey(adapter: 0, address: sighting.address))
             }, [])
     }
@@ -138,7 +138,7 @@ final class DeviceLifeTests: XCTestCase {
     func testMistypedPropertiesAreWrittenWithAnotherType() {
         var bench = scanning()
         _ = bench.hear(Cast.tag)
-        bench.daemon.devices[DeviceKey(adapter: 0, address: Cast.tag.address)]?.mistyped = ["RSSI"]
+        bench.daemon.core.mistype(["RSSI"], of: Cast.tag.address)
         XCTAssertEqual(bench.hear(Cast.tag).first?.value(of: "RSSI")?.signature, "s")
     }
 

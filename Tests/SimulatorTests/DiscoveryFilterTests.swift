@@ -139,6 +139,6 @@ final class DiscoveryFilterTests: XCTestCase {
         _ = bench.ask(.filter(("Discoverable", .bool(true))))
         XCTAssertEqual(bench.ask(.start).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
         XCTAssertEqual(bench.ask(.stop).outline, ["/hci0 Discoverable", "reply", "/hci0 Discovering"])
-        XCTAssertEqual(bench.daemon.adapters[0]?.isDiscoverable, false)
+        XCTAssertEqual(bench.daemon.core.tree.adapters[0]?.isDiscoverable, false)
     }
 }

@@ -28,24 +28,24 @@ final class DiscoverySessionTests: XCTestCase {
         _ = bench.ask(.start, as: ":1.7")
         _ = bench.ask(.start, as: ":1.8")
         XCTAssertEqual(bench.ask(.stop, as: ":1.7").outline, ["reply"])
-        XCTAssertTrue(bench.daemon.isListening)
+        XCTAssertTrue(bench.isListening)
         XCTAssertEqual(bench.ask(.stop, as: ":1.8").outline, ["reply", "/hci0 Discovering"])
-        XCTAssertFalse(bench.daemon.isListening)
+        XCTAssertFalse(bench.isListening)
     }
 
     func testASessionDiesWithItsClient() {
         var bench = DaemonBench()
         _ = bench.ask(.start)
         XCTAssertEqual(bench.signals { $0.clientLeft(":1.7") }.map(\.outline), ["/hci0 Discovering"])
-        XCTAssertTrue(bench.daemon.adapters[0]?.scanning.isEmpty == true)
+        XCTAssertTrue(bench.daemon.discovery.scans[0]?.scanning.isEmpty == true)
     }
 
     func testClientsAreWatchedWhileTheyHaveSomethingHere() {
         var bench = DaemonBench()
         bench.daemon.receive(Request.start.call(by: ":1.7", CallID(number: 1)), now: 0)
-        XCTAssertTrue(bench.daemon.takeEffects().contains(.watch(client: ":1.7")))
+        XCTAssertTrue(bench.daemon.core.takeEffects().contains(.watch(client: ":1.7")))
         bench.daemon.receive(Request.stop.call(by: ":1.7", CallID(number: 2)), now: 0)
-        XCTAssertTrue(bench.daemon.takeEffects().contains(.unwatch(client: ":1.7")))
+        XCTAssertTrue(bench.daemon.core.takeEffects().contains(.unwatch(client: ":1.7")))
     }
 
     func testAFilterOutlivesAStopAndEndsWithAnEmptyOne() {
@@ -53,9 +53,9 @@ final class DiscoverySessionTests: XCTestCase {
         _ = bench.ask(.filter(("Transport", .string("le"))))
         _ = bench.ask(.start)
         _ = bench.ask(.stop)
-        XCTAssertEqual(bench.daemon.adapters[0]?.waiting.count, 1)
+        XCTAssertEqual(bench.daemon.discovery.scans[0]?.waiting.count, 1)
         _ = bench.ask(.filter())
-        XCTAssertEqual(bench.daemon.adapters[0]?.waiting.count, 0)
+        XCTAssertEqual(bench.daemon.discovery.scans[0]?.waiting.count, 0)
     }
 
     /// BlueZ 5.66 counts the scanning sessions without looking whose they are.
@@ -64,7 +64,7 @@ final class DiscoverySessionTests: XCTestCase {
         _ = bench.ask(.start, as: ":1.7")
         _ = bench.ask(.filter(("Transport", .string("le"))), as: ":1.8")
         XCTAssertEqual(bench.signals { $0.clientLeft(":1.8") }.map(\.outline), ["/hci0 Discovering"])
-        XCTAssertFalse(bench.daemon.isListening)
+        XCTAssertFalse(bench.isListening)
         XCTAssertEqual(bench.error(of: .start, as: ":1.7"), .inProgress, "its session is still there")
         XCTAssertEqual(bench.ask(.stop, as: ":1.7").outline, ["reply", "/hci0 Discovering"])
         XCTAssertEqual(bench.ask(.start, as: ":1.7").outline, ["reply", "/hci0 Discovering"])
@@ -79,7 +79,7 @@ final class DiscoverySessionTests: XCTestCase {
 
     func testSimulatedFailuresAnswerTheNextStartsAndLeaveNoSession() {
         var bench = DaemonBench()
-        bench.daemon.startFailures = [.inProgress, .failed("no luck")]
+        bench.daemon.discovery.startFailures = [.inProgress, .failed("no luck")]
         XCTAssertEqual(bench.error(of: .start), .inProgress)
         XCTAssertEqual(bench.error(of: .start), .failed("no luck"))
         XCTAssertEqual(bench.ask(.start).outline, ["reply", "/hci0 Discovering"])
@@ -94,7 +94,9 @@ final class DiscoverySessionTests: XCTestCase {
     func testAScanThatDiesLeavesTheSessionAndStartsAgainAfterAStop() {
         var bench = DaemonBench()
         _ = bench.ask(.start)
-        XCTAssertEqual(bench.signals { $0.scanDied(on: 0) }.map(\.outline), ["/hci0 Discovering"])
+        XCTAssertEqual(
+            bench.signals { $0.discovery.scanDied(on: 0, isAnnounced: true, &$0.core) }.map(\.outline),
+            ["/hci0 Discovering"])
         XCTAssertEqual(bench.hear(Cast.tag), [])
         XCTAssertEqual(bench.error(of: .start), .inProgress)
         _ = bench.ask(.stop)

@@ -281,12 +281,14 @@ final class LinkFaultTests: XCTestCase {
         simulator.advance(by: 1)
         simulator.stage.look { simulation in
             let daemon = simulation.daemon
-            XCTAssertTrue(daemon.connects.isEmpty && daemon.disconnects.isEmpty && daemon.removals.isEmpty)
-            XCTAssertTrue(daemon.links.isEmpty && daemon.exporting.isEmpty && daemon.disconnecting.isEmpty)
-            XCTAssertTrue(daemon.subscribers.isEmpty)
-            for characteristic in daemon.tables.values.flatMap(\.characteristics.values) {
-                XCTAssertTrue(characteristic.clients.isEmpty && characteristic.reading == nil)
-                XCTAssertTrue(characteristic.writing == nil && characteristic.notifySocket == nil)
+            let waiting = daemon.connections
+            XCTAssertTrue(waiting.connects.isEmpty && waiting.disconnects.isEmpty && waiting.removals.isEmpty)
+            XCTAssertTrue(daemon.client.links.isEmpty && daemon.client.exporting.isEmpty)
+            XCTAssertTrue(daemon.core.tree.devices.values.allSatisfy { !$0.isDisconnecting })
+            XCTAssertTrue(daemon.client.owners.isEmpty)
+            for attribute in daemon.client.tables.values.flatMap(\.attributes.values) {
+                XCTAssertTrue(attribute.clients.isEmpty && attribute.reading == nil)
+                XCTAssertTrue(!attribute.isWriting && attribute.notifySocket == nil)
             }
         }
         XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.calls.count + $0.watches.count }, 0)

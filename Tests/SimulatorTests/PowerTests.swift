@@ -19,9 +19,9 @@ final class PowerTests: XCTestCase {
         XCTAssertEqual(
             bench.ask(.power(false)).outline,
             ["- _00_02", "reply", "00_01 -TxPower -RSSI", "/hci0 Powered Discovering Class"])
-        XCTAssertFalse(bench.daemon.isListening)
-        XCTAssertEqual(bench.daemon.adapters[0]?.scanning, [])
-        XCTAssertEqual(bench.daemon.adapters[0]?.waiting, [])
+        XCTAssertFalse(bench.isListening)
+        XCTAssertEqual(bench.daemon.discovery.scans[0]?.scanning, [])
+        XCTAssertEqual(bench.daemon.discovery.scans[0]?.waiting, [])
     }
 
     func testHeldOffByRfkillTheDevicesStayAndSwitchingOnIsBlocked() {
@@ -41,7 +41,7 @@ final class PowerTests: XCTestCase {
     func testAnAdapterPulledOutTakesItsDevicesWithIt() {
         var bench = scanning()
         XCTAssertEqual(bench.signals { $0.removeAdapter(0) }.map(\.outline), ["- _00_01", "- _00_02", "- z/hci0"])
-        XCTAssertEqual(bench.daemon.objects.map(\.path), ["/org/bluez"])
+        XCTAssertEqual(bench.daemon.core.tree.objects.map(\.path), ["/org/bluez"])
     }
 
     func testAnAdapterPluggedInBringsTheDevicesItRemembers() {
@@ -55,7 +55,7 @@ final class PowerTests: XCTestCase {
 
     func testTheAdapterShowsThePropertiesOf566AndNoLaterOnes() {
         let bench = DaemonBench()
-        let adapter = bench.daemon.object(at: "/org/bluez/hci0")
+        let adapter = bench.daemon.core.tree.object(at: "/org/bluez/hci0")
         XCTAssertEqual(
             adapter?.interfaces.first { $0.name == "org.bluez.Adapter1" }?.properties.map(\.name),
             [

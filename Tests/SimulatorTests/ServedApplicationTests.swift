@@ -37,7 +37,8 @@ final class ServedApplicationTests: XCTestCase {
     }
 
     func testTheSocketsOfAnApplicationAreClosedInTheOrderOfTheirPaths() {
-        var bench = DaemonBench()
+        var applications = Applications()
+        var core = DaemonCore(traits: DaemonTraits(.v5_66))
         let id = ApplicationID(number: 1)
         var application = LocalApplication(id: id, owner: ":1.7", path: "/app", adapter: 0)
         for number in 0..<8 as Range<UInt64> {
@@ -48,10 +49,8 @@ final class ServedApplicationTests: XCTestCase {
             object.notifySockets = [ServedSocket(id: SocketID(number: number), central: central)]
             application.characteristics["/app/s0/c\(number)"] = object
         }
-        bench.daemon.applications[id] = application
-        _ = bench.daemon.takeEffects()
-        bench.daemon.removeApplication(id)
-        let closed = bench.daemon.takeEffects().compactMap { effect -> UInt64? in
+        XCTAssertTrue(applications.close(application, &core).isEmpty)
+        let closed = core.takeEffects().compactMap { effect -> UInt64? in
             if case .closeSocket(let socket) = effect { socket.number } else { nil }
         }
         XCTAssertEqual(closed, Array(0..<8))

@@ -3,7 +3,8 @@
 /// Dispatch, the check of a call's arguments and introspection all read this table.
 struct InterfaceTable<Target>: Sendable {
     typealias Argument = (name: String, signature: String)
-    typealias Handler = @Sendable (inout Target, MethodCall) throws(DaemonError) -> Void
+    /// Throws a ``DaemonError`` for a call that fails.
+    typealias Handler = @Sendable (inout Target, MethodCall) throws -> Void
 
     struct Method: Sendable {
         let name: String
@@ -25,7 +26,7 @@ struct InterfaceTable<Target>: Sendable {
 
         /// Refuses a method that is described and that the simulator does not have.
         private static var refuse: Handler {
-            { _, call throws(DaemonError) in throw .unknownMethod(call) }
+            { _, call in throw DaemonError.unknownMethod(call) }
         }
     }
 

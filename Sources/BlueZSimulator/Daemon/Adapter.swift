@@ -29,7 +29,7 @@ public struct VirtualAdapter: Hashable, Sendable {
     var transports: DiscoveryFilter.Transport { isLowEnergyOnly ? .lowEnergy : .both }
 }
 
-/// An adapter as `bluetoothd` keeps it: the state behind one `org.bluez.Adapter1`.
+/// The state behind one `org.bluez.Adapter1` and the other interfaces of its object.
 struct Adapter: Sendable {
     /// The values of `PowerState`.
     enum PowerState: String, Sendable {
@@ -49,28 +49,17 @@ struct Adapter: Sendable {
     var isBlocked = false
     var isConnectable = false
     var isDiscoverable = false
-    /// Discoverable only because a discovery filter asks for it.
-    var isDiscoverableForDiscovery = false
+    /// In seconds; 0 is no limit.
     var discoverableTimeout: UInt32 = 180
-    /// While a default agent is registered, or when a client says so.
+    /// Whether a default agent is registered, or a client has set it.
     var isPairable = false
     var pairableTimeout: UInt32 = 0
-    /// The property, which is not quite the same as ``kernelScans``.
+    /// The property, which may differ from whether the kernel scans.
     var isDiscovering = false
-    /// Clients that scan, the latest first.
-    var scanning: [DiscoverySession] = []
-    /// Clients that have set a filter and do not scan, the latest first.
-    var waiting: [DiscoverySession] = []
-    /// Nil is the scan without filters.
-    var kernelFilter: KernelFilter?
-    /// Whether the controller is scanning at all.
-    var kernelScans = false
-    /// Whether the scan was begun with a filter, which changes what is reported and how.
-    var scansWithFilter = false
-    /// A fault: scanning, and nothing is heard any more.
-    var isDeaf = false
-    /// The services of programs that it serves.
+    /// The UUIDs of the services that programs have registered.
     var servedUUIDs: [String] = []
+    /// How many advertisements are registered or being registered.
+    var advertisements = 0
 
     init(_ hardware: VirtualAdapter, version: BlueZVersion) {
         self.hardware = hardware
@@ -80,16 +69,17 @@ struct Adapter: Sendable {
         powerState = hardware.isPowered ? .on : .off
     }
 
-    /// A laptop's, while on; BlueZ forces 0 while off.
+    var name: String { alias ?? hardware.name }
+
+    /// That of a laptop; BlueZ forces 0 while the adapter is off.
     private var deviceClass: UInt32 { isPowered && !hardware.isLowEnergyOnly ? 0x6C_010C : 0 }
 
-    /// The value of a property; every one of these always exists.
-    func value(of property: AdapterProperty) -> BusValue {
+    func value(of property: AdapterProperty) -> BusValue? {
         switch property {
         case .address: .string(hardware.address.description)
         case .addressType: .string("public")
         case .name: .string(hardware.name)
-        case .alias: .string(alias ?? hardware.name)
+        case .alias: .string(name)
         case .deviceClass: .uint32(deviceClass)
         case .powered: .bool(isPowered)
         case .discoverable: .bool(isDiscoverable)
@@ -108,6 +98,25 @@ struct Adapter: Sendable {
         }
     }
 
-    /// What a plain daemon offers by itself: GATT, GAP, PnP, remote control, device information.
+    func value(of property: AdvertisingProperty) -> BusValue? {
+        switch property {
+        case .activeInstances: .byte(UInt8(advertisements))
+        case .supportedInstances: .byte(UInt8(Self.mostAdvertisements - advertisements))
+        case .supportedIncludes: .strings(["tx-power", "appearance", "local-name"])
+        case .supportedSecondaryChannels: .strings(["1M", "2M", "Coded"])
+        case .supportedCapabilities:
+            .options([
+                NamedValue(name: "MinTxPower", value: .int16(-34)), NamedValue(name: "MaxTxPower", value: .int16(7)),
+                NamedValue(name: "MaxAdvLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
+                NamedValue(name: "MaxScnRspLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
+            ])
+        case .supportedFeatures: .strings(["CanSetTxPower", "HardwareOffload"])
+        }
+    }
+
+    /// How many advertisements the controller sends at most.
+    static let mostAdvertisements = 3
+
+    /// The services of BlueZ itself: GATT, GAP, PnP, remote control, device information.
     private static let services = ["1801", "1800", "1200", "110c", "110e", "180a"].compactMap(ServiceUUID.long)
 }

@@ -1,159 +1,72 @@
 import Foundation
 
-/// `bluetoothd` as a pure value: calls, sightings and faults go in, effects come out. It knows no bus, no thread
-/// and no clock; times are given to it.
+/// `bluetoothd` as a value without a bus, a thread or a clock: calls, events of the air and faults go in with their
+/// time, effects come out.
 ///
-/// The order of effects is that of gdbus: a reply comes after the signals of what happened before it, signals of what
-/// it sets off come after it, and what changes several times before the daemon rests is said once.
+/// It routes each to the part that it concerns, and does itself what concerns several parts: power, the removal of
+/// devices, and the clients that are watched.
 struct Daemon: Sendable {
     let version: BlueZVersion
-    let traits: DaemonTraits
-    /// The interfaces as this version describes them.
-    let interfaceTables: [String: InterfaceTable<Daemon>]
-    var adapters: [Int: Adapter] = [:] { didSet { mayHaveNews = true } }
-    var devices: [DeviceKey: Device] = [:]
-    /// By adapter, what was heard in this discovery; may hold devices that are gone.
-    var found: [Int: [DeviceKey]] = [:]
-    var agents: [String: Agent] = [:]
-    /// Clients whose agents asked to be the default one, the latest first.
-    var defaultAgents: [String] = []
-    var profiles: [Profile] = []
-    var outbox = Outbox()
-    /// Deadlines that the daemon sets itself.
-    var alarms = DeadlineQueue<Alarm>()
-    /// How the next attempts to start a discovery fail.
-    var startFailures: [DaemonError] = []
-    /// When set, nobody may call anything.
+    private let interfaces: [String: InterfaceTable<Daemon>]
+    var core: DaemonCore
+    var agents = Agents()
+    var discovery = Discovery()
+    var connections = Connections()
+    var client = GattClient()
+    var server = GattServer()
+    var advertising = Advertising()
+
+    /// A fault: when set, all calls fail with it.
     var refusal: DaemonError?
-    /// By device, the properties that are written with a wrong type.
-    var mistyped: [VirtualAddress: Set<String>] = [:]
-
-    // MARK: Links
-    /// Who waits for a link, for the end of one, and for the removal of a connected device.
-    var connects: [DeviceKey: CallID] = [:]
-    var disconnects: [DeviceKey: [CallID]] = [:]
-    var removals: [DeviceKey: [CallID]] = [:]
-    /// Links whose two seconds are running.
-    var disconnecting: Set<DeviceKey> = []
-    var links: [DeviceKey: HostLink] = [:]
-    var tables: [DeviceKey: RemoteTable] = [:]
-    /// By client, how many subscriptions it has.
-    var subscribers: [String: Int] = [:]
-    /// What the next attempts to connect fail with.
-    var connectFailures: [VirtualAddress: [DaemonError]] = [:]
-    /// Devices whose `Connected` turns true without a signal.
-    var untoldConnections: Set<VirtualAddress> = []
-    /// Devices whose attributes can be called, without an answer.
-    var unanswering: Set<VirtualAddress> = []
-    // MARK: Serving
-    /// By adapter, what it serves.
-    var databases: [Int: AttributeDatabase] = [:]
-    var applications: [ApplicationID: LocalApplication] = [:]
-    var applicationNumber = 0
-    /// By adapter, in the order they were registered.
-    var advertisements: [Int: [AdvertisementRecord]] = [:] { didSet { mayHaveNews = true } }
-    var advertisementNumber = 0
-    /// What the air was told last.
-    var announced: [Int: HostAnnouncement] = [:]
-    /// Whether something may have changed since, of what adapters send.
-    var mayHaveNews = true
-    /// By the serving adapter and the central's address.
-    var serverLinks: [DeviceKey: ServerLink] = [:]
-    /// What bonded centrals have subscribed to, while they are not connected.
-    var bondedConfigurations: [DeviceKey: [UInt16: UInt16]] = [:]
-    /// What waits for a program.
-    var packets: [PacketID: PendingPacket] = [:]
-    var packetNumber: UInt64 = 0
-    /// Calls to clients that are not answered yet.
-    var clientCalls: [UInt64: CallPurpose] = [:]
-    var clientCallNumber: UInt64 = 0
-    /// What the next registrations fail with.
-    var registrationFailures: [DaemonError] = []
-    var advertisementFailures: [DaemonError] = []
-    /// Whether registrations are accepted and not worked off.
-    var ignoresRegistrations = false { didSet { if !ignoresRegistrations { registerIgnored() } } }
-    private var ignoredRegistrations: [MethodCall] = []
-    /// A fault of 5.66: who leaves while a program has a question of its open takes the daemon along.
-    var diesOfAbandonedAnswers = false
-    /// Centrals that confirm no indication.
-    var unconfirming: Set<VirtualAddress> = []
-
-    var requestNumber: UInt64 = 0
-    var batteryReads: UInt64 = 0
-    /// The time of what is being handled.
-    var now: TimeInterval = 0
-
-    /// Devices whose objects are being put on the bus: until that is done nobody is answered.
-    var exporting: Set<DeviceKey> = []
+    /// A fault: whether registrations are accepted and not processed.
+    var ignoresRegistrations = false { didSet { if !ignoresRegistrations { processIgnored() } } }
+    private var ignored: [MethodCall] = []
+    /// Calls that came while objects were put on the bus.
     private var held: [MethodCall] = []
-    private var socketNumber: UInt64 = 0
-
-    var effects: [Effect] = []
+    /// Clients whose connections to the bus are watched.
     private var watched: Set<String> = []
-    /// Clients whose objects are listened to.
+    /// Clients whose objects' signals are received.
     private var listened: Set<String> = []
-    private var sequence = 0
-
-    enum Alarm: Hashable, Sendable {
-        /// Not heard for long enough.
-        case forget(DeviceKey)
-        case endDiscoverable(Int)
-        /// The two seconds after `Disconnect` are over.
-        case dropLink(DeviceKey)
-        /// A request got no response.
-        case requestTimeout(DeviceKey)
-        /// The next object of a table is due.
-        case export(DeviceKey)
-        case exportService(AttributeKey)
-        /// An advertisement's time is over, or that of its being discoverable.
-        case endAdvertisement(AdvertisementKey)
-        case endAdvertisedDiscoverable(AdvertisementKey)
-        /// A program has not answered in time.
-        case packetTimeout(PacketID)
-        /// A central's own services were looked at.
-        case resolveCentral(DeviceKey)
-        /// A central confirms an indication, or never did.
-        case confirmation(DeviceKey)
-        case confirmationTimeout(DeviceKey)
-    }
-
-    /// How long a temporary device is remembered after it was last heard (`TemporaryTimeout`'s default).
-    static let temporaryTimeout: TimeInterval = 30
 
     init(version: BlueZVersion = .default) {
         self.version = version
-        traits = DaemonTraits(version)
-        interfaceTables = InterfaceTable.all(traits)
+        let traits = DaemonTraits(version)
+        core = DaemonCore(traits: traits)
+        interfaces = InterfaceTable.all(traits)
     }
 
     // MARK: Calls
 
     /// Carries out a method call.
     mutating func receive(_ call: MethodCall, now: TimeInterval) {
-        self.now = now
-        if call.interface == InterfaceName.peer, call.member == "Ping" { return reply(call.id) }
-        do throws(DaemonError) {
-            try perform(call)
-        } catch {
-            fail(call.id, error)
-        }
-        refreshWatches()
+        core.now = now
+        perform(call)
+        settle()
     }
 
-    private mutating func perform(_ call: MethodCall) throws(DaemonError) {
-        var call = call
-        let interfaces = interfaces(at: call.path)
-        guard !interfaces.isEmpty else { throw .unknownObject(call) }
-        let named = call.interface ?? interfaces.first { interfaceTables[$0]?.method(call.member) != nil } ?? ""
-        guard interfaces.contains(named), let method = interfaceTables[named]?.method(call.member),
+    private mutating func perform(_ call: MethodCall) {
+        if call.interface == InterfaceName.peer, call.member == "Ping" { return core.reply(call.id) }
+        do {
+            try dispatch(call)
+        } catch {
+            core.fail(call.id, error as? DaemonError ?? .failed("\(error)"))
+        }
+    }
+
+    private mutating func dispatch(_ call: MethodCall) throws {
+        let present = core.tree.interfaces(at: call.path)
+        guard !present.isEmpty else { throw DaemonError.unknownObject(call) }
+        let name = call.interface ?? present.first { interfaces[$0]?.method(call.member) != nil } ?? ""
+        guard present.contains(name), let method = interfaces[name]?.method(call.member),
             call.signature == method.signature
-        else { throw .unknownMethod(call) }
-        guard exporting.isEmpty else { return held.append(call) }
-        if ignoresRegistrations, Self.registrations.contains(call.member) { return ignoredRegistrations.append(call) }
+        else { throw DaemonError.unknownMethod(call) }
+        guard client.exporting.isEmpty else { return held.append(call) }
+        if ignoresRegistrations, Self.registrations.contains(call.member) { return ignored.append(call) }
         if let refusal { throw refusal }
-        call.object = key(at: call.path)
-        if case .attribute(let key)? = call.object, unanswering.contains(key.device.address),
-            named == InterfaceName.characteristic || named == InterfaceName.descriptor
+        var call = call
+        call.object = core.tree.key(at: call.path)
+        if case .attribute(let key)? = call.object, client.isUnanswering(key.device.address),
+            name == InterfaceName.characteristic || name == InterfaceName.descriptor
         {
             return
         }
@@ -162,182 +75,425 @@ struct Daemon: Sendable {
 
     private static let registrations: Set = ["RegisterApplication", "RegisterAdvertisement"]
 
-    /// Objects have all been put on the bus, or have gone: who had to wait is answered, in turn.
-    mutating func exported(_ key: DeviceKey) {
-        guard exporting.remove(key) != nil, exporting.isEmpty else { return }
-        let calls = held
-        held = []
-        for call in calls { receive(call, now: now) }
+    private mutating func processIgnored() {
+        let calls = ignored
+        ignored = []
+        for call in calls { perform(call) }
+        settle()
     }
 
-    private mutating func registerIgnored() {
-        let calls = ignoredRegistrations
-        ignoredRegistrations = []
-        for call in calls { receive(call, now: now) }
+    func introspection(at path: String) -> String {
+        InterfaceTable.introspection(
+            of: core.tree.interfaces(at: path).compactMap { interfaces[$0] }, children: core.tree.children(of: path))
     }
 
-    /// A client's connection to the bus has ended, and with it all that it had here.
+    /// Returns the properties of an interface.
+    func properties(of interface: String, at path: String) throws(DaemonError) -> [NamedValue] {
+        guard let state = core.tree.object(at: path)?.interfaces.first(where: { $0.name == interface }) else {
+            throw .invalidArgs("No such interface '\(interface)'")
+        }
+        return state.properties
+    }
+
+    /// Carries out `Set`.
+    mutating func setProperty(_ call: MethodCall) throws(DaemonError) {
+        let (interface, name) = (call.text(0), call.text(1))
+        guard case .variant(let value) = call.arguments[2] else { throw .invalidSignature(name) }
+        switch (call.object, interface) {
+        case (.adapter(let index)?, InterfaceName.adapter):
+            try setAdapterProperty(name, to: value, of: index, call: call.id)
+        case (.device(let key)?, InterfaceName.device): try setDeviceProperty(name, to: value, of: key, call: call.id)
+        case (_, InterfaceName.advertisingManager), (_, InterfaceName.gattManager), (_, InterfaceName.battery),
+            (.attribute?, _):
+            throw .notWritable(name)
+        default: throw .invalidArgs("No such interface '\(interface)'")
+        }
+    }
+
+    // MARK: Clients
+
+    /// A client's connection to the bus has ended, and with it what it has registered here.
     mutating func clientLeft(_ client: String) {
-        for index in adapters.keys.sorted() { endSession(of: client, on: index) }
-        endSubscriptions(of: client)
-        removeApplications(of: client)
-        removeAdvertisements(of: client)
-        removeAgent(of: client)
-        profiles.removeAll { $0.owner == client }
-        ignoredRegistrations.removeAll { $0.client == client }
-        refreshWatches()
+        remove(discovery.clientLeft(client, &core))
+        self.client.clientLeft(client, &core)
+        server.clientLeft(client, &core)
+        advertising.clientLeft(client, &core)
+        agents.clientLeft(client, &core)
+        ignored.removeAll { $0.client == client }
+        settle()
+    }
+
+    /// A client has replied to a call of one of its objects, or the call has failed.
+    mutating func clientReplied(_ id: UInt64, _ reply: ClientReply, now: TimeInterval) {
+        core.now = now
+        switch core.takePurpose(of: id) {
+        case nil: if case .socket(let socket, _) = reply { core.perform(.closeSocket(socket)) }
+        case .applicationObjects(let id): server.objectsCame(id, reply, &core)
+        case .advertisementObjects(let key): advertising.objectsCame(key, reply, &core)
+        case .advertisementProperties(let key): advertising.propertiesCame(key, reply, &core)
+        case .read(let packet): server.readReturned(packet, reply, &core)
+        case .write(let packet): server.writeReturned(packet, reply, &core)
+        case .acquireWrite(let object, let packet, let key):
+            server.writeSocketReturned(object, packet, key, reply, &core)
+        case .acquireNotify(let object, let key): server.notifySocketReturned(object, key, reply, &core)
+        }
+        settle()
+    }
+
+    /// An object of a client has sent a signal.
+    mutating func clientSignalled(_ signal: ClientSignal, _ client: String, now: TimeInterval) {
+        core.now = now
+        switch signal {
+        case .propertiesChanged(let path, InterfaceName.characteristic, let changed, let invalidated):
+            server.valueChanged(at: path, of: client, changed, invalidated, &core)
+        case .propertiesChanged(let path, InterfaceName.advertisement, let changed, let invalidated):
+            advertising.changed(at: path, of: client, changed, invalidated, &core)
+        case .interfacesRemoved(let path, let interfaces) where interfaces.contains(InterfaceName.service):
+            server.removeService(at: path, of: client, &core)
+        case .propertiesChanged, .interfacesRemoved: break
+        }
+        settle()
+    }
+
+    /// Packets have come out of a socket. An empty one is the end, as BlueZ reads it.
+    mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID) {
+        if !server.packetsCame(packets, from: socket, &core) { client.packetsCame(packets, from: socket, &core) }
+    }
+
+    /// A fault: the sockets for the characteristics of a device close.
+    mutating func loseSockets(of address: VirtualAddress) {
+        client.loseSockets(of: address, &core)
+        settle()
+    }
+
+    /// A client has closed its end of a socket.
+    mutating func socketClosed(_ socket: SocketID, now: TimeInterval) {
+        core.now = now
+        if !server.socketClosed(socket) { client.socketClosed(socket, &core) }
+        settle()
+    }
+
+    /// After each event: carries out the calls that had to wait, and watches the clients that have something here.
+    private mutating func settle() {
+        while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
+        let serving = Set(server.applications.all.map(\.owner) + advertising.owners)
+        let owners = serving.union(agents.owners).union(discovery.owners).union(client.owners)
+        for client in owners.subtracting(watched).sorted() { core.perform(.watch(client: client)) }
+        for client in watched.subtracting(owners).sorted() { core.perform(.unwatch(client: client)) }
+        watched = owners
+        for client in serving.subtracting(listened).sorted() { core.perform(.listen(client: client)) }
+        for client in listened.subtracting(serving).sorted() { core.perform(.unlisten(client: client)) }
+        listened = serving
+    }
+
+    // MARK: The air
+
+    mutating func take(_ event: AirEvent, now: TimeInterval) {
+        core.now = now
+        switch event {
+        case .linkUp(let key, let link):
+            if connections.linkWentUp(key, mtu: link.mtu, &core) {
+                client.linkWentUp(key, exportDelay: link.exportDelay, &core)
+            }
+        case .linkFailed(let key): connections.linkFailed(key, &core)
+        case .linkDown(let key, let reason): linkWentDown(key, reason)
+        case .discovered(let key, let services, let identity):
+            client.discovered(services, name: identity.name, of: key, &core)
+        case .servicesChanged(let key): client.servicesChanged(of: key, &core)
+        case .centralCame(let key, let identity): server.centralCame(key, identity, &core)
+        case .centralLeft(let key, let reason): centralLeft(key, reason)
+        case .asked(let key, let request): server.serve(request, over: key, &core)
+        case .hostDiscovered(let key, let host):
+            let name = core.tree.adapters[host]?.hardware.name
+            client.discovered(server.table(of: host), name: name, of: key, &core)
+        case .response(let key, let id, let result): client.responded(key, id, result, &core)
+        case .value(let key, let characteristic, let bytes):
+            // There may be hundreds of thousands, and none changes which clients are watched.
+            return client.valueCame(bytes, from: characteristic, of: key, &core)
+        case .central: return
+        }
+        settle()
+    }
+
+    /// An advertisement reaches the adapters.
+    mutating func received(_ sighting: Sighting, now: TimeInterval) {
+        core.now = now
+        discovery.received(sighting, &core)
+    }
+
+    private mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
+        guard let link = client.linkWentDown(key, &core) else { return }
+        connections.linkEnded(key, reason, asCentral: true, &core)
+        client.conclude(link, of: key, &core)
+        linkEnded(key)
+    }
+
+    private mutating func centralLeft(_ key: DeviceKey, _ reason: LinkEndCause) {
+        guard server.centralLeft(key, &core) else { return }
+        connections.linkEnded(key, reason, asCentral: false, &core)
+        linkEnded(key)
+    }
+
+    private mutating func linkEnded(_ key: DeviceKey) {
+        core.forgetLater(key)
+        if connections.concludeRemoval(of: key, &core) { remove(key) }
+    }
+
+    /// Ends the link of a central, if there is one.
+    private mutating func hangUp(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
+        guard let link = server.links[key] else { return }
+        core.order(.hangUp(link.end))
+        centralLeft(key, reason)
     }
 
     // MARK: Time
 
-    /// When the daemon wants to be asked again.
-    mutating func nextAlarm() -> TimeInterval? { alarms.next() }
+    mutating func nextAlarm() -> TimeInterval? { core.alarms.next() }
 
-    /// Does what has fallen due.
+    /// Does what is due.
     mutating func timePassed(to now: TimeInterval) {
-        while let due = alarms.popDue(at: now) {
-            self.now = due.deadline
+        while let due = core.alarms.popDue(at: now) {
+            core.now = due.deadline
             switch due.key {
             case .forget(let key): remove(key)
-            case .endDiscoverable(let index): setDiscoverable(false, of: index)
+            case .endDiscoverable(let index):
+                core.set(\.isDiscoverable, to: false, of: index, announcing: .discoverable)
             case .dropLink(let key), .requestTimeout(let key):
-                if serverLinks[key] == nil { order(.disconnect(key)) } else { endServerLink(key) }
-            case .export(let key): exportDue(of: key)
-            case .exportService(let key): exportService(key)
-            case .endAdvertisement(let key): advertisementTimedOut(key)
-            case .endAdvertisedDiscoverable(let key): advertisedDiscoverableEnded(key)
-            case .packetTimeout(let packet): packetTimedOut(packet)
-            case .resolveCentral(let key): centralResolved(key)
-            case .confirmation(let key): confirmed(key)
-            case .confirmationTimeout(let key): endServerLink(key)
+                if server.links[key] == nil { core.order(.disconnect(key)) } else { hangUp(key) }
+            case .export(let key): client.exportDue(of: key, &core)
+            case .exportService(let key): client.exportService(key, &core)
+            case .endAdvertisement(let key): advertising.timedOut(key, &core)
+            case .endAdvertisedDiscoverable(let key): advertising.discoverableEnded(key)
+            case .packetTimeout(let packet): server.packetTimedOut(packet, &core)
+            case .resolveCentral(let key): server.centralResolved(key, &core)
+            case .confirmation(let key): server.confirmed(key, &core)
+            case .confirmationTimeout(let key): hangUp(key)
+            }
+            settle()
+        }
+        core.now = now
+    }
+
+    // MARK: Devices
+
+    /// Adds a device from BlueZ's storage: it is permanent, and has no strength until it is received.
+    mutating func remember(_ peripheral: VirtualPeripheral, on index: Int) {
+        let key = DeviceKey(adapter: index, address: peripheral.address)
+        guard core.tree.devices[key] == nil else { return }
+        let report = AdvertisingReport(peripheral.advertisement)
+        core.addDevice(key, peripheral.addressType) { device in
+            device.name = report.name ?? peripheral.name
+            device.uuids = report.uuids
+            device.appearance = report.appearance
+            device.isTemporary = false
+            device.isConnectable = true
+        }
+    }
+
+    /// Removes a device with its links and its objects.
+    mutating func remove(_ key: DeviceKey) {
+        guard core.tree.devices[key] != nil else { return }
+        connections.forget(key, &core)
+        hangUp(key)
+        client.remove(key, &core)
+        core.removeDevice(key)
+    }
+
+    mutating func remove(_ keys: [DeviceKey]) {
+        for key in keys { remove(key) }
+    }
+
+    /// Carries out `RemoveDevice`.
+    mutating func removeDevice(_ call: MethodCall) throws(DaemonError) {
+        guard case .device(let key)? = core.tree.key(at: call.path(0)), key.adapter == call.adapter,
+            let device = core.tree.devices[key]
+        else { throw .doesNotExist }
+        guard core.tree.adapters[key.adapter]?.isPowered == true else { throw .notReady }
+        // The link ends first, which takes two seconds.
+        guard !device.isConnected else { return connections.remove(key, call: call.id, &core) }
+        remove(key)
+        core.reply(call.id)
+    }
+
+    private mutating func setDeviceProperty(
+        _ name: String, to value: BusValue, of key: DeviceKey, call: CallID
+    ) throws(DaemonError) {
+        guard let property = DeviceProperty(rawValue: name), core.traits.deviceProperties.contains(property) else {
+            throw .noSuchProperty(name)
+        }
+        guard property.isWritable else { throw .notWritable(name) }
+        switch (property, value) {
+        case (.alias, .string(let text)):
+            core.set(\.alias, to: text.isEmpty ? nil : text, of: key, announcing: property)
+        case (.trusted, .bool(let isTrusted)): core.set(\.isTrusted, to: isTrusted, of: key, announcing: property)
+        case (.blocked, .bool(let isBlocked)): core.set(\.isBlocked, to: isBlocked, of: key, announcing: property)
+        default: throw .invalidSignature(name)
+        }
+        core.reply(call)
+    }
+
+    // MARK: Adapters
+
+    private mutating func setAdapterProperty(
+        _ name: String, to value: BusValue, of index: Int, call: CallID
+    ) throws(DaemonError) {
+        guard let property = AdapterProperty(rawValue: name), core.traits.adapterProperties.contains(property) else {
+            throw .noSuchProperty(name)
+        }
+        guard property.isWritable else { throw .notWritable(name) }
+        guard let adapter = core.tree.adapters[index], value.signature == property.signature else {
+            throw .invalidSignature(name)
+        }
+        switch property {
+        case .powered: return try setPowered(value == .bool(true), of: adapter, call: call)
+        case .discoverable where adapter.discoverableTimeout > 0 && !adapter.isPowered: throw .failed("Not Powered")
+        default: core.reply(call)
+        }
+        switch (property, value) {
+        case (.alias, .string(let alias)):
+            core.set(\.alias, to: alias.isEmpty ? nil : alias, of: index, announcing: property)
+        case (.pairable, .bool(let isOn)): core.set(\.isPairable, to: isOn, of: index, announcing: property)
+        case (.connectable, .bool(let isOn)): core.set(\.isConnectable, to: isOn, of: index, announcing: property)
+        case (.discoverable, .bool(let isOn)):
+            discovery.discoverableWasSet(on: index)
+            core.set(\.isDiscoverable, to: isOn, of: index, announcing: property)
+            if isOn, adapter.discoverableTimeout > 0 {
+                core.alarms.set(.endDiscoverable(index), to: core.now + TimeInterval(adapter.discoverableTimeout))
+            } else {
+                core.alarms.remove(.endDiscoverable(index))
+            }
+        case (.discoverableTimeout, .uint32(let seconds)):
+            core.change(index) { $0.discoverableTimeout = seconds }
+            core.announce(property, of: index)
+        case (.pairableTimeout, .uint32(let seconds)):
+            core.change(index) { $0.pairableTimeout = seconds }
+            core.announce(property, of: index)
+        default: break
+        }
+    }
+
+    /// A client switches an adapter. When it goes off the temporary devices are removed first, then the reply is sent.
+    private mutating func setPowered(_ isOn: Bool, of adapter: Adapter, call: CallID) throws(DaemonError) {
+        let index = adapter.hardware.index
+        guard adapter.isPowered != isOn else { return core.reply(call) }
+        if isOn, adapter.isBlocked { throw .blocked }
+        setPowerState(isOn ? .enabling : .disabling, of: index)
+        if !isOn {
+            removeTemporaryDevices(of: index)
+            endLinks(of: index)
+        }
+        core.reply(call)
+        powerChanged(to: isOn, on: index)
+    }
+
+    private mutating func setPowerState(_ state: Adapter.PowerState, of index: Int) {
+        core.set(\.powerState, to: state, of: index, announcing: .powerState)
+    }
+
+    private mutating func removeTemporaryDevices(of index: Int) {
+        remove(core.tree.devices(of: index).filter(\.isTemporary).map(\.key))
+    }
+
+    /// Ends every link and every attempt to connect.
+    private mutating func endLinks(of index: Int) {
+        connections.endAttempts(of: index, &core)
+        for key in client.links.keys.filter({ $0.adapter == index }).sorted() {
+            core.order(.disconnect(key))
+            linkWentDown(key, .unknown)
+        }
+        for key in server.links.keys.filter({ $0.adapter == index }).sorted() { hangUp(key, .unknown) }
+    }
+
+    /// Another client, which is not on this bus, switches the adapter.
+    mutating func switchPower(_ isOn: Bool, of index: Int) {
+        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn, !(isOn && adapter.isBlocked) else {
+            return
+        }
+        if !isOn { removeTemporaryDevices(of: index) }
+        powerChanged(to: isOn, on: index)
+    }
+
+    private mutating func powerChanged(to isOn: Bool, on index: Int) {
+        guard let adapter = core.tree.adapters[index], adapter.isPowered != isOn else { return }
+        if !isOn { endLinks(of: index) }
+        core.set(\.isPowered, to: isOn, of: index, announcing: .powered)
+        setPowerState(isOn ? .on : adapter.isBlocked ? .blocked : .off, of: index)
+        if !isOn { remove(discovery.adapterStopped(index, &core)) }
+        core.announce(.deviceClass, of: index)
+        settle()
+    }
+
+    /// rfkill blocks the adapter, or unblocks it; then BlueZ switches it on (`AutoEnable`).
+    mutating func setBlocked(_ isBlocked: Bool, on index: Int) {
+        core.change(index) { $0.isBlocked = isBlocked }
+        if !isBlocked, core.tree.adapters[index]?.isPowered == false {
+            setPowerState(.enabling, of: index)
+            core.flush()
+        }
+        powerChanged(to: !isBlocked, on: index)
+    }
+
+    /// An adapter is plugged in, with the devices that BlueZ has stored for it.
+    mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
+        core.add(Adapter(hardware, version: version))
+        server.addAdapter(
+            hardware.index,
+            AttributeDatabase(
+                name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version))
+        for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
+    }
+
+    /// An adapter is pulled out: its devices are removed first, then its own object.
+    mutating func removeAdapter(_ index: Int) {
+        guard core.tree.adapters[index] != nil else { return }
+        advertising.removeAdapter(index, &core)
+        server.removeAdapter(index, &core)
+        remove(core.tree.devices(of: index).map(\.key))
+        discovery.adapterRemoved(index)
+        core.removeAdapter(index)
+        core.alarms.remove(.endDiscoverable(index))
+        settle()
+    }
+
+    // MARK: The process
+
+    /// The process is killed: everything that clients have here ends without a signal.
+    mutating func forgetClients() {
+        agents = Agents()
+        ignored = []
+        held = []
+        connections.reset()
+        client.reset()
+        server.reset()
+        advertising.reset()
+        core.silence()
+        watched = []
+        listened = []
+    }
+
+    /// The process starts. Sessions, filters and temporary devices are gone; stored devices are there again without a
+    /// strength.
+    mutating func restart(_ hardware: [VirtualAdapter], remembering peripherals: [VirtualPeripheral]) {
+        let before = core.tree
+        forgetClients()
+        discovery.reset()
+        core.reset()
+        for adapter in hardware {
+            addAdapter(adapter, remembering: peripherals)
+            let isBlocked = before.adapters[adapter.index]?.isBlocked == true
+            core.change(adapter.index) { state in
+                state.alias = before.adapters[adapter.index]?.alias
+                guard isBlocked else { return }
+                state.isBlocked = true
+                state.isPowered = false
+                state.powerState = .blocked
             }
         }
-        self.now = now
-    }
-
-    // MARK: Effects
-
-    /// What is to be done now. Changes that were not said yet stay back until the daemon rests.
-    mutating func takeEffects() -> [Effect] {
-        defer { effects.removeAll(keepingCapacity: true) }
-        return effects
-    }
-
-    /// The loop has come round: says what has changed since.
-    mutating func rest() {
-        guard !outbox.isEmpty else { return }
-        for entry in outbox.drainAtRest() { say(entry) }
-    }
-
-    mutating func order(_ order: AirOrder) { effects.append(.order(order)) }
-
-    mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
-
-    mutating func reply(_ call: CallID, _ answer: Answer = .values([])) {
-        flush()
-        effects.append(.reply(call, answer))
-    }
-
-    mutating func fail(_ call: CallID, _ error: DaemonError) {
-        flush()
-        effects.append(.fail(call, error))
-    }
-
-    /// Says all that has changed, before something that must not overtake it.
-    mutating func flush() {
-        guard !outbox.isEmpty else { return }
-        for entry in outbox.drainBeforeReply() { say(entry) }
-    }
-
-    private mutating func say(_ entry: Outbox.Entry) {
-        if entry.isNew {
-            guard let state = state(of: entry.key) else { return }
-            effects.append(.emit(.interfacesAdded(path: state.path, interfaces: state.interfaces)))
-        } else if let emission = propertiesChanged(entry) {
-            effects.append(.emit(emission))
+        for device in before.devices.values.sorted(by: { $0.sequence < $1.sequence })
+        where !device.isTemporary && core.tree.adapters[device.key.adapter] != nil {
+            core.restore(device.stored)
         }
-    }
-
-    /// Says at once that an object is gone, after what was left to say about it; nothing at all when it was not
-    /// announced yet.
-    mutating func sayRemoved(_ key: ObjectKey, path: String, interfaces: [String]) {
-        let left = outbox.take(key)
-        if left?.isNew == true { return }
-        if let left, let emission = propertiesChanged(left) { effects.append(.emit(emission)) }
-        effects.append(.emit(.interfacesRemoved(path: path, interfaces: interfaces)))
-    }
-
-    // MARK: Bookkeeping
-
-    mutating func nextSequence() -> Int {
-        sequence += 1
-        return sequence
-    }
-
-    /// Everything that is there goes without a word, as when the process is killed.
-    mutating func forgetClients() {
-        agents.removeAll()
-        defaultAgents.removeAll()
-        profiles.removeAll()
-        ignoredRegistrations.removeAll()
-        forgetLinks()
-        forgetServing()
-        outbox.removeAll()
-        effects.removeAll()
-        watched.removeAll()
-        listened.removeAll()
-    }
-
-    /// Everything that programs have registered; the kernel ends the links of a daemon that is gone.
-    private mutating func forgetServing() {
-        databases.removeAll()
-        applications.removeAll()
-        advertisements.removeAll()
-        announced.removeAll()
-        serverLinks.removeAll()
-        bondedConfigurations.removeAll()
-        packets.removeAll()
-        clientCalls.removeAll()
-    }
-
-    private mutating func forgetLinks() {
-        connects.removeAll()
-        disconnects.removeAll()
-        removals.removeAll()
-        disconnecting.removeAll()
-        links.removeAll()
-        tables.removeAll()
-        subscribers.removeAll()
-        exporting.removeAll()
-        held.removeAll()
-    }
-
-    mutating func nextSocket() -> SocketID {
-        socketNumber += 1
-        return SocketID(number: socketNumber)
-    }
-
-    mutating func refreshWatches() {
-        var owners = Set(agents.keys)
-        owners.formUnion(subscribers.keys)
-        for profile in profiles { owners.insert(profile.owner) }
-        let serving = Set(applications.values.map(\.owner) + advertisements.values.joined().map(\.owner))
-        owners.formUnion(serving)
-        listen(to: serving)
-        for adapter in adapters.values {
-            for session in adapter.scanning + adapter.waiting { owners.insert(session.owner) }
-        }
-        guard owners != watched else { return }
-        for client in owners.subtracting(watched).sorted() { effects.append(.watch(client: client)) }
-        for client in watched.subtracting(owners).sorted() { effects.append(.unwatch(client: client)) }
-        watched = owners
-    }
-
-    /// Programs that serve are listened to: their objects' properties change.
-    private mutating func listen(to clients: Set<String>) {
-        guard clients != listened else { return }
-        for client in clients.subtracting(listened).sorted() { effects.append(.listen(client: client)) }
-        for client in listened.subtracting(clients).sorted() { effects.append(.unlisten(client: client)) }
-        listened = clients
+        // There is no signal for them: a client that starts now asks for all objects.
+        core.silence()
     }
 }

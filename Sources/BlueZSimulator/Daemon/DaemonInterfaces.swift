@@ -1,4 +1,4 @@
-/// The daemon's interfaces, each with its methods and what carries them out.
+/// The daemon's interfaces, each with its methods and the parts that carry them out.
 extension InterfaceTable<Daemon> {
     /// Returns the interfaces that a version of BlueZ has, by their names.
     static func all(_ traits: DaemonTraits) -> [String: Self] {
@@ -24,15 +24,11 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.agentManager,
             methods: [
                 Method("RegisterAgent", takes: [("agent", "o"), ("capability", "s")]) {
-                    daemon, call throws(DaemonError) in
-                    try daemon.registerAgent(
-                        at: call.path(0), capability: call.text(1), by: call.client, call: call.id)
+                    try $0.agents.register($1, &$0.core)
                 },
-                Method("UnregisterAgent", takes: [("agent", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.unregisterAgent(at: call.path(0), by: call.client, call: call.id)
-                },
-                Method("RequestDefaultAgent", takes: [("agent", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.requestDefaultAgent(at: call.path(0), by: call.client, call: call.id)
+                Method("UnregisterAgent", takes: [("agent", "o")]) { try $0.agents.unregister($1, &$0.core) },
+                Method("RequestDefaultAgent", takes: [("agent", "o")]) {
+                    try $0.agents.requestDefault($1, &$0.core)
                 },
             ])
     }
@@ -42,11 +38,10 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.profileManager,
             methods: [
                 Method("RegisterProfile", takes: [("profile", "o"), ("UUID", "s"), ("options", "a{sv}")]) {
-                    daemon, call throws(DaemonError) in
-                    try daemon.registerProfile(at: call.path(0), uuid: call.text(1), by: call.client, call: call.id)
+                    try $0.agents.registerProfile($1, &$0.core)
                 },
-                Method("UnregisterProfile", takes: [("profile", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.unregisterProfile(at: call.path(0), by: call.client, call: call.id)
+                Method("UnregisterProfile", takes: [("profile", "o")]) {
+                    try $0.agents.unregisterProfile($1, &$0.core)
                 },
             ])
     }
@@ -55,22 +50,14 @@ extension InterfaceTable<Daemon> {
         Self(
             name: InterfaceName.adapter,
             methods: [
-                Method("StartDiscovery") { daemon, call throws(DaemonError) in
-                    try daemon.startDiscovery(on: call.adapter, by: call.client, call: call.id)
+                Method("StartDiscovery") { try $0.discovery.start($1, &$0.core) },
+                Method("SetDiscoveryFilter", takes: [("properties", "a{sv}")]) {
+                    try $0.discovery.setFilter($1, &$0.core)
                 },
-                Method("SetDiscoveryFilter", takes: [("properties", "a{sv}")]) { daemon, call throws(DaemonError) in
-                    try daemon.setDiscoveryFilter(
-                        call.options(0).map { ($0.name, FilterValue($0.value)) }, on: call.adapter, by: call.client,
-                        call: call.id)
-                },
-                Method("StopDiscovery") { daemon, call throws(DaemonError) in
-                    try daemon.stopDiscovery(on: call.adapter, by: call.client, call: call.id)
-                },
-                Method("RemoveDevice", takes: [("device", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.removeDevice(at: call.path(0), of: call.adapter, call: call.id)
-                },
-                Method("GetDiscoveryFilters", gives: [("filters", "as")]) { daemon, call throws(DaemonError) in
-                    daemon.reply(call.id, .values([.strings(daemon.traits.discoveryFilterKeys)]))
+                Method("StopDiscovery") { $0.remove(try $0.discovery.stop($1, &$0.core)) },
+                Method("RemoveDevice", takes: [("device", "o")]) { try $0.removeDevice($1) },
+                Method("GetDiscoveryFilters", gives: [("filters", "as")]) {
+                    $0.core.reply($1.id, .strings($0.core.traits.discoveryFilterKeys))
                 },
             ], properties: AdapterProperty.descriptions(of: traits.adapterProperties))
     }
@@ -79,20 +66,17 @@ extension InterfaceTable<Daemon> {
         Self(
             name: InterfaceName.device,
             methods: [
-                Method("Disconnect") { daemon, call throws(DaemonError) in
-                    daemon.disconnect(call.device, call: call.id)
+                Method("Disconnect") { $0.connections.disconnect($1.device, call: $1.id, &$0.core) },
+                Method("Connect") { try $0.connections.connect($1.device, call: $1.id, &$0.core) },
+                Method("ConnectProfile", takes: [("UUID", "s")]) { _, _ in
+                    throw DaemonError.bluez("NotAvailable", "br-connection-profile-unavailable")
                 },
-                Method("Connect") { daemon, call throws(DaemonError) in
-                    try daemon.connect(call.device, call: call.id)
+                Method("DisconnectProfile", takes: [("UUID", "s")]) { _, _ in throw DaemonError.invalidArguments },
+                Method("Pair") { daemon, call in
+                    daemon.core.makePermanent(call.device)
+                    throw DaemonError.bluez("ConnectionAttemptFailed", "Page Timeout")
                 },
-                Method("ConnectProfile", takes: [("UUID", "s")]) { _, _ throws(DaemonError) in
-                    throw .bluez("NotAvailable", "br-connection-profile-unavailable")
-                },
-                Method("DisconnectProfile", takes: [("UUID", "s")]) { _, _ throws(DaemonError) in
-                    throw .invalidArguments
-                },
-                Method("Pair") { daemon, call throws(DaemonError) in try daemon.pair(call.device) },
-                Method("CancelPairing") { _, _ throws(DaemonError) in throw .doesNotExist },
+                Method("CancelPairing") { _, _ in throw DaemonError.doesNotExist },
             ],
             properties: DeviceProperty.descriptions(of: traits.deviceProperties),
             signals: traits.signalsDisconnections ? [disconnected] : [])
@@ -107,34 +91,19 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.characteristic,
             methods: [
                 readValue, writeValue,
-                Method("AcquireWrite", takes: options, gives: socket) { daemon, call throws(DaemonError) in
-                    try daemon.acquireWrite(call.attribute, call: call.id)
-                },
-                Method("AcquireNotify", takes: options, gives: socket) { daemon, call throws(DaemonError) in
-                    try daemon.acquireNotify(call.attribute, by: call.client, call: call.id)
-                },
-                Method("StartNotify") { daemon, call throws(DaemonError) in
-                    try daemon.startNotify(call.attribute, by: call.client, call: call.id)
-                },
-                Method("StopNotify") { daemon, call throws(DaemonError) in
-                    try daemon.stopNotify(call.attribute, by: call.client, call: call.id)
-                },
+                Method("AcquireWrite", takes: options, gives: socket) { try $0.client.acquireWrite($1, &$0.core) },
+                Method("AcquireNotify", takes: options, gives: socket) { try $0.client.acquireNotify($1, &$0.core) },
+                Method("StartNotify") { try $0.client.startNotify($1, &$0.core) },
+                Method("StopNotify") { try $0.client.stopNotify($1, &$0.core) },
             ], properties: CharacteristicProperty.descriptions(of: traits.characteristicProperties))
     }
 
     private static var readValue: Method {
-        Method("ReadValue", takes: options, gives: [("value", "ay")]) { daemon, call throws(DaemonError) in
-            try daemon.readValue(call.attribute, offset: Int(call.options(0)["offset"]?.number ?? 0), call: call.id)
-        }
+        Method("ReadValue", takes: options, gives: [("value", "ay")]) { try $0.client.readValue($1, &$0.core) }
     }
 
     private static var writeValue: Method {
-        Method("WriteValue", takes: [("value", "ay")] + options) { daemon, call throws(DaemonError) in
-            guard case .bytes(let bytes) = call.arguments[0] else { throw .invalidArguments }
-            try daemon.writeValue(
-                call.attribute, bytes, offset: Int(call.options(1)["offset"]?.number ?? 0),
-                type: call.options(1)["type"]?.text, call: call.id)
-        }
+        Method("WriteValue", takes: [("value", "ay")] + options) { try $0.client.writeValue($1, &$0.core) }
     }
 
     private static var options: [Argument] { [("options", "a{sv}")] }
@@ -154,12 +123,10 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.gattManager,
             methods: [
                 Method("RegisterApplication", takes: [("application", "o")] + options) {
-                    daemon, call throws(DaemonError) in
-                    try daemon.registerApplication(at: call.path(0), on: call.adapter, by: call.client, call: call.id)
+                    try $0.server.register($1, &$0.core)
                 },
-                Method("UnregisterApplication", takes: [("application", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.unregisterApplication(
-                        at: call.path(0), on: call.adapter, by: call.client, call: call.id)
+                Method("UnregisterApplication", takes: [("application", "o")]) {
+                    try $0.server.unregister($1, &$0.core)
                 },
             ])
     }
@@ -169,13 +136,10 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.advertisingManager,
             methods: [
                 Method("RegisterAdvertisement", takes: [("advertisement", "o")] + options) {
-                    daemon, call throws(DaemonError) in
-                    try daemon.registerAdvertisement(
-                        at: call.path(0), on: call.adapter, by: call.client, call: call.id)
+                    try $0.advertising.register($1, &$0.core)
                 },
-                Method("UnregisterAdvertisement", takes: [("service", "o")]) { daemon, call throws(DaemonError) in
-                    try daemon.unregisterAdvertisement(
-                        at: call.path(0), on: call.adapter, by: call.client, call: call.id)
+                Method("UnregisterAdvertisement", takes: [("service", "o")]) {
+                    try $0.advertising.unregister($1, &$0.core)
                 },
             ], properties: AdvertisingProperty.descriptions(of: traits.advertisingProperties))
     }
@@ -186,23 +150,18 @@ extension InterfaceTable<Daemon> {
         Self(
             name: InterfaceName.properties,
             methods: [
-                Method("Get", takes: [("interface", "s"), ("name", "s")], gives: [("value", "v")]) {
-                    daemon, call throws(DaemonError) in
+                Method("Get", takes: [("interface", "s"), ("name", "s")], gives: [("value", "v")]) { daemon, call in
                     let properties = try daemon.properties(of: call.text(0), at: call.path)
                     guard let value = properties[call.text(1)] else {
-                        throw .invalidArgs("No such property '\(call.text(1))'")
+                        throw DaemonError.invalidArgs("No such property '\(call.text(1))'")
                     }
-                    daemon.reply(call.id, .values([.variant(value)]))
+                    daemon.core.reply(call.id, .variant(value))
                 },
                 Method("Set", takes: [("interface", "s"), ("name", "s"), ("value", "v")]) {
-                    daemon, call throws(DaemonError) in
-                    guard case .variant(let value) = call.arguments[2] else { throw .invalidArguments }
-                    try daemon.setProperty(call.text(1), of: call.text(0), to: value, call)
+                    try $0.setProperty($1)
                 },
-                Method("GetAll", takes: [("interface", "s")], gives: [("properties", "a{sv}")]) {
-                    daemon, call throws(DaemonError) in
-                    let properties = try daemon.properties(of: call.text(0), at: call.path)
-                    daemon.reply(call.id, .values([.options(properties)]))
+                Method("GetAll", takes: [("interface", "s")], gives: [("properties", "a{sv}")]) { daemon, call in
+                    daemon.core.reply(call.id, .options(try daemon.properties(of: call.text(0), at: call.path)))
                 },
             ],
             signals: [
@@ -218,8 +177,8 @@ extension InterfaceTable<Daemon> {
         Self(
             name: InterfaceName.introspectable,
             methods: [
-                Method("Introspect", gives: [("xml", "s")]) { daemon, call throws(DaemonError) in
-                    daemon.reply(call.id, .values([.string(daemon.introspection(at: call.path))]))
+                Method("Introspect", gives: [("xml", "s")]) {
+                    $0.core.reply($1.id, .string($0.introspection(at: $1.path)))
                 }
             ])
     }
@@ -229,8 +188,7 @@ extension InterfaceTable<Daemon> {
             name: InterfaceName.objectManager,
             methods: [
                 Method("GetManagedObjects", gives: [("objects", "a{oa{sa{sv}}}")]) {
-                    daemon, call throws(DaemonError) in
-                    daemon.reply(call.id, .objects(daemon.objects))
+                    $0.core.reply($1.id, .objects($0.core.tree.objects))
                 }
             ],
             signals: [

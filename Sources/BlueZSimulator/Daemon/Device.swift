@@ -1,4 +1,4 @@
-/// A remote device as `bluetoothd` remembers it: the state behind one `org.bluez.Device1`.
+/// The state behind one `org.bluez.Device1`.
 struct Device: Sendable {
     let key: DeviceKey
     let path: String
@@ -7,37 +7,39 @@ struct Device: Sendable {
     var name: String?
     var alias: String?
     var appearance: UInt16?
-    /// 0 is BlueZ's own sign for "not heard", so a strength of exactly 0 dBm cannot be told.
+    /// In dBm. BlueZ uses 0 for "not received", so that a strength of exactly 0 dBm is never reported.
     var rssi: Int16 = 0
-    /// 127 is BlueZ's sign for "unknown".
+    /// In dBm; 127 stands for "unknown".
     var txPower: Int16 = 127
     /// As advertised.
     var uuids: [String] = []
     /// Those of its primary services, sorted, from the latest discovery.
     var gattUUIDs: [String] = []
-    /// Its table as BlueZ has it on disk.
+    /// The table that BlueZ has stored.
     var storedServices: [AttributeDatabase.Service] = []
-    /// What the interface for batteries says; nil while it is not there.
+    /// In percent; nil while the device has no `Battery1`.
     var batteryLevel: UInt8?
     var manufacturerData: [AdvertisingReport.ManufacturerData] = []
     var serviceData: [AdvertisingReport.ServiceData] = []
     var otherData: [AdvertisingReport.OtherData] = []
-    /// Nil until it was heard; 0 where it sends none.
+    /// Nil until an advertisement was received; 0 if it has none.
     var advertisingFlags: UInt8?
     var isPaired = false
     var isBonded = false
     var isTrusted = false
     var isBlocked = false
     var isConnected = false
+    /// Whether its link is to end within two seconds, after `Disconnect` or `RemoveDevice`.
+    var isDisconnecting = false
     var areServicesResolved = false
-    /// Forgotten half a minute after it was last heard.
+    /// Whether it is forgotten half a minute after it was last received.
     var isTemporary = true
     var isConnectable = false
-    /// Heard in the discovery that is going on.
-    var wasFound = false
-    /// The properties that a fault makes the daemon write with a wrong type.
-    var mistyped: Set<String> = []
-    /// Objects are listed in the order they came.
+    /// The number among the devices that were found in the present discovery.
+    var foundNumber: Int?
+    /// That of the link that the adapter has made; nil without one.
+    var mtu: Int?
+    /// The order of the devices' objects.
     let sequence: Int
 
     init(key: DeviceKey, adapterPath: String, addressType: AddressType, sequence: Int) {
@@ -48,17 +50,11 @@ struct Device: Sendable {
         self.sequence = sequence
     }
 
-    /// `DC-2C-…`, what BlueZ calls a device that has given no name.
+    /// `DC-2C-…`, the alias of a device without a name.
     private var addressAsName: String { key.address.written(separator: UInt8(ascii: "-")) }
 
-    /// The value of a property; nil when it is absent.
+    /// Returns the value of a property; nil if it does not exist.
     func value(of property: DeviceProperty) -> BusValue? {
-        let value = properValue(of: property)
-        guard !mistyped.isEmpty, mistyped.contains(property.rawValue) else { return value }
-        return value?.mistyped
-    }
-
-    private func properValue(of property: DeviceProperty) -> BusValue? {
         switch property {
         case .address: .string(key.address.description)
         case .addressType: .string(addressType.rawValue)
@@ -84,12 +80,12 @@ struct Device: Sendable {
         }
     }
 
-    /// What is advertised counts until the services are known, and after that only what they are.
+    /// The advertised UUIDs until the services are resolved, and those of the services after that.
     private var shownUUIDs: [String] {
         (areServicesResolved && !gattUUIDs.isEmpty) || uuids.isEmpty ? gattUUIDs : uuids
     }
 
-    /// The icon's name that BlueZ derives from an appearance.
+    /// Returns the name of the icon that BlueZ derives from an appearance.
     static func icon(for appearance: UInt16) -> String? {
         switch appearance >> 6 {
         case 0x00: "unknown"
@@ -112,9 +108,144 @@ struct Device: Sendable {
     }
 }
 
+extension Device {
+    /// What BlueZ has stored of it.
+    var stored: Device {
+        var device = self
+        _ = device.forgetStrength()
+        device.manufacturerData = []
+        device.serviceData = []
+        device.otherData = []
+        device.advertisingFlags = nil
+        device.isConnected = false
+        device.isDisconnecting = false
+        device.areServicesResolved = false
+        device.batteryLevel = nil
+        device.foundNumber = nil
+        device.mtu = nil
+        return device
+    }
+
+    // MARK: Reports
+
+    /// Takes a report, and returns the properties that changed, in BlueZ's order.
+    ///
+    /// - Parameters:
+    ///   - smallestChange: By how many dB the strength must differ to be announced: 8 in a scan without filters; 0 in one
+    ///     with filters, which announces the same strength again.
+    ///   - longestField: The longest field that is kept, in bytes (`bt_ad_add_manufacturer_data`).
+    ///   - repeatingData: Whether a client asked for duplicate data: then each report announces its data, else only
+    ///     data that differ.
+    mutating func take(_ sighting: Sighting, smallestChange: Int, longestField: Int, repeatingData: Bool)
+        -> [DeviceProperty]
+    {
+        let report = sighting.report
+        var changed: [DeviceProperty] = []
+        changed.reserveCapacity(4)
+
+        if setStrength(Int16(clamping: sighting.rssi), smallestChange: smallestChange) { changed.append(.rssi) }
+        if let power = report.txPower, power != 127, txPower != Int16(clamping: power) {
+            txPower = Int16(clamping: power)
+            changed.append(.txPower)
+        }
+        if let seen = report.appearance, seen != 0, appearance != seen {
+            appearance = seen
+            changed.append(.appearance)
+            if Self.icon(for: seen) != nil { changed.append(.icon) }
+        }
+        if let seen = report.name, name != seen {
+            name = seen
+            changed.append(.name)
+            if alias == nil { changed.append(.alias) }
+        }
+        if !areServicesResolved, add(uuids: report.uuids) { changed.append(.uuids) }
+        let manufacturers = report.manufacturerData.filter { $0.length <= longestField }
+        if Self.add(manufacturers, to: &manufacturerData, by: \.company, repeating: repeatingData) {
+            changed.append(.manufacturerData)
+        }
+        let services = report.serviceData.filter { $0.length <= longestField }
+        if Self.add(services, to: &serviceData, by: \.uuid, repeating: repeatingData) { changed.append(.serviceData) }
+        let others = report.otherData.filter { $0.bytes.count <= longestField }
+        if add(otherData: others, repeating: repeatingData) { changed.append(.advertisingData) }
+        if advertisingFlags != report.flags {
+            advertisingFlags = report.flags
+            changed.append(.advertisingFlags)
+        }
+        return changed
+    }
+
+    /// The type of transport discovery data.
+    private static let transportDiscovery: UInt8 = 0x26
+
+    /// Forgets the strengths, as BlueZ does for the devices that it found when a discovery ends.
+    mutating func forgetStrength() -> [DeviceProperty] {
+        var changed: [DeviceProperty] = []
+        if rssi != 0 {
+            rssi = 0
+            changed.append(.rssi)
+        }
+        if txPower != 127 {
+            txPower = 127
+            changed.append(.txPower)
+        }
+        return changed
+    }
+
+    private mutating func setStrength(_ new: Int16, smallestChange: Int) -> Bool {
+        if new == 0 || rssi == 0 {
+            guard new != rssi else { return false }
+        } else {
+            guard abs(Int(new) - Int(rssi)) >= smallestChange else { return false }
+        }
+        rssi = new
+        return true
+    }
+
+    private mutating func add(uuids received: [String]) -> Bool {
+        let new = received.filter { !uuids.contains($0) }
+        for uuid in new where !uuids.contains(uuid) { uuids.append(uuid) }
+        return !new.isEmpty
+    }
+
+    /// Data of a company or a service that is not sent any more stay, as with BlueZ, unless duplicates are asked for.
+    private static func add<Data: Equatable, Key: Equatable>(
+        _ received: [Data], to data: inout [Data], by key: (Data) -> Key, repeating: Bool
+    ) -> Bool {
+        guard !received.isEmpty else { return false }
+        if repeating {
+            data = received
+            return true
+        }
+        var isChanged = false
+        for element in received where !data.contains(element) {
+            if let place = data.firstIndex(where: { key($0) == key(element) }) {
+                data[place] = element
+            } else {
+                data.append(element)
+            }
+            isChanged = true
+        }
+        return isChanged
+    }
+
+    /// Returns whether the property is announced, which BlueZ does for one type only (`add_data`).
+    private mutating func add(otherData received: [AdvertisingReport.OtherData], repeating: Bool) -> Bool {
+        guard !received.isEmpty else { return false }
+        if repeating { otherData = [] }
+        var isAnnounced = false
+        for data in received where !otherData.contains(data) {
+            otherData.removeAll { $0.type == data.type }
+            otherData.append(data)
+            if data.type == Self.transportDiscovery { isAnnounced = true }
+        }
+        otherData.sort { $0.type < $1.type }
+        return isAnnounced
+    }
+}
+
 extension BusValue {
     /// A value of another type, as a faulty daemon would write it.
-    fileprivate var mistyped: BusValue {
+    var mistyped: BusValue {
         switch self {
         case .string, .objectPath: .uint32(0xBAD)
         case .bool, .byte, .int16, .uint16, .uint32, .variant, .other: .string("not what you expect")

@@ -1,4 +1,4 @@
-/// A value in a `SetDiscoveryFilter` dictionary, as it arrived.
+/// A value in a `SetDiscoveryFilter` dictionary, as it was sent.
 public enum FilterValue: Hashable, Sendable {
     case strings([String])
     case string(String)
@@ -34,19 +34,18 @@ struct DiscoveryFilter: Hashable, Sendable {
     var rssi: Int16?
     var pathloss: UInt16?
     var transport = Transport.both
-    /// The daemon's own default is false, whatever its documentation of that time says.
+    /// False by default, although BlueZ's documentation of that time says otherwise.
     var reportsDuplicateData = false
     var makesDiscoverable = false
     var pattern: String?
     /// The dictionary it came from.
     var sent: [String: FilterValue] = [:]
 
-    /// The filter that a dictionary describes: nil inside when the dictionary is empty, which takes a filter away.
-    ///
-    /// - Throws: `InvalidArguments` for an unknown key, a wrong type, a number out of range, and for RSSI together
-    ///   with Pathloss.
+    /// Returns the filter that a dictionary describes; nil if the dictionary is empty, which removes the filter.
     ///
     /// - Parameter keys: The keys that are known.
+    /// - Throws: `InvalidArguments` for an unknown key, a wrong type, a number out of range, and for RSSI together
+    ///   with Pathloss.
     static func parsed(
         _ entries: [(key: String, value: FilterValue)], keys: [String]
     ) throws(DaemonError) -> DiscoveryFilter? {
@@ -101,20 +100,20 @@ struct DiscoveryFilter: Hashable, Sendable {
     }
 }
 
-/// What the clients' filters together make of the kernel's: one for the adapter, whoever asked for what.
+/// The kernel's filter, into which the filters of all clients of an adapter are merged.
 struct KernelFilter: Hashable, Sendable {
-    /// Nothing weaker is passed on; nil passes all.
+    /// In dBm; weaker reports are not passed on. Nil passes all.
     var rssi: Int?
     var transport: DiscoveryFilter.Transport
     /// Sorted; empty passes all.
     var uuids: [String]
 
-    /// The merged filter of all sessions (`merge_discovery_filters`); nil when none of them has a filter that counts,
-    /// which is the other kind of scan.
+    /// Returns the merged filter of all sessions (`merge_discovery_filters`); nil if none of them has a filter that
+    /// counts, which is the other kind of scan.
     ///
-    /// A client with no UUIDs opens the adapter for all UUIDs, one without RSSI (or with Pathloss, which the kernel
-    /// cannot judge) for all strengths, and one with no filter at all for everything. That is why every client must
-    /// look again at what it is given.
+    /// A client without UUIDs opens the adapter for all UUIDs, one without RSSI (or with Pathloss, which the kernel
+    /// cannot compare) for all strengths, and one without a filter for everything. Each client must therefore filter
+    /// again what it receives.
     static func merged(
         _ sessions: [DiscoverySession], rule: DaemonTraits.FilterRule, adapter transports: DiscoveryFilter.Transport
     ) -> KernelFilter? {
@@ -137,11 +136,4 @@ struct KernelFilter: Hashable, Sendable {
         if let rssi, sighting.rssi == RSSICourse.notAvailable || sighting.rssi < rssi { return false }
         return uuids.isEmpty || sighting.report.uuids.contains(where: uuids.contains)
     }
-}
-
-/// One client's part in an adapter's discovery; it lives no longer than the client's connection.
-struct DiscoverySession: Hashable, Sendable {
-    /// The client's unique name on the bus.
-    var owner: String
-    var filter: DiscoveryFilter?
 }

@@ -1,4 +1,4 @@
-/// A property of such an object.
+/// A property that is announced when it changes.
 enum ObjectProperty: Hashable, Sendable {
     case adapter(AdapterProperty)
     case device(DeviceProperty)
@@ -6,14 +6,14 @@ enum ObjectProperty: Hashable, Sendable {
     case advertising(AdvertisingProperty)
 }
 
-/// What has changed and was not said yet, as gdbus keeps it: each object once, each property once, however often it
-/// changed, and nothing about properties of an object whose appearance was not said yet.
+/// The changes that are not announced yet, as gdbus keeps them: each object once, each property once however often it
+/// changed, and no property of an object that is itself not announced.
 struct Outbox: Sendable {
     struct Entry: Sendable, Equatable {
         var key: ObjectKey
         var isNew: Bool
         var properties: [ObjectProperty]
-        /// When it was first and last touched, in steps of this box.
+        /// The numbers of its first and its latest change.
         var first: Int
         var last: Int
     }
@@ -23,13 +23,11 @@ struct Outbox: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// An object has come.
     mutating func added(_ key: ObjectKey) {
         step += 1
         entries[key] = Entry(key: key, isNew: true, properties: [], first: step, last: step)
     }
 
-    /// A property has changed.
     mutating func changed(_ property: ObjectProperty, of key: ObjectKey) {
         step += 1
         guard entries[key] != nil else {
@@ -41,20 +39,15 @@ struct Outbox: Sendable {
         entries[key]?.last = step
     }
 
-    /// Takes out what is left to say of one object that is going away; nil when nothing is.
-    mutating func take(_ key: ObjectKey) -> Entry? {
-        entries.removeValue(forKey: key)
-    }
+    /// Takes the changes of an object that is removed; nil if it has none.
+    mutating func take(_ key: ObjectKey) -> Entry? { entries.removeValue(forKey: key) }
 
-    /// When the daemon comes to rest: each object's idle handler was put back at the end whenever it changed again.
+    /// Takes all changes when the daemon is idle. An object that changed again is announced after those that did not,
+    /// because gdbus moves its idle handler to the end.
     mutating func drainAtRest() -> [Entry] { drain { $0.last < $1.last } }
 
-    /// Before a reply, which must not overtake what it caused: the objects in the order they first changed.
+    /// Takes all changes before a reply, which must not precede what the call caused: in the order of first changes.
     mutating func drainBeforeReply() -> [Entry] { drain { $0.first < $1.first } }
-
-    mutating func removeAll() {
-        entries.removeAll()
-    }
 
     private mutating func drain(_ inOrder: (Entry, Entry) -> Bool) -> [Entry] {
         defer { entries.removeAll(keepingCapacity: true) }

@@ -17,8 +17,8 @@ struct ServerLink: Hashable, Sendable {
     var configurations: [UInt16: UInt16] = [:]
     /// Writes that are prepared and not executed. Parts that follow each other are joined.
     var prepared: [PreparedWrite] = []
-    /// Requests in their order; the first is under way.
-    var exchanges: [ServerExchange] = []
+    /// The request under way.
+    var exchange: ServerExchange?
     /// Indications in their order; the first is sent, and not confirmed.
     var indications: [Indication] = []
 

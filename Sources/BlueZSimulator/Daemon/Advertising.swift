@@ -1,0 +1,278 @@
+import Foundation
+
+/// The advertisements that programs have registered: `LEAdvertisingManager1` (`src/advertising.c`).
+struct Advertising: Sendable {
+    /// By adapter, in the order of their registration.
+    private var records: [Int: [AdvertisementRecord]] = [:]
+    private var count = 0
+    /// The errors of the next registrations.
+    var failures: [DaemonError] = []
+    /// What the air has been told, by adapter.
+    private var announced: [Int: HostAnnouncement] = [:]
+    /// The number of adapter changes that are announced; nil if the advertisements have changed since.
+    private var announcedChanges: Int?
+
+    /// The clients that have registered advertisements.
+    var owners: [String] { records.values.joined().map(\.owner) }
+
+    mutating func reset() {
+        records = [:]
+        announced = [:]
+        announcedChanges = nil
+    }
+
+    // MARK: Registration
+
+    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let index = call.adapter
+        guard record(call) == nil else { throw .alreadyExists }
+        let taken = Set((records[index] ?? []).map(\.instance))
+        guard let instance = (1...Adapter.mostAdvertisements).first(where: { !taken.contains($0) }) else {
+            throw .notPermitted("Maximum advertisements reached")
+        }
+        count += 1
+        let key = AdvertisementKey(adapter: index, number: count)
+        records[index, default: []].append(
+            AdvertisementRecord(
+                key, owner: call.client, path: call.path(0), instance: instance, stage: .asksObjects(call.id),
+                isLowEnergyOnly: core.tree.adapters[index]?.hardware.isLowEnergyOnly == true, traits: core.traits))
+        updateCount(of: index, &core)
+        // The object may be an object manager itself, though most are not.
+        core.call(
+            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", form: .objects,
+            for: .advertisementObjects(key))
+    }
+
+    mutating func unregister(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        guard let record = record(call) else { throw .doesNotExist }
+        remove(record.key, &core)
+        core.reply(call.id)
+        switch record.stage {
+        case .asksObjects(let registration), .asksProperties(let registration):
+            core.fail(registration, .failed("Failed to complete registration"))
+        case .registered: break
+        }
+    }
+
+    mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout DaemonCore) {
+        guard let record = record(key), case .asksObjects(let call) = record.stage else { return }
+        if case .objects(let objects) = reply,
+            let interface = objects.first(where: { $0.path == record.path })?.interfaces
+                .first(where: { $0.name == InterfaceName.advertisement })
+        {
+            return take(interface.properties, for: key, call: call, &core)
+        }
+        change(key) { $0.stage = .asksProperties(call) }
+        core.call(
+            record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
+            form: .properties, for: .advertisementProperties(key))
+    }
+
+    /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.
+    mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout DaemonCore) {
+        guard let record = record(key), case .asksProperties(let call) = record.stage else { return }
+        var properties: [NamedValue] = []
+        if case .properties(let read) = reply { properties = read }
+        take(properties, for: key, call: call, &core)
+    }
+
+    private mutating func take(
+        _ properties: [NamedValue], for key: AdvertisementKey, call: CallID, _ core: inout DaemonCore
+    ) {
+        guard var record = record(key), let adapter = core.tree.adapters[key.adapter] else { return }
+        guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
+            return fail(key, call, .failed("Failed to parse advertisement."), &core)
+        }
+        // BlueZ passes on the transmission power that the kernel reports; most programs have no such property.
+        core.setProperty(
+            "TxPower", of: InterfaceName.advertisement, to: .int16(record.txPower ?? Int16(Self.txPower)),
+            at: record.path, of: record.owner)
+        if !failures.isEmpty { return fail(key, call, failures.removeFirst(), &core) }
+        // The kernel accepts new ones only while the adapter is on.
+        guard adapter.isPowered, Self.onAir(record, of: adapter) != nil else {
+            return fail(key, call, .failed("Failed to register advertisement"), &core)
+        }
+        record.stage = .registered
+        change(key) { $0 = record }
+        if record.timeout > 0 {
+            core.alarms.set(.endAdvertisement(key), to: core.now + TimeInterval(record.timeout))
+        }
+        if record.isDiscoverableTimed {
+            core.alarms.set(
+                .endAdvertisedDiscoverable(key), to: core.now + TimeInterval(record.discoverableTimeout))
+        }
+        core.announceInstances(of: key.adapter)
+        if core.traits.setsAdvertisementInstance, properties["Instance"] != nil {
+            core.setProperty(
+                "Instance", of: InterfaceName.advertisement, to: .byte(UInt8(record.instance)), at: record.path,
+                of: record.owner)
+        }
+        core.reply(call)
+    }
+
+    private mutating func fail(
+        _ key: AdvertisementKey, _ call: CallID, _ error: DaemonError, _ core: inout DaemonCore
+    ) {
+        records[key.adapter]?.removeAll { $0.key == key }
+        updateCount(of: key.adapter, &core)
+        core.fail(call, error)
+    }
+
+    // MARK: Changes
+
+    /// Properties of the object have changed: those that are accepted are sent at once.
+    mutating func changed(
+        at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String],
+        _ core: inout DaemonCore
+    ) {
+        let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
+        for var record in records.sorted(by: { $0.key < $1.key }).flatMap(\.value)
+        where record.owner == client && record.path == path && record.stage == .registered {
+            guard let adapter = core.tree.adapters[record.key.adapter] else { continue }
+            for (name, value) in news where AdvertisementRecord.properties.contains(name) {
+                let before = record
+                let isTaken = record.take(name, value, adapterIsDiscoverable: adapter.isDiscoverable)
+                // The controller goes on with what it had if the new value is refused.
+                if !isTaken || Self.onAir(record, of: adapter) == nil { record = before }
+                restartTimer(of: record, name, &core)
+            }
+            let settled = record
+            change(record.key) { $0 = settled }
+        }
+    }
+
+    private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout DaemonCore) {
+        func restart(_ alarm: Alarm, _ seconds: UInt16, if isTimed: Bool) {
+            if isTimed {
+                core.alarms.set(alarm, to: core.now + TimeInterval(seconds))
+            } else {
+                core.alarms.remove(alarm)
+            }
+        }
+        switch name {
+        case "Timeout": restart(.endAdvertisement(record.key), record.timeout, if: record.timeout > 0)
+        case "DiscoverableTimeout":
+            restart(
+                .endAdvertisedDiscoverable(record.key), record.discoverableTimeout, if: record.isDiscoverableTimed)
+        default: break
+        }
+    }
+
+    // MARK: Removal
+
+    /// The time of an advertisement is over: it is released and removed.
+    mutating func timedOut(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+        release(key, &core)
+        remove(key, &core)
+    }
+
+    mutating func discoverableEnded(_ key: AdvertisementKey) {
+        change(key) { record in
+            record.isDiscoverableTimed = false
+            record.data.clearFlags()
+        }
+    }
+
+    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+        for record in records.values.joined().sorted(by: { $0.key.number < $1.key.number })
+        where record.owner == client {
+            remove(record.key, &core)
+        }
+    }
+
+    /// An adapter that is removed releases what is registered with it.
+    mutating func removeAdapter(_ index: Int, _ core: inout DaemonCore) {
+        for record in records[index] ?? [] {
+            release(record.key, &core)
+            remove(record.key, &core)
+        }
+    }
+
+    private func release(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+        guard let record = record(key) else { return }
+        core.call(record.owner, record.path, InterfaceName.advertisement, "Release", form: .none)
+    }
+
+    private mutating func remove(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+        records[key.adapter]?.removeAll { $0.key == key }
+        core.alarms.remove(.endAdvertisement(key))
+        core.alarms.remove(.endAdvertisedDiscoverable(key))
+        updateCount(of: key.adapter, &core)
+        core.announceInstances(of: key.adapter)
+    }
+
+    // MARK: Records
+
+    private func record(_ call: MethodCall) -> AdvertisementRecord? {
+        records[call.adapter]?.first { $0.owner == call.client && $0.path == call.path(0) }
+    }
+
+    private func record(_ key: AdvertisementKey) -> AdvertisementRecord? {
+        records[key.adapter]?.first { $0.key == key }
+    }
+
+    private mutating func change(_ key: AdvertisementKey, _ body: (inout AdvertisementRecord) -> Void) {
+        guard let place = records[key.adapter]?.firstIndex(where: { $0.key == key }) else { return }
+        announcedChanges = nil
+        body(&records[key.adapter]![place])
+    }
+
+    private mutating func updateCount(of index: Int, _ core: inout DaemonCore) {
+        announcedChanges = nil
+        let count = records[index]?.count ?? 0
+        core.change(index) { $0.advertisements = count }
+    }
+
+    // MARK: On the air
+
+    /// Returns the bytes that the controller sends; nil if they are too many.
+    private static func onAir(
+        _ record: AdvertisementRecord, of adapter: Adapter
+    ) -> (data: [UInt8], scanResponse: [UInt8])? {
+        record.onAir(
+            adapterName: adapter.name, adapterIsDiscoverable: adapter.isDiscoverable,
+            txPower: record.txPower.map { Int8(clamping: $0) } ?? txPower)
+    }
+
+    /// The transmission power of a controller that is not told another, in dBm.
+    private static let txPower: Int8 = 0
+
+    /// Returns what an adapter sends at the moment.
+    func sent(by adapter: Adapter) -> [(record: AdvertisementRecord, data: [UInt8], scanResponse: [UInt8])] {
+        guard adapter.isPowered else { return [] }
+        return (records[adapter.hardware.index] ?? []).filter { $0.stage == .registered }.compactMap { record in
+            Self.onAir(record, of: adapter).map { (record, $0.data, $0.scanResponse) }
+        }
+    }
+
+    /// Announces to the air what each adapter sends, if that has changed.
+    mutating func announce(_ core: inout DaemonCore) {
+        // This runs in each turn, which changes neither adapters nor advertisements as a rule.
+        guard announcedChanges != core.adapterChanges else { return }
+        announcedChanges = core.adapterChanges
+        for index in Set(core.tree.adapters.keys).union(announced.keys).sorted() {
+            let announcement = core.tree.adapters[index].map(announcement)
+            guard announced[index] != announcement else { continue }
+            if let before = announced[index], before.address != announcement?.address {
+                core.order(.withdraw(before.address))
+            }
+            announced[index] = announcement
+            if let announcement { core.order(.announce(announcement)) }
+        }
+    }
+
+    private func announcement(of adapter: Adapter) -> HostAnnouncement {
+        let sent = sent(by: adapter)
+        return HostAnnouncement(
+            adapter: adapter.hardware.index, address: adapter.hardware.address, name: adapter.hardware.name,
+            isConnectable: sent.contains { $0.record.isConnectable },
+            reports: sent.map { sent in
+                HostReport(
+                    address: sent.record.ownAddress ?? adapter.hardware.address,
+                    addressType: sent.record.ownAddress == nil ? .public : .random,
+                    report: AdvertisingReport(
+                        onAir: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable),
+                    interval: sent.record.interval)
+            })
+    }
+}

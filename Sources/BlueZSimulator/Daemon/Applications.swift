@@ -1,0 +1,152 @@
+/// The GATT applications that programs have registered, and the attributes that each adapter serves
+/// (`src/gatt-database.c`).
+struct Applications: Sendable {
+    /// By adapter.
+    private(set) var databases: [Int: AttributeDatabase] = [:]
+    private var applications: [ApplicationID: LocalApplication] = [:]
+    private var count = 0
+    /// The errors of the next registrations.
+    var failures: [DaemonError] = []
+
+    /// In the order of their registration, also those that are being registered.
+    var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
+
+    mutating func reset() {
+        databases = [:]
+        applications = [:]
+    }
+
+    mutating func addDatabase(_ index: Int, _ database: AttributeDatabase) { databases[index] = database }
+
+    mutating func removeDatabase(_ index: Int) { databases[index] = nil }
+
+    // MARK: Objects
+
+    subscript(id: ApplicationID) -> LocalApplication? { applications[id] }
+
+    func characteristic(_ object: ObjectID) -> ServedCharacteristicObject? {
+        applications[object.application]?.characteristics[object.path]
+    }
+
+    mutating func change(_ object: ObjectID, _ body: (inout ServedCharacteristicObject) -> Void) {
+        guard characteristic(object) != nil else { return }
+        body(&applications[object.application]!.characteristics[object.path]!)
+    }
+
+    /// Returns an object whose value an attribute has.
+    func object(of handle: UInt16, on index: Int) -> ObjectID? {
+        guard case .object(let object)? = databases[index]?.attributes[handle]?.content else { return nil }
+        return object
+    }
+
+    func interface(of object: ObjectID) -> String {
+        applications[object.application]?.descriptors[object.path] == nil
+            ? InterfaceName.characteristic : InterfaceName.descriptor
+    }
+
+    /// All characteristics, in the order of their applications and paths.
+    var characteristics: [(id: ObjectID, characteristic: ServedCharacteristicObject)] {
+        all.flatMap { application in
+            application.characteristics.sorted { $0.key < $1.key }.map {
+                (ObjectID(application: application.id, path: $0.key), $0.value)
+            }
+        }
+    }
+
+    func wantsAuthorization(_ object: ObjectID) -> Bool {
+        if let characteristic = characteristic(object) {
+            return characteristic.wantsAuthorization && !characteristic.isAuthorized
+        }
+        let descriptor = applications[object.application]?.descriptors[object.path]
+        return descriptor.map { $0.wantsAuthorization && !$0.isAuthorized } ?? false
+    }
+
+    mutating func setAuthorized(_ object: ObjectID, _ isAuthorized: Bool) {
+        change(object) { $0.isAuthorized = isAuthorized }
+        applications[object.application]?.descriptors[object.path]?.isAuthorized = isAuthorized
+    }
+
+    /// Whether the extended properties of a characteristic allow reliable writes.
+    func isReliable(_ handle: UInt16, on index: Int) -> Bool {
+        databases[index]?.characteristic(withValue: handle)?.flags.contains(.reliableWrite) == true
+    }
+
+    // MARK: Registration
+
+    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        guard application(call) == nil else { throw .alreadyExists }
+        if !failures.isEmpty { throw failures.removeFirst() }
+        count += 1
+        let id = ApplicationID(number: count)
+        applications[id] = LocalApplication(
+            id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)
+        core.call(
+            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", form: .objects,
+            for: .applicationObjects(id))
+    }
+
+    /// Returns the application that a call of `GattManager1` names.
+    func application(_ call: MethodCall) -> ApplicationID? {
+        applications.values.first {
+            $0.path == call.path(0) && $0.adapter == call.adapter && $0.owner == call.client
+        }?.id
+    }
+
+    /// Takes the objects of a program, and completes the registration but for the reply. Returns the call and the
+    /// services; nil if the registration has failed or was ended.
+    mutating func take(
+        _ reply: ClientReply, for id: ApplicationID, _ core: inout DaemonCore
+    ) -> (call: CallID, services: [AttributeDatabase.Service], adapter: Int)? {
+        guard let application = applications[id], let call = application.registration,
+            let database = databases[application.adapter]
+        else { return nil }
+        var objects: [ObjectState] = []
+        if case .objects(let listed) = reply { objects = listed }
+        var builder = ApplicationBuilder(application, in: database, traits: core.traits)
+        var failure: ApplicationBuilder.Failure?
+        do throws(ApplicationBuilder.Failure) {
+            try builder.build(objects)
+        } catch {
+            failure = error
+        }
+        // BlueZ writes the handles that it gave, and does not wait for a reply.
+        for given in builder.handles {
+            core.setProperty(
+                "Handle", of: given.interface, to: .uint16(given.handle), at: given.path, of: application.owner)
+        }
+        databases[application.adapter] = builder.database
+        if let failure {
+            // What was begun is removed, and its handles are not given again.
+            _ = databases[application.adapter]?.remove(id)
+            applications[id] = nil
+            core.fail(call, .failed(failure.message))
+            return nil
+        }
+        applications[id] = builder.application
+        applications[id]?.registration = nil
+        return (call, builder.added, application.adapter)
+    }
+
+    // MARK: Removal
+
+    mutating func remove(_ id: ApplicationID) -> LocalApplication? { applications.removeValue(forKey: id) }
+
+    /// Closes the sockets of a removed application, and returns the services that are removed with it.
+    mutating func close(_ application: LocalApplication, _ core: inout DaemonCore) -> [AttributeDatabase.Service] {
+        for (_, characteristic) in application.characteristics.sorted(by: { $0.key < $1.key }) {
+            for socket in characteristic.notifySockets + characteristic.writeSockets {
+                core.perform(.closeSocket(socket.id))
+            }
+        }
+        return databases[application.adapter]?.remove(application.id) ?? []
+    }
+
+    /// Removes a service whose object is gone while its application stays.
+    mutating func removeService(at path: String, of id: ApplicationID) -> AttributeDatabase.Service? {
+        guard let application = applications[id], let handle = application.services[path],
+            let gone = databases[application.adapter]?.remove(service: handle)
+        else { return nil }
+        applications[id]?.services[path] = nil
+        return gone
+    }
+}

@@ -1,0 +1,356 @@
+import Foundation
+
+/// What all parts of the daemon use: the time, the alarms, the objects on the bus, and the effects in their order.
+///
+/// The order of effects is that of gdbus. A reply follows the signals of what happened before it, signals of what it
+/// causes follow the reply, and a property that changes several times before the daemon is idle is announced once.
+struct DaemonCore: Sendable {
+    let traits: DaemonTraits
+    /// The time of the event that is being handled.
+    var now: TimeInterval = 0
+    var alarms = DeadlineQueue<Alarm>()
+    private(set) var tree: ObjectTree
+    /// How often an adapter has changed.
+    private(set) var adapterChanges = 0
+    private var outbox = Outbox()
+    private var effects: [Effect] = []
+    private var deviceCount = 0
+    private var socketCount: UInt64 = 0
+    private var callCount: UInt64 = 0
+    /// Calls of clients' objects that have no reply yet.
+    private var purposes: [UInt64: CallPurpose] = [:]
+
+    init(traits: DaemonTraits) {
+        self.traits = traits
+        tree = ObjectTree(traits: traits)
+    }
+
+    // MARK: Effects
+
+    var isIdle: Bool { outbox.isEmpty }
+
+    /// Returns what is to be done now. Changes that are not announced yet wait until ``rest()``.
+    mutating func takeEffects() -> [Effect] {
+        defer { effects.removeAll(keepingCapacity: true) }
+        return effects
+    }
+
+    /// Announces all changes when the daemon is idle.
+    mutating func rest() {
+        guard !outbox.isEmpty else { return }
+        for entry in outbox.drainAtRest() { announce(entry) }
+    }
+
+    /// Announces all changes before something that must not precede them.
+    mutating func flush() {
+        guard !outbox.isEmpty else { return }
+        for entry in outbox.drainBeforeReply() { announce(entry) }
+    }
+
+    mutating func perform(_ effect: Effect) { effects.append(effect) }
+
+    mutating func order(_ order: AirOrder) { effects.append(.order(order)) }
+
+    mutating func emit(_ emission: Emission) { effects.append(.emit(emission)) }
+
+    mutating func reply(_ call: CallID, _ values: BusValue...) { reply(call, .values(values)) }
+
+    mutating func reply(_ call: CallID, _ answer: Answer) {
+        flush()
+        effects.append(.reply(call, answer))
+    }
+
+    mutating func fail(_ call: CallID, _ error: DaemonError) {
+        flush()
+        effects.append(.fail(call, error))
+    }
+
+    private mutating func announce(_ entry: Outbox.Entry) {
+        if entry.isNew {
+            guard let state = tree.state(of: entry.key) else { return }
+            emit(.interfacesAdded(path: state.path, interfaces: state.interfaces))
+        } else if let emission = tree.propertiesChanged(entry) {
+            emit(emission)
+        }
+    }
+
+    /// Announces a removal at once, after the changes of the object; an object that was not announced yet goes silently.
+    private mutating func announceRemoval(of key: ObjectKey, path: String, interfaces: [String]) {
+        let rest = outbox.take(key)
+        if rest?.isNew == true { return }
+        if let rest { announce(rest) }
+        emit(.interfacesRemoved(path: path, interfaces: interfaces))
+    }
+
+    /// Forgets everything but the time, as when the process ends.
+    mutating func reset() {
+        var core = DaemonCore(traits: traits)
+        core.now = now
+        core.tree.mistyped = tree.mistyped
+        core.deviceCount = deviceCount
+        core.socketCount = socketCount
+        core.callCount = callCount
+        core.adapterChanges = adapterChanges + 1
+        self = core
+    }
+
+    /// Forgets effects, changes and calls, and keeps the objects.
+    mutating func silence() {
+        outbox = Outbox()
+        effects = []
+        purposes = [:]
+    }
+
+    // MARK: Adapters
+
+    mutating func add(_ adapter: Adapter) {
+        adapterChanges += 1
+        tree.adapters[adapter.hardware.index] = adapter
+        outbox.added(.adapter(adapter.hardware.index))
+    }
+
+    mutating func removeAdapter(_ index: Int) {
+        guard let adapter = tree.adapters[index] else { return }
+        announceRemoval(of: .adapter(index), path: adapter.path, interfaces: tree.interfacesOfAdapter)
+        adapterChanges += 1
+        tree.adapters[index] = nil
+    }
+
+    /// Sets a field of an adapter, and announces the property if the field has changed.
+    mutating func set<Value: Equatable>(
+        _ field: WritableKeyPath<Adapter, Value>, to value: Value, of index: Int, announcing property: AdapterProperty
+    ) {
+        guard let adapter = tree.adapters[index], adapter[keyPath: field] != value else { return }
+        change(index) { $0[keyPath: field] = value }
+        announce(property, of: index)
+    }
+
+    /// Changes an adapter without announcing it.
+    mutating func change(_ index: Int, _ body: (inout Adapter) -> Void) {
+        adapterChanges += 1
+        guard tree.adapters[index] != nil else { return }
+        body(&tree.adapters[index]!)
+    }
+
+    mutating func announce(_ property: AdapterProperty, of index: Int) {
+        outbox.changed(.adapter(property), of: .adapter(index))
+    }
+
+    mutating func announceInstances(of index: Int) {
+        guard tree.adapters[index] != nil else { return }
+        outbox.changed(.advertising(.supportedInstances), of: .advertising(index))
+        outbox.changed(.advertising(.activeInstances), of: .advertising(index))
+    }
+
+    // MARK: Devices
+
+    /// Adds the object of a device.
+    mutating func addDevice(_ key: DeviceKey, _ type: AddressType, _ body: (inout Device) -> Void = { _ in }) {
+        guard let adapter = tree.adapters[key.adapter] else { return }
+        deviceCount += 1
+        var device = Device(key: key, adapterPath: adapter.path, addressType: type, sequence: deviceCount)
+        body(&device)
+        tree.devices[key] = device
+        outbox.added(.device(key))
+    }
+
+    /// Restores a device from BlueZ's storage, without a signal.
+    mutating func restore(_ device: Device) { tree.devices[device.key] = device }
+
+    mutating func removeDevice(_ key: DeviceKey) {
+        guard let device = tree.devices[key] else { return }
+        announceRemoval(of: .device(key), path: device.path, interfaces: tree.interfacesOfDevice)
+        tree.devices[key] = nil
+        alarms.remove(.forget(key))
+    }
+
+    /// Sets a field of a device, and announces the property if the field has changed.
+    mutating func set<Value: Equatable>(
+        _ field: WritableKeyPath<Device, Value>, to value: Value, of key: DeviceKey, announcing property: DeviceProperty
+    ) {
+        guard let place = tree.devices.index(forKey: key), tree.devices.values[place][keyPath: field] != value else {
+            return
+        }
+        tree.devices.values[place][keyPath: field] = value
+        announce(property, of: key)
+    }
+
+    /// Changes a device without announcing it. Returns nil if there is no such device.
+    @discardableResult
+    mutating func change<Result>(_ key: DeviceKey, _ body: (inout Device) -> Result) -> Result? {
+        guard let place = tree.devices.index(forKey: key) else { return nil }
+        return body(&tree.devices.values[place])
+    }
+
+    mutating func announce(_ property: DeviceProperty, of key: DeviceKey) {
+        outbox.changed(.device(property), of: .device(key))
+    }
+
+    /// Takes a name that was read from the device.
+    mutating func setName(_ name: String, of key: DeviceKey) {
+        guard let device = tree.devices[key], device.name != name else { return }
+        set(\.name, to: name, of: key, announcing: .name)
+        if device.alias == nil { announce(.alias, of: key) }
+    }
+
+    /// A device without a link is forgotten half a minute after it was last received, unless it is permanent.
+    mutating func forgetLater(_ key: DeviceKey) {
+        guard tree.devices[key]?.isTemporary == true else { return }
+        alarms.set(.forget(key), to: now + Self.temporaryTimeout)
+    }
+
+    /// `TemporaryTimeout`'s default, in seconds.
+    private static let temporaryTimeout: TimeInterval = 30
+
+    /// Makes a device permanent, but for those with private addresses, which change by themselves.
+    mutating func makePermanent(_ key: DeviceKey) {
+        guard let device = tree.devices[key], device.isTemporary else { return }
+        let isStatic = key.address.value >> 46 == 0b11
+        guard device.addressType == .public || isStatic else { return }
+        change(key) { $0.isTemporary = false }
+        alarms.remove(.forget(key))
+    }
+
+    /// Writes some properties of a device with wrong types from now on, and announces them.
+    mutating func mistype(_ names: Set<String>, of address: VirtualAddress) {
+        let concerned = names.union(tree.mistyped[address] ?? [])
+        tree.mistyped[address] = names.isEmpty ? nil : names
+        for key in tree.devices.keys.filter({ $0.address == address }).sorted() {
+            for property in DeviceProperty.allCases where concerned.contains(property.rawValue) {
+                announce(property, of: key)
+            }
+        }
+    }
+
+    // MARK: Attributes
+
+    mutating func add(_ attribute: ObjectTree.Attribute, as key: AttributeKey) {
+        tree.add(attribute, as: key)
+        outbox.added(.attribute(key))
+    }
+
+    mutating func removeAttribute(_ key: AttributeKey) {
+        guard let attribute = tree.attribute(key) else { return }
+        announceRemoval(
+            of: .attribute(key), path: attribute.path,
+            interfaces: ObjectTree.standardInterfaces + [attribute.interface])
+        _ = tree.removeAttribute(key)
+    }
+
+    mutating func set(_ property: CharacteristicProperty, to value: BusValue, of key: AttributeKey) {
+        tree.set(property, to: value, of: key)
+        outbox.changed(.characteristic(property), of: .attribute(key))
+    }
+
+    /// Sets the value of a characteristic or a descriptor. It is announced at once, also if it is the same.
+    mutating func setValue(_ value: [UInt8], of key: AttributeKey) {
+        guard let attribute = tree.attribute(key) else { return }
+        tree.set(.value, to: .bytes(value), of: key)
+        flush()
+        emit(
+            .propertiesChanged(
+                path: attribute.path, interface: attribute.interface,
+                changed: [NamedValue(name: "Value", value: .bytes(value))], invalidated: []))
+    }
+
+    // MARK: Clients' objects
+
+    mutating func nextSocket() -> SocketID {
+        socketCount += 1
+        return SocketID(number: socketCount)
+    }
+
+    /// Calls an object of a client.
+    ///
+    /// - Parameter purpose: What the reply is for; nil if the daemon does not use it.
+    mutating func call(
+        _ client: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
+        form: ClientCall.Form, timeout: Double = 25, for purpose: CallPurpose? = nil
+    ) {
+        callCount += 1
+        if let purpose { purposes[callCount] = purpose }
+        effects.append(
+            .call(
+                ClientCall(
+                    id: callCount, client: client, path: path, interface: interface, member: member,
+                    arguments: arguments, form: form, timeout: timeout)))
+    }
+
+    /// Writes a property of a client's object, and ignores the reply.
+    mutating func setProperty(
+        _ name: String, of interface: String, to value: BusValue, at path: String, of client: String
+    ) {
+        call(
+            client, path, InterfaceName.properties, "Set", [.string(interface), .string(name), .variant(value)],
+            form: .ignored)
+    }
+
+    /// Returns what a reply is for; nil if it is not needed any more.
+    mutating func takePurpose(of id: UInt64) -> CallPurpose? { purposes.removeValue(forKey: id) }
+
+    mutating func forgetPurposes(_ purpose: CallPurpose) { purposes = purposes.filter { $0.value != purpose } }
+}
+
+enum Alarm: Hashable, Sendable {
+    /// A temporary device was not received for long enough.
+    case forget(DeviceKey)
+    case endDiscoverable(Int)
+    /// The two seconds after `Disconnect` are over.
+    case dropLink(DeviceKey)
+    /// A request got no response.
+    case requestTimeout(DeviceKey)
+    /// The next object of a table is due.
+    case export(DeviceKey)
+    case exportService(AttributeKey)
+    /// The timeout of an advertisement, or that of its being discoverable.
+    case endAdvertisement(AdvertisementKey)
+    case endAdvertisedDiscoverable(AdvertisementKey)
+    /// A program has not answered in time.
+    case packetTimeout(PacketID)
+    /// The services of a central are read.
+    case resolveCentral(DeviceKey)
+    /// A central confirms an indication, or did not in time.
+    case confirmation(DeviceKey)
+    case confirmationTimeout(DeviceKey)
+}
+
+/// What a call of a client's object is for.
+enum CallPurpose: Hashable, Sendable {
+    case applicationObjects(ApplicationID)
+    case advertisementObjects(AdvertisementKey)
+    case advertisementProperties(AdvertisementKey)
+    case read(PacketID)
+    case write(PacketID)
+    case acquireWrite(ObjectID, PacketID, DeviceKey)
+    case acquireNotify(ObjectID, DeviceKey)
+}
+
+/// What the daemon wants done, in order.
+enum Effect: Hashable, Sendable {
+    case reply(CallID, Answer)
+    case fail(CallID, DaemonError)
+    case emit(Emission)
+    /// For the air, which is in the same process.
+    case order(AirOrder)
+    /// Asks the behaviour of a peripheral.
+    case ask(Question)
+    /// Makes a pair of sockets, one of which is the reply to the call.
+    case openSocket(SocketID, CallID, mtu: Int)
+    /// Sends a packet to the client.
+    case transmit(SocketID, [UInt8])
+    case closeSocket(SocketID)
+    /// Watches a client, whose sessions and registrations end with its connection to the bus.
+    case watch(client: String)
+    case unwatch(client: String)
+    /// Subscribes to the signals of a client's objects.
+    case listen(client: String)
+    case unlisten(client: String)
+    case call(ClientCall)
+    /// Passes an event to a ``VirtualCentral``.
+    case central(UInt64, CentralNews)
+    /// The daemon crashes because of a defect of its own.
+    case die
+    /// The process starts or ends.
+    case joinBus
+    case leaveBus
+}

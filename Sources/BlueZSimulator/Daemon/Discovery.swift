@@ -1,0 +1,296 @@
+import Foundation
+
+/// Discovery: a session for each client, the one scan of an adapter that they share, and the reports that it brings.
+struct Discovery: Sendable {
+    /// The discovery of an adapter.
+    struct Scan: Sendable {
+        /// Clients that scan, the latest first.
+        fileprivate(set) var scanning: [DiscoverySession] = []
+        /// Clients that have set a filter and do not scan, the latest first.
+        fileprivate(set) var waiting: [DiscoverySession] = []
+        /// Nil is the scan without filters.
+        fileprivate var kernelFilter: KernelFilter?
+        /// Whether the controller scans.
+        fileprivate(set) var isRunning = false
+        /// Whether the scan was started with a filter, which changes what is reported and how.
+        fileprivate var isFiltered = false
+        /// A fault: whether the scan reports nothing any more.
+        fileprivate(set) var isDeaf = false
+        /// Whether the adapter is discoverable only because a filter asks for it.
+        fileprivate var makesDiscoverable = false
+        fileprivate var foundCount = 0
+
+        fileprivate mutating func end() {
+            isRunning = false
+            isFiltered = false
+        }
+    }
+
+    /// By adapter.
+    private(set) var scans: [Int: Scan] = [:]
+    /// The errors of the next attempts to start a discovery.
+    var startFailures: [DaemonError] = []
+
+    /// The clients that have a session or a filter.
+    var owners: [String] { scans.values.flatMap { ($0.scanning + $0.waiting).map(\.owner) } }
+
+    /// Whether an adapter receives advertisements.
+    func isListening(_ core: DaemonCore) -> Bool {
+        scans.contains { index, scan in
+            scan.isRunning && !scan.isDeaf && core.tree.adapters[index]?.isPowered == true
+        }
+    }
+
+    // MARK: Sessions
+
+    mutating func start(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let index = call.adapter
+        var scan = try powered(index, core)
+        guard !scan.scanning.contains(where: { $0.owner == call.client }) else { throw .inProgress }
+        if !startFailures.isEmpty { throw startFailures.removeFirst() }
+        let place = scan.waiting.firstIndex { $0.owner == call.client }
+        let session = place.map { scan.waiting.remove(at: $0) } ?? DiscoverySession(owner: call.client)
+        scan.scanning.insert(session, at: 0)
+        scans[index] = scan
+        updateKernelFilter(of: index, &core)
+        // BlueZ replies when the kernel has started, and announces `Discovering` after that.
+        core.reply(call.id)
+        announceRunning(on: index, &core)
+    }
+
+    /// Returns the devices that are removed with the last session.
+    mutating func stop(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) -> [DeviceKey] {
+        let index = call.adapter
+        let scan = try powered(index, core)
+        guard scan.scanning.contains(where: { $0.owner == call.client }) else { throw .noDiscoveryStarted }
+        return leave(call.client, on: index, keepingFilter: true, &core) { $0.reply(call.id) }
+    }
+
+    mutating func setFilter(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let index = call.adapter
+        var scan = try powered(index, core)
+        let filter = try DiscoveryFilter.parsed(
+            call.options(0).map { ($0.name, FilterValue($0.value)) }, keys: core.traits.discoveryFilterKeys)
+        if let place = scan.scanning.firstIndex(where: { $0.owner == call.client }) {
+            scan.scanning[place].filter = filter
+            scans[index] = scan
+            updateKernelFilter(of: index, &core)
+        } else {
+            let place = scan.waiting.firstIndex { $0.owner == call.client }
+            switch (place, filter) {
+            case (let place?, .some): scan.waiting[place].filter = filter
+            case (let place?, nil): scan.waiting.remove(at: place)
+            case (nil, .some): scan.waiting.insert(DiscoverySession(owner: call.client, filter: filter), at: 0)
+            case (nil, nil): break
+            }
+            scans[index] = scan
+        }
+        core.reply(call.id)
+        announceRunning(on: index, &core)
+    }
+
+    private func powered(_ index: Int, _ core: DaemonCore) throws(DaemonError) -> Scan {
+        guard core.tree.adapters[index]?.isPowered == true else { throw .notReady }
+        return scans[index] ?? Scan()
+    }
+
+    /// Ends the session of a client that has left the bus, scanning or not. Returns the devices that are removed with
+    /// the last session.
+    ///
+    /// BlueZ 5.66 takes the same steps for a client that set a filter and does not scan: if exactly one other client
+    /// scans, it stops that other's scan (`discovery_disconnect` to `discovery_stop`, which counts the scanning sessions
+    /// and ignores their owners). The other client keeps its session, and only `Discovering` shows what has happened.
+    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) -> [DeviceKey] {
+        scans.sorted { $0.key < $1.key }.filter { entry in
+            (entry.value.scanning + entry.value.waiting).contains { $0.owner == client }
+        }.flatMap { leave(client, on: $0.key, keepingFilter: false, &core) { _ in } }
+    }
+
+    /// The kernel's scan ends on its own. Sessions stay; `Discovering` turns false unless the end goes unnoticed.
+    mutating func scanDied(on index: Int, isAnnounced: Bool, _ core: inout DaemonCore) {
+        guard isAnnounced else {
+            scans[index]?.isDeaf = true
+            return
+        }
+        scans[index]?.end()
+        core.set(\.isDiscovering, to: false, of: index, announcing: .discovering)
+    }
+
+    /// The adapter goes off (`adapter_stop`): every session, every filter and the scan end. Returns the devices that are
+    /// removed.
+    mutating func adapterStopped(_ index: Int, _ core: inout DaemonCore) -> [DeviceKey] {
+        let gone = forgetFound(on: index, &core)
+        let makesDiscoverable = scans.updateValue(Scan(), forKey: index)?.makesDiscoverable == true
+        core.change(index) { $0.isDiscovering = false }
+        if makesDiscoverable { core.set(\.isDiscoverable, to: false, of: index, announcing: .discoverable) }
+        core.announce(.discovering, of: index)
+        return gone
+    }
+
+    mutating func adapterRemoved(_ index: Int) { scans[index] = nil }
+
+    /// A client has set `Discoverable`, which then does not depend on filters any more.
+    mutating func discoverableWasSet(on index: Int) { scans[index]?.makesDiscoverable = false }
+
+    mutating func reset() { scans = [:] }
+
+    // MARK: Steps
+
+    /// Removes a client's session, and stops the scan with the last one.
+    private mutating func leave(
+        _ client: String, on index: Int, keepingFilter: Bool, _ core: inout DaemonCore,
+        reply: (inout DaemonCore) -> Void
+    ) -> [DeviceKey] {
+        guard let scan = scans[index] else { return [] }
+        let isLast = scan.scanning.count <= 1
+        if isLast {
+            setDiscoverable(false, on: index, &core)
+            reply(&core)
+        }
+        let session = (scan.scanning + scan.waiting).first { $0.owner == client }
+        scans[index]?.scanning.removeAll { $0.owner == client }
+        scans[index]?.waiting.removeAll { $0.owner == client }
+        if keepingFilter, let session, session.filter != nil { scans[index]?.waiting.insert(session, at: 0) }
+        guard isLast else {
+            updateKernelFilter(of: index, &core)
+            reply(&core)
+            announceRunning(on: index, &core)
+            return []
+        }
+        let gone = scans[index]?.scanning.isEmpty == true ? forgetFound(on: index, &core) : []
+        scans[index]?.end()
+        core.change(index) { $0.isDiscovering = false }
+        core.announce(.discovering, of: index)
+        return gone
+    }
+
+    /// Works out what the kernel passes on, and starts the scan again if that has changed.
+    private mutating func updateKernelFilter(of index: Int, _ core: inout DaemonCore) {
+        guard var scan = scans[index], let adapter = core.tree.adapters[index] else { return }
+        let merged = KernelFilter.merged(
+            scan.scanning, rule: core.traits.filterRule, adapter: adapter.hardware.transports)
+        if merged != scan.kernelFilter || !adapter.isDiscovering {
+            scan.isRunning = true
+            scan.isFiltered = merged != nil
+            scan.isDeaf = false
+        }
+        scan.kernelFilter = merged
+        scans[index] = scan
+        if scan.scanning.contains(where: { $0.filter?.makesDiscoverable == true }) {
+            setDiscoverable(true, on: index, &core)
+        }
+    }
+
+    private func announceRunning(on index: Int, _ core: inout DaemonCore) {
+        guard scans[index]?.isRunning == true else { return }
+        core.set(\.isDiscovering, to: true, of: index, announcing: .discovering)
+    }
+
+    private mutating func setDiscoverable(_ isDiscoverable: Bool, on index: Int, _ core: inout DaemonCore) {
+        guard scans[index]?.makesDiscoverable == !isDiscoverable else { return }
+        if isDiscoverable, core.tree.adapters[index]?.isDiscoverable == true { return }
+        scans[index]?.makesDiscoverable = isDiscoverable
+        core.set(\.isDiscoverable, to: isDiscoverable, of: index, announcing: .discoverable)
+    }
+
+    /// After the last session: the strengths of the devices that were found are forgotten. Returns the devices to remove:
+    /// those that are temporary and take no connections.
+    private func forgetFound(on index: Int, _ core: inout DaemonCore) -> [DeviceKey] {
+        let devices = core.tree.devices(of: index)
+        let found = devices.compactMap { device in device.foundNumber.map { (device.key, $0) } }
+        for (key, _) in found.sorted(by: { $0.1 > $1.1 }) {
+            let changed = core.change(key) { device in
+                device.foundNumber = nil
+                return device.forgetStrength()
+            }
+            for property in changed ?? [] { core.announce(property, of: key) }
+        }
+        return devices.filter { $0.isTemporary && !$0.isConnectable }.map(\.key)
+    }
+
+    // MARK: Reports
+
+    /// An advertisement reaches the adapters.
+    mutating func received(_ sighting: Sighting, _ core: inout DaemonCore) {
+        for index in scans.keys.sorted() { received(sighting, on: index, &core) }
+    }
+
+    /// An advertisement reaches one adapter (`btd_adapter_update_found_device`, in its order).
+    private mutating func received(_ sighting: Sighting, on index: Int, _ core: inout DaemonCore) {
+        // An adapter does not receive what it sends.
+        guard let scan = scans[index], sighting.sender != index, scan.isRunning, !scan.isDeaf,
+            let adapter = core.tree.adapters[index], adapter.isPowered, adapter.isDiscovering,
+            scan.kernelFilter?.passes(sighting) ?? true
+        else { return }
+
+        let key = DeviceKey(adapter: index, address: sighting.address)
+        let isDiscoverable = scan.isDiscoverable(sighting)
+        if core.tree.devices[key] == nil {
+            guard isDiscoverable else { return }
+            core.addDevice(key, sighting.addressType)
+        }
+        core.change(key) { $0.isConnectable = sighting.report.isConnectable }
+        core.forgetLater(key)
+
+        guard isDiscoverable else { return }
+        if scan.isFiltered {
+            // The search ends at the first session that takes everything, and compares nothing for those after it.
+            let comparing = scan.scanning.prefix { $0.filter?.uuids.isEmpty == false }
+            if core.traits.diesOfUUIDFilters, !comparing.isEmpty, !sighting.report.uuids.isEmpty {
+                return core.perform(.die)
+            }
+            guard scan.matches(sighting) else { return }
+        }
+        let smallestChange = scan.reportsEveryStrength(core.traits.strengthRule) ? 0 : 8
+        let longestField = core.traits.longestField
+        let foundNumber = scan.scanning.isEmpty ? nil : scan.foundCount
+        let changed = core.change(key) { device in
+            if device.foundNumber == nil { device.foundNumber = foundNumber }
+            return device.take(
+                sighting, smallestChange: smallestChange, longestField: longestField,
+                repeatingData: scan.scanning.contains { $0.filter?.reportsDuplicateData == true })
+        }
+        for property in changed ?? [] { core.announce(property, of: key) }
+        scans[index]?.foundCount += 1
+    }
+}
+
+extension Discovery.Scan {
+    /// Whether `RSSI` is announced even if it is the same.
+    fileprivate func reportsEveryStrength(_ rule: DaemonTraits.StrengthRule) -> Bool {
+        switch rule {
+        case .filtered: isFiltered
+        case .filteredByProximity:
+            isFiltered && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
+        }
+    }
+
+    /// Whether the device counts as discoverable (`device_is_discoverable`): with a filter each device does, without one
+    /// only those whose flags say so. The pattern of one client hides other devices from all clients.
+    fileprivate func isDiscoverable(_ sighting: Sighting) -> Bool {
+        let patterns = scanning.compactMap { $0.filter?.pattern }
+        guard !patterns.isEmpty else { return isFiltered || sighting.report.isDiscoverable }
+        let address = sighting.address.description
+        return patterns.contains { pattern in
+            address.hasPrefix(pattern) || sighting.report.name?.hasPrefix(pattern) == true || pattern.isEmpty
+        }
+    }
+
+    /// Whether a session takes the report (`is_filter_match`).
+    ///
+    /// The strength and the path loss are compared only if both were asked for, which no filter can have. For RSSI BlueZ
+    /// relies on the kernel's merged filter, and a path loss filters nothing.
+    fileprivate func matches(_ sighting: Sighting) -> Bool {
+        scanning.contains { session in
+            guard let filter = session.filter else { return true }
+            return filter.uuids.isEmpty || sighting.report.uuids.contains(where: filter.uuids.contains)
+        }
+    }
+}
+
+/// A client's part in an adapter's discovery; it ends with the client's connection to the bus at the latest.
+struct DiscoverySession: Hashable, Sendable {
+    /// The client's unique name.
+    var owner: String
+    var filter: DiscoveryFilter?
+}

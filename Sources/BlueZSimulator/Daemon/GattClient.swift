@@ -1,0 +1,712 @@
+import Foundation
+
+/// The attributes of connected devices: discovery of services, and what clients read, write and subscribe to
+/// (`src/gatt-client.c`).
+struct GattClient: Sendable {
+    /// A link to a peripheral.
+    struct Link: Sendable {
+        /// Seconds between two objects that are put on the bus.
+        fileprivate var exportDelay: Double
+        /// Discovered attributes that have no objects yet.
+        fileprivate var unseen: [UInt16] = []
+        /// Whether the services count as resolved only when all of these have objects.
+        fileprivate var resolvesAfterExport = false
+        /// The requests that have no response yet, by their numbers.
+        fileprivate(set) var requests: [UInt64: Request] = [:]
+    }
+
+    /// A request to the peer.
+    struct Request: Hashable, Sendable {
+        let purpose: Purpose
+        /// The handle of the declaration.
+        let handle: UInt16
+    }
+
+    /// What a request is for.
+    enum Purpose: Hashable, Sendable {
+        case read
+        case write(CallID)
+        /// The call is nil for a subscription that is renewed on a new link.
+        case subscribe(owner: String, CallID?)
+        case unsubscribe
+        case acquire(owner: String, CallID)
+    }
+
+    private(set) var links: [DeviceKey: Link] = [:]
+    private(set) var tables: [DeviceKey: RemoteTable] = [:]
+    /// Devices whose objects are being put on the bus; until that is done no call is carried out.
+    private(set) var exporting: Set<DeviceKey> = []
+    /// A fault: devices whose attributes do not reply to calls.
+    private var unanswering: Set<VirtualAddress> = []
+    private var requestCount: UInt64 = 0
+    private var batteryCount: UInt64 = 0
+
+    /// The clients that have a session of notifications.
+    var owners: Set<String> {
+        var owners: Set<String> = []
+        for table in tables.values {
+            for attribute in table.attributes.values where !attribute.clients.isEmpty {
+                owners.formUnion(attribute.clients.map(\.owner))
+            }
+        }
+        return owners
+    }
+
+    mutating func setUnanswering(_ isUnanswering: Bool, _ address: VirtualAddress) {
+        if isUnanswering { unanswering.insert(address) } else { unanswering.remove(address) }
+    }
+
+    func isUnanswering(_ address: VirtualAddress) -> Bool { unanswering.contains(address) }
+
+    mutating func reset() {
+        links = [:]
+        tables = [:]
+        exporting = []
+    }
+
+    private func attribute(_ key: AttributeKey) -> RemoteAttribute? { tables[key.device]?[key.handle] }
+
+    private mutating func change(_ key: AttributeKey, _ body: (inout RemoteAttribute) -> Void) {
+        guard tables[key.device]?[key.handle] != nil else { return }
+        body(&tables[key.device]![key.handle]!)
+    }
+
+    /// The attributes of a device in the order of their handles.
+    private func attributes(of key: DeviceKey) -> [(key: AttributeKey, value: RemoteAttribute)] {
+        (tables[key]?.attributes ?? [:]).sorted { $0.key < $1.key }.map {
+            (AttributeKey(device: key, handle: $0.key), $0.value)
+        }
+    }
+
+    // MARK: Reading
+
+    mutating func readValue(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let key = call.attribute
+        let offset = Int(call.options(0)["offset"]?.number ?? 0)
+        guard links[key.device] != nil else { throw .notConnected }
+        guard let attribute = attribute(key) else { throw .failed("Failed to send read request") }
+        if let reading = attribute.reading {
+            guard reading.offset == offset else { throw .underWay }
+            return change(key) { $0.reading?.calls.append(call.id) }
+        }
+        change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
+        send(.read, .read(handle: attribute.requestHandle, offset: offset), key, &core)
+    }
+
+    private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout DaemonCore) {
+        guard let operation = attribute(key)?.reading else { return }
+        change(key) { $0.reading = nil }
+        var known: [UInt8] = []
+        if case .bytes(let bytes)? = core.tree.attribute(key)?.properties["Value"] { known = bytes }
+        switch result {
+        case .bytes(let bytes):
+            // What was known before the offset is kept, and the value is announced as a whole.
+            var value = Array(known.prefix(operation.offset))
+            value += Array(repeating: 0, count: operation.offset - value.count) + bytes
+            core.setValue(value, of: key)
+            for call in operation.calls { core.reply(call, .bytes(bytes)) }
+        case .error(let code):
+            // BlueZ stores what precedes the end that it did not find.
+            if code == ATTError.invalidOffset { core.setValue(known, of: key) }
+            for call in operation.calls { core.fail(call, .attribute(code)) }
+        }
+    }
+
+    // MARK: Writing
+
+    mutating func writeValue(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let key = call.attribute
+        let options = call.options(1)
+        let offset = Int(options["offset"]?.number ?? 0)
+        guard case .bytes(let bytes) = call.arguments[0], let attribute = attribute(key) else { throw .doesNotExist }
+        guard !attribute.isClaimed else { throw .notAuthorized }
+        guard links[key.device] != nil else { throw .notConnected }
+        guard attribute.writeSocket == nil else { throw .notPermitted("Write acquired") }
+        guard !attribute.isWriting else { throw .underWay }
+        // Subscriptions are made by StartNotify only.
+        guard attribute.uuid != AttributeDatabase.configuration else { throw .notPermitted("Write not permitted") }
+        let type =
+            attribute.isDescriptor
+            ? .request : try Self.writeType(options["type"]?.text, offset: offset, flags: attribute.flags)
+        let request = AttributeRequest.Kind.write(
+            handle: attribute.requestHandle, offset: offset, bytes: bytes, type: type)
+        guard type != .command else {
+            guard let mtu = core.tree.devices[key.device]?.mtu, bytes.count <= mtu - 3 else {
+                throw .failed("Failed to initiate write")
+            }
+            sendCommand(request, key.device, &core)
+            // It is queued, which is the last that BlueZ reports about it.
+            return core.reply(call.id)
+        }
+        change(key) { $0.isWriting = true }
+        send(.write(call.id), request, key, &core)
+    }
+
+    /// Returns the kind of a write. A kind that the caller asks for is not compared with the flags.
+    private static func writeType(
+        _ type: String?, offset: Int, flags: Set<CharacteristicFlag>
+    ) throws(DaemonError) -> VirtualWriteType {
+        switch type?.lowercased() {
+        case "reliable": return .reliable
+        case "request": return .request
+        case "command":
+            guard offset == 0 else { throw .notSupported }
+            return .command
+        case nil:
+            if flags.contains(.reliableWrite) { return .reliable }
+            if flags.contains(.write) { return .request }
+            guard flags.contains(.writeWithoutResponse), offset == 0 else { throw .notSupported }
+            return .command
+        default: throw .notSupported
+        }
+    }
+
+    // MARK: Subscriptions
+
+    mutating func startNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let key = call.attribute
+        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard attribute.canNotify else { throw .notSupported }
+        guard attribute.notifySocket == nil else { throw .notPermitted("Notify acquired") }
+        if let session = attribute.clients.first(where: { $0.owner == call.client }) {
+            guard session.isArmed else { throw .underWay }
+            return core.reply(call.id)
+        }
+        change(key) { $0.clients.append(NotifyClient(owner: call.client)) }
+        // Without a link the subscription waits for the next one.
+        guard links[key.device] != nil else { return core.reply(call.id) }
+        arm(call.client, at: key, call: call.id, &core)
+    }
+
+    mutating func stopNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        guard attribute(call.attribute)?.clients.contains(where: { $0.owner == call.client }) == true else {
+            throw .failed("No notify session started")
+        }
+        endSession(of: call.client, call.attribute, &core)
+        core.reply(call.id)
+    }
+
+    /// Ends a client's session of notifications.
+    private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout DaemonCore) {
+        change(key) { $0.clients.removeAll { $0.owner == client } }
+        closeNotifySocket(key, &core)
+        guard let attribute = attribute(key), !attribute.clients.contains(where: \.isArmed) else { return }
+        if attribute.isConfigured, links[key.device] != nil {
+            change(key) { $0.isConfigured = false }
+            send(.unsubscribe, .configure(characteristic: key.handle, bits: 0), key, &core)
+        }
+        setNotifying(false, key, &core)
+    }
+
+    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+        for device in tables.keys.sorted() {
+            for (key, attribute) in attributes(of: device)
+            where attribute.clients.contains(where: { $0.owner == client }) {
+                endSession(of: client, key, &core)
+            }
+        }
+    }
+
+    /// The subscription of the first client is written to the peer; later ones need no request.
+    private mutating func arm(_ client: String, at key: AttributeKey, call: CallID?, _ core: inout DaemonCore) {
+        guard let attribute = attribute(key) else { return }
+        let isBeingConfigured = links[key.device]?.requests.values.contains { request in
+            if case .subscribe = request.purpose, request.handle == key.handle { true } else { false }
+        }
+        if attribute.isConfigured, isBeingConfigured != true {
+            return concludeSubscription(key, owner: client, call: call, .bytes([]), &core)
+        }
+        change(key) { $0.isConfigured = true }
+        // A second client at the same time writes the same again, so that the replies keep their order.
+        send(
+            .subscribe(owner: client, call),
+            .configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core)
+    }
+
+    private mutating func concludeSubscription(
+        _ key: AttributeKey, owner: String, call: CallID?, _ result: AttributeResult, _ core: inout DaemonCore
+    ) {
+        guard attribute(key)?.clients.contains(where: { $0.owner == owner }) == true else {
+            // The client has stopped in the meantime.
+            if let call { core.reply(call) }
+            return
+        }
+        switch result {
+        case .bytes:
+            change(key) { attribute in
+                for place in attribute.clients.indices where attribute.clients[place].owner == owner {
+                    attribute.clients[place].isArmed = true
+                }
+            }
+            setNotifying(true, key, &core)
+            if let call { core.reply(call) }
+        case .error(let code):
+            change(key) { attribute in
+                attribute.clients.removeAll { $0.owner == owner }
+                if !attribute.clients.contains(where: \.isArmed) { attribute.isConfigured = false }
+            }
+            if let call { core.fail(call, .attribute(code)) }
+        }
+    }
+
+    private func setNotifying(_ isNotifying: Bool, _ key: AttributeKey, _ core: inout DaemonCore) {
+        guard core.tree.attribute(key)?.properties["Notifying"] == .bool(!isNotifying) else { return }
+        core.set(.notifying, to: .bool(isNotifying), of: key)
+    }
+
+    /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
+    /// client on the bus receives it twice.
+    mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey, _ core: inout DaemonCore) {
+        let key = AttributeKey(device: device, handle: handle)
+        guard let attribute = attribute(key) else { return }
+        if let level = bytes.first, attribute.uuid == Self.batteryLevel,
+            core.tree.devices[device]?.batteryLevel != nil
+        {
+            setBatteryLevel(level, of: device, &core)
+        }
+        switch attribute.notifySocket {
+        case .open(let socket): core.perform(.transmit(socket, bytes))
+        case .pending: break
+        case nil: for client in attribute.clients where client.isArmed { core.setValue(bytes, of: key) }
+        }
+    }
+
+    // MARK: Sockets
+
+    mutating func acquireNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let key = call.attribute
+        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard links[key.device] != nil else { throw .notConnected }
+        guard attribute.notifySocket == nil else { throw .notPermitted("Notify acquired") }
+        guard attribute.clients.isEmpty else { throw .underWay }
+        guard attribute.flags.contains(.notify) || core.traits.acquiresIndications && attribute.canNotify else {
+            throw .notSupported
+        }
+        change(key) { attribute in
+            attribute.clients.append(NotifyClient(owner: call.client))
+            attribute.notifySocket = .pending
+            attribute.isConfigured = true
+        }
+        send(
+            .acquire(owner: call.client, call.id),
+            .configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core)
+    }
+
+    /// The subscription is in effect, or was refused. Values that came before this moment are lost, as with BlueZ.
+    private mutating func concludeAcquisition(
+        _ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult, _ core: inout DaemonCore
+    ) {
+        guard case .pending? = attribute(key)?.notifySocket else {
+            return core.fail(call, .failed("Operation failed"))
+        }
+        switch result {
+        case .bytes:
+            let socket = core.nextSocket()
+            change(key) { attribute in
+                attribute.notifySocket = .open(socket)
+                for place in attribute.clients.indices { attribute.clients[place].isArmed = true }
+            }
+            open(socket, .notifyAcquired, of: key, call: call, &core)
+        case .error(let code):
+            // Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
+            guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return }
+            change(key) { attribute in
+                attribute.clients.removeAll { $0.owner == owner }
+                attribute.notifySocket = nil
+                attribute.isConfigured = false
+            }
+            core.fail(call, .attribute(code))
+        }
+    }
+
+    mutating func acquireWrite(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        let key = call.attribute
+        guard let attribute = attribute(key) else { throw .doesNotExist }
+        guard !attribute.isClaimed else { throw .notAuthorized }
+        guard links[key.device] != nil else { throw .notConnected }
+        guard attribute.writeSocket == nil else { throw .notPermitted("Write acquired") }
+        guard attribute.flags.contains(.writeWithoutResponse) else { throw .notSupported }
+        let socket = core.nextSocket()
+        change(key) { $0.writeSocket = socket }
+        open(socket, .writeAcquired, of: key, call: call.id, &core)
+    }
+
+    private func open(
+        _ socket: SocketID, _ property: CharacteristicProperty, of key: AttributeKey, call: CallID,
+        _ core: inout DaemonCore
+    ) {
+        core.set(property, to: .bool(true), of: key)
+        core.flush()
+        core.perform(.openSocket(socket, call, mtu: core.tree.devices[key.device]?.mtu ?? 23))
+    }
+
+    private mutating func closeNotifySocket(_ key: AttributeKey, _ core: inout DaemonCore) {
+        guard let socket = attribute(key)?.notifySocket else { return }
+        change(key) { $0.notifySocket = nil }
+        guard let id = socket.id else { return }
+        core.perform(.closeSocket(id))
+        core.set(.notifyAcquired, to: .bool(false), of: key)
+    }
+
+    private mutating func closeWriteSocket(_ key: AttributeKey, _ core: inout DaemonCore) {
+        guard let socket = attribute(key)?.writeSocket else { return }
+        change(key) { $0.writeSocket = nil }
+        core.perform(.closeSocket(socket))
+        core.set(.writeAcquired, to: .bool(false), of: key)
+    }
+
+    /// Takes packets of a client, each a write command; one that is longer than the link allows is dropped.
+    mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID, _ core: inout DaemonCore) {
+        guard let key = owner(of: socket), let handle = attribute(key)?.requestHandle, links[key.device] != nil,
+            let mtu = core.tree.devices[key.device]?.mtu
+        else { return }
+        for bytes in packets where !bytes.isEmpty && bytes.count <= mtu - 3 {
+            sendCommand(.write(handle: handle, offset: 0, bytes: bytes, type: .command), key.device, &core)
+        }
+    }
+
+    /// The client has closed its end.
+    mutating func socketClosed(_ socket: SocketID, _ core: inout DaemonCore) {
+        guard let key = owner(of: socket), let attribute = attribute(key) else { return }
+        if attribute.writeSocket == socket {
+            closeWriteSocket(key, &core)
+        } else if let client = attribute.clients.first {
+            endSession(of: client.owner, key, &core)
+        }
+    }
+
+    /// A fault: closes the sockets of a device, whose links stay.
+    mutating func loseSockets(of address: VirtualAddress, _ core: inout DaemonCore) {
+        for key in tables.keys.filter({ $0.address == address }).sorted() { closeSockets(of: key, &core) }
+        core.flush()
+    }
+
+    /// Sockets end with their link, and are not renewed with the next one.
+    private mutating func closeSockets(of device: DeviceKey, _ core: inout DaemonCore) {
+        for (key, attribute) in attributes(of: device) {
+            closeWriteSocket(key, &core)
+            guard attribute.notifySocket != nil else { continue }
+            change(key) { $0.clients = [] }
+            closeNotifySocket(key, &core)
+        }
+    }
+
+    private func owner(of socket: SocketID) -> AttributeKey? {
+        for (device, table) in tables {
+            for (handle, attribute) in table.attributes
+            where attribute.notifySocket?.id == socket || attribute.writeSocket == socket {
+                return AttributeKey(device: device, handle: handle)
+            }
+        }
+        return nil
+    }
+
+    // MARK: Requests
+
+    private mutating func send(
+        _ purpose: Purpose, _ kind: AttributeRequest.Kind, _ key: AttributeKey, _ core: inout DaemonCore
+    ) {
+        guard let link = links[key.device] else { return }
+        if link.requests.isEmpty { core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout) }
+        requestCount += 1
+        links[key.device]?.requests[requestCount] = Request(purpose: purpose, handle: key.handle)
+        core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
+    }
+
+    private mutating func sendCommand(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout DaemonCore) {
+        requestCount += 1
+        core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
+    }
+
+    /// In seconds; then the link is given up (core specification 5.3, volume 3, part F, 3.3.3).
+    static let requestTimeout: TimeInterval = 30
+
+    mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout DaemonCore) {
+        guard id & Self.batteryRequest == 0 else {
+            if id & Self.batterySubscription != Self.batterySubscription { batteryCame(result, of: key, &core) }
+            return
+        }
+        guard let request = links[key]?.requests.removeValue(forKey: id) else { return }
+        core.alarms.remove(.requestTimeout(key))
+        if links[key]?.requests.isEmpty == false {
+            core.alarms.set(.requestTimeout(key), to: core.now + Self.requestTimeout)
+        }
+        conclude(request, result, of: key, &core)
+    }
+
+    private mutating func conclude(
+        _ request: Request, _ result: AttributeResult, of device: DeviceKey, _ core: inout DaemonCore
+    ) {
+        let key = AttributeKey(device: device, handle: request.handle)
+        switch request.purpose {
+        case .read: concludeRead(key, result, &core)
+        case .write(let call):
+            change(key) { $0.isWriting = false }
+            switch result {
+            case .bytes: core.reply(call)
+            case .error(let code): core.fail(call, .attribute(code))
+            }
+        case .subscribe(let owner, let call): concludeSubscription(key, owner: owner, call: call, result, &core)
+        case .acquire(let owner, let call): concludeAcquisition(key, owner: owner, call: call, result, &core)
+        case .unsubscribe: break
+        }
+    }
+
+    /// The requests of a link fail with it, in their order.
+    private mutating func failRequests(of link: Link, at key: DeviceKey, _ core: inout DaemonCore) {
+        for (_, request) in link.requests.sorted(by: { $0.key < $1.key }) {
+            conclude(request, .error(ATTError.unlikely), of: key, &core)
+        }
+    }
+
+    // MARK: Links
+
+    mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, _ core: inout DaemonCore) {
+        links[key] = Link(exportDelay: exportDelay)
+        // Subscriptions are renewed, the earliest first.
+        for (attribute, remote) in attributes(of: key) {
+            for client in remote.clients where !client.isArmed { arm(client.owner, at: attribute, call: nil, &core) }
+        }
+        core.order(.discover(key))
+    }
+
+    /// A link has ended. Returns it for ``conclude(_:of:_:)``; nil if there was none.
+    mutating func linkWentDown(_ key: DeviceKey, _ core: inout DaemonCore) -> Link? {
+        guard let link = links.removeValue(forKey: key) else { return nil }
+        core.alarms.remove(.requestTimeout(key))
+        core.alarms.remove(.export(key))
+        for service in tables[key]?.services ?? [] {
+            core.alarms.remove(.exportService(AttributeKey(device: key, handle: service.handle)))
+        }
+        // Sessions stay, without effect. So does `Notifying`, which BlueZ does not read then.
+        for (attribute, _) in attributes(of: key) {
+            change(attribute) { attribute in
+                attribute.isConfigured = false
+                for place in attribute.clients.indices { attribute.clients[place].isArmed = false }
+            }
+        }
+        return link
+    }
+
+    /// Ends what was under way over a link, when its end has been announced.
+    mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout DaemonCore) {
+        failRequests(of: link, at: key, &core)
+        closeSockets(of: key, &core)
+        exporting.remove(key)
+    }
+
+    /// Ends the link of a device that is removed, and removes its attributes.
+    mutating func remove(_ key: DeviceKey, _ core: inout DaemonCore) {
+        if let link = links[key] {
+            failRequests(of: link, at: key, &core)
+            links[key] = nil
+            for alarm in [Alarm.dropLink(key), .requestTimeout(key)] { core.alarms.remove(alarm) }
+            core.order(.disconnect(key))
+        }
+        for service in tables[key]?.services ?? [] { hide(service, of: key, &core) }
+        tables[key] = nil
+        core.alarms.remove(.export(key))
+        exporting.remove(key)
+    }
+
+    // MARK: Services
+
+    /// Discovery has ended, with or without success: BlueZ calls the services resolved in both cases.
+    ///
+    /// Objects that are not there any more are removed first. Then the UUIDs of all services and `ServicesResolved` are
+    /// announced. The new objects follow one by one, parents first. If BlueZ has stored the device's table before it was
+    /// started, the objects come first.
+    mutating func discovered(
+        _ services: [AttributeDatabase.Service], name: String?, of key: DeviceKey, _ core: inout DaemonCore
+    ) {
+        guard links[key] != nil, let device = core.tree.devices[key] else { return }
+        let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
+        let isAddition = take(services, of: device, &core)
+        if !services.isEmpty {
+            core.change(key) { $0.storedServices = services }
+            let known = services.filter { service in
+                service.isPrimary
+                    && (service.isAnnounced
+                        || core.tree.attribute(AttributeKey(device: key, handle: service.handle)) != nil)
+            }
+            core.set(\.gattUUIDs, to: Set(known.map(\.uuid)).sorted(), of: key, announcing: .uuids)
+        }
+        links[key]?.resolvesAfterExport = isStored
+        if !isStored { resolve(key, repeating: isAddition, &core) }
+        if let name, !services.isEmpty { core.setName(name, of: key) }
+        core.flush()
+        exportNext(of: key, &core)
+    }
+
+    private func resolve(_ key: DeviceKey, repeating: Bool, _ core: inout DaemonCore) {
+        guard let device = core.tree.devices[key], !device.areServicesResolved || repeating else { return }
+        core.change(key) { $0.areServicesResolved = true }
+        core.announce(.servicesResolved, of: key)
+    }
+
+    /// Takes a table: objects of unchanged services stay, and those of changed ones are removed and made again. Returns
+    /// whether objects are to be added.
+    private mutating func take(
+        _ services: [AttributeDatabase.Service], of device: Device, _ core: inout DaemonCore
+    ) -> Bool {
+        let key = device.key
+        for service in tables[key]?.services ?? [] where !services.contains(service) { hide(service, of: key, &core) }
+        tables[key, default: RemoteTable()].services = services
+        var isAddition = false
+        for service in services
+        where core.traits.claimedServices != .hidden || !RemoteTable.claimedServices.contains(service.uuid) {
+            tables[key]?.adopt(service, of: device, core.traits)
+            let handles = unshown(of: service, key, core)
+            guard !handles.isEmpty else { continue }
+            isAddition = true
+            if service.appearsAfter > 0 {
+                core.alarms.set(
+                    .exportService(AttributeKey(device: key, handle: service.handle)),
+                    to: core.now + service.appearsAfter)
+            } else {
+                links[key]?.unseen += handles
+            }
+        }
+        return isAddition
+    }
+
+    /// The attributes of a service that have no objects, parents first: all of a new service; of a known one those that
+    /// were not reached before a link ended.
+    private func unshown(
+        of service: AttributeDatabase.Service, _ key: DeviceKey, _ core: DaemonCore
+    ) -> [UInt16] {
+        RemoteTable.handles(of: service).filter {
+            core.tree.attribute(AttributeKey(device: key, handle: $0)) == nil
+        }
+    }
+
+    /// Adds the next object, or all of them if that takes no time.
+    private mutating func exportNext(of key: DeviceKey, _ core: inout DaemonCore) {
+        guard let link = links[key] else { return }
+        guard link.exportDelay > 0, !link.unseen.isEmpty else {
+            for handle in link.unseen { export(handle, of: key, &core) }
+            return exportEnded(of: key, &core)
+        }
+        exporting.insert(key)
+        core.alarms.set(.export(key), to: core.now + link.exportDelay)
+    }
+
+    mutating func exportDue(of key: DeviceKey, _ core: inout DaemonCore) {
+        guard let handle = links[key]?.unseen.first else { return }
+        links[key]?.unseen.removeFirst()
+        export(handle, of: key, &core)
+        exportNext(of: key, &core)
+    }
+
+    private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout DaemonCore) {
+        guard let attribute = tables[key]?[handle] else { return }
+        core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
+    }
+
+    private mutating func exportEnded(of key: DeviceKey, _ core: inout DaemonCore) {
+        links[key]?.unseen = []
+        core.flush()
+        if links[key]?.resolvesAfterExport == true {
+            links[key]?.resolvesAfterExport = false
+            resolve(key, repeating: false, &core)
+        }
+        readBattery(of: key, &core)
+        exporting.remove(key)
+    }
+
+    /// A service that appears later than the others is due.
+    mutating func exportService(_ key: AttributeKey, _ core: inout DaemonCore) {
+        guard let link = links[key.device], let device = core.tree.devices[key.device],
+            let service = tables[key.device]?.service(key.handle)
+        else { return }
+        if !service.isAnnounced, service.isPrimary, !device.gattUUIDs.contains(service.uuid) {
+            core.set(\.gattUUIDs, to: (device.gattUUIDs + [service.uuid]).sorted(), of: key.device, announcing: .uuids)
+            // Announced again, although it is the same.
+            core.announce(.servicesResolved, of: key.device)
+            core.flush()
+        }
+        let handles = unshown(of: service, key.device, core)
+        links[key.device]?.unseen += handles
+        // Otherwise the alarm for the next of the earlier objects is set.
+        if link.unseen.isEmpty { exportNext(of: key.device, &core) }
+    }
+
+    /// Removes the objects of a service, children first.
+    private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout DaemonCore) {
+        core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
+        for characteristic in service.characteristics {
+            for descriptor in characteristic.descriptors { hide(descriptor.handle, of: device, &core) }
+            hide(characteristic.handle, of: device, &core)
+        }
+        hide(service.handle, of: device, &core)
+    }
+
+    private mutating func hide(_ handle: UInt16, of device: DeviceKey, _ core: inout DaemonCore) {
+        let key = AttributeKey(device: device, handle: handle)
+        core.removeAttribute(key)
+        for socket in [attribute(key)?.notifySocket?.id, attribute(key)?.writeSocket] {
+            if let socket { core.perform(.closeSocket(socket)) }
+        }
+        // Requests are forgotten, and their calls get no reply (`bt_gatt_client_cancel`).
+        if let requests = links[device]?.requests.filter({ $0.value.handle != handle }) {
+            links[device]?.requests = requests
+        }
+        tables[device]?[handle] = nil
+        links[device]?.unseen.removeAll { $0 == handle }
+    }
+
+    /// The services of the peer have changed.
+    func servicesChanged(of key: DeviceKey, _ core: inout DaemonCore) {
+        if links[key] != nil { core.order(.discover(key)) }
+    }
+
+    // MARK: Battery
+
+    /// BlueZ reads the battery level itself when the services are resolved.
+    private mutating func readBattery(of key: DeviceKey, _ core: inout DaemonCore) {
+        guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
+            let level = batteryCharacteristic(of: key), level.flags.contains(.read)
+        else { return }
+        batteryCount += 1
+        let kind = AttributeRequest.Kind.read(handle: level.valueHandle, offset: 0)
+        core.order(.request(key, AttributeRequest(id: Self.batteryRequest | batteryCount, kind: kind)))
+    }
+
+    /// BlueZ has read the battery level; it subscribes too.
+    private mutating func batteryCame(_ result: AttributeResult, of key: DeviceKey, _ core: inout DaemonCore) {
+        guard case .bytes(let bytes) = result, let level = bytes.first, let device = core.tree.devices[key],
+            links[key] != nil
+        else { return }
+        setBatteryLevel(level, of: key, &core)
+        guard device.batteryLevel == nil else { return }
+        if let battery = batteryCharacteristic(of: key), battery.canNotify {
+            batteryCount += 1
+            let kind = AttributeRequest.Kind.configure(characteristic: battery.handle, bits: 1)
+            core.order(.request(key, AttributeRequest(id: Self.batterySubscription | batteryCount, kind: kind)))
+        }
+        core.flush()
+        core.emit(.interfacesAdded(path: device.path, interfaces: [.battery(level)]))
+    }
+
+    private func batteryCharacteristic(of key: DeviceKey) -> AttributeDatabase.Characteristic? {
+        tables[key]?.services.first { $0.uuid == Self.batteryService }?.characteristics
+            .first { $0.uuid == Self.batteryLevel }
+    }
+
+    private func setBatteryLevel(_ level: UInt8, of key: DeviceKey, _ core: inout DaemonCore) {
+        guard let device = core.tree.devices[key], device.batteryLevel != level else { return }
+        core.change(key) { $0.batteryLevel = level }
+        guard device.batteryLevel != nil else { return }
+        core.flush()
+        core.emit(
+            .propertiesChanged(
+                path: device.path, interface: InterfaceName.battery,
+                changed: InterfaceState.battery(level).properties, invalidated: []))
+    }
+
+    private static let batteryService = "0000180f-0000-1000-8000-00805f9b34fb"
+    private static let batteryLevel = "00002a19-0000-1000-8000-00805f9b34fb"
+    // The numbers of BlueZ's own requests, and among them of those that bring no value.
+    private static let batteryRequest: UInt64 = 1 << 63
+    private static let batterySubscription: UInt64 = 3 << 62
+}

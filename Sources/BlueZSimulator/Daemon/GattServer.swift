@@ -1,0 +1,802 @@
+import Foundation
+
+/// The adapters as servers: the links and requests of centrals, and the programs that serve the values
+/// (`src/shared/gatt-server.c`, `src/gatt-database.c`).
+struct GattServer: Sendable {
+    /// A packet that waits for a program.
+    private struct PendingPacket: Sendable {
+        let link: DeviceKey
+        let object: ObjectID
+        /// What is kept if the program allows it.
+        var prepared: ServerLink.PreparedWrite?
+        var isExecuting = false
+    }
+
+    private(set) var applications = Applications()
+    /// By the serving adapter and the central's address.
+    private(set) var links: [DeviceKey: ServerLink] = [:]
+    /// The subscriptions of bonded centrals that are not connected.
+    private var bonded: [DeviceKey: [UInt16: UInt16]] = [:]
+    private var packets: [PacketID: PendingPacket] = [:]
+    private var packetCount: UInt64 = 0
+    /// Centrals that confirm no indication.
+    private var unconfirming: Set<VirtualAddress> = []
+    /// A fault of 5.66: the daemon crashes if a central disconnects before a program has answered its request.
+    var diesOfAbandonedAnswers = false
+
+    mutating func reset() {
+        applications.reset()
+        links = [:]
+        bonded = [:]
+        packets = [:]
+    }
+
+    // MARK: Faults
+
+    mutating func setRegistrationFailures(_ errors: [DaemonError]) { applications.failures = errors }
+
+    mutating func setConfirming(_ isConfirming: Bool, _ address: VirtualAddress) {
+        if isConfirming { unconfirming.remove(address) } else { unconfirming.insert(address) }
+    }
+
+    // MARK: Applications
+
+    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        try applications.register(call, &core)
+    }
+
+    mutating func unregister(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+        guard let id = applications.application(call) else { throw .doesNotExist }
+        // A registration that is under way gets no reply.
+        remove(id, &core)
+        core.reply(call.id)
+    }
+
+    mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout DaemonCore) {
+        guard let registered = applications.take(reply, for: id, &core) else { return }
+        servicesChanged(registered.services, on: registered.adapter, &core)
+        core.reply(registered.call)
+    }
+
+    private mutating func remove(_ id: ApplicationID, _ core: inout DaemonCore) {
+        guard let application = applications.remove(id) else { return }
+        core.forgetPurposes(.applicationObjects(id))
+        for packet in packets.keys.sorted(by: { $0.number < $1.number })
+        where packets[packet]?.object.application == id {
+            answer(packet, .error(ATTError.requestNotSupported), &core)
+        }
+        servicesRemoved(applications.close(application, &core), on: application.adapter, &core)
+    }
+
+    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+        for application in applications.all where application.owner == client { remove(application.id, &core) }
+    }
+
+    mutating func addAdapter(_ index: Int, _ database: AttributeDatabase) { applications.addDatabase(index, database) }
+
+    mutating func removeAdapter(_ index: Int, _ core: inout DaemonCore) {
+        for application in applications.all where application.adapter == index { remove(application.id, &core) }
+        applications.removeDatabase(index)
+    }
+
+    mutating func removeService(at path: String, of client: String, _ core: inout DaemonCore) {
+        for application in applications.all where application.owner == client {
+            guard let gone = applications.removeService(at: path, of: application.id) else { continue }
+            servicesRemoved([gone], on: application.adapter, &core)
+        }
+    }
+
+    private mutating func servicesRemoved(
+        _ services: [AttributeDatabase.Service], on index: Int, _ core: inout DaemonCore
+    ) {
+        guard !services.isEmpty else { return }
+        servicesChanged(services, on: index, &core)
+        func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
+            !services.contains { $0.range.contains(Int(entry.key)) }
+        }
+        for key in links.keys where key.adapter == index {
+            let kept = links[key]?.configurations.filter(isKept)
+            links[key]?.configurations = kept ?? [:]
+        }
+        for (key, configurations) in bonded where key.adapter == index {
+            bonded[key] = configurations.filter(isKept)
+        }
+    }
+
+    /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed.
+    private mutating func servicesChanged(
+        _ services: [AttributeDatabase.Service], on index: Int, _ core: inout DaemonCore
+    ) {
+        guard let database = applications.databases[index] else { return }
+        let serviceChanged =
+            database.services.first { $0.uuid == AttributeDatabase.genericAttribute }?
+            .characteristics.first?.valueHandle ?? 0
+        let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
+        core.set(\.servedUUIDs, to: uuids, of: index, announcing: .uuids)
+        for service in services {
+            let first = service.handle
+            let last = UInt16(service.range.upperBound)
+            send(
+                [UInt8(first & 0xFF), UInt8(first >> 8), UInt8(last & 0xFF), UInt8(last >> 8)],
+                from: serviceChanged, on: index, confirmation: .none, &core)
+        }
+        for key in links.keys.filter({ $0.adapter == index }).sorted() {
+            if let end = links[key]?.end { core.order(.announceServices(end)) }
+        }
+    }
+
+    /// The table of an adapter, as another one discovers it.
+    func table(of index: Int) -> [AttributeDatabase.Service] { applications.databases[index]?.discovered ?? [] }
+
+    // MARK: Links
+
+    /// A central has connected. It gets an object of a device, as each device does.
+    mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity, _ core: inout DaemonCore) {
+        guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(central.end)) }
+        if core.tree.devices[key] == nil {
+            core.addDevice(key, central.addressType)
+            core.flush()
+        }
+        links[key] = ServerLink(
+            end: central.end, mtu: central.mtu, name: central.name, isBonded: central.isBonded,
+            configurations: bonded.removeValue(forKey: key) ?? [:])
+        core.change(key) { $0.isConnected = true }
+        if central.isBonded {
+            core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
+            core.set(\.isPaired, to: true, of: key, announcing: .paired)
+            core.set(\.isBonded, to: true, of: key, announcing: .bonded)
+        }
+        core.alarms.remove(.forget(key))
+        core.announce(.connected, of: key)
+        core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
+    }
+
+    /// BlueZ has read the central's own services, of which the simulator has none.
+    func centralResolved(_ key: DeviceKey, _ core: inout DaemonCore) {
+        guard let link = links[key] else { return }
+        core.change(key) { $0.areServicesResolved = true }
+        core.announce(.servicesResolved, of: key)
+        if let name = link.name { core.setName(name, of: key) }
+    }
+
+    /// A central's link has ended: so do its subscriptions, and its requests get no response. Returns whether there was one.
+    mutating func centralLeft(_ key: DeviceKey, _ core: inout DaemonCore) -> Bool {
+        guard let link = links.removeValue(forKey: key) else { return false }
+        for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
+            core.alarms.remove(alarm)
+        }
+        for (packet, pending) in packets where pending.link == key {
+            packets[packet] = nil
+            if !diesOfAbandonedAnswers { core.alarms.remove(.packetTimeout(packet)) }
+        }
+        endSubscriptions(over: link, key, &core)
+        return true
+    }
+
+    // MARK: Requests
+
+    /// A central sends a request, or a command, which does not wait for earlier requests.
+    mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout DaemonCore) {
+        guard let link = links[key] else { return }
+        if case .write(let handle, _, let bytes, .command) = request.kind {
+            _ = write(handle, bytes, over: key, packet: nil, &core)
+            return
+        }
+        var exchange = ServerExchange(request, mtu: link.mtu)
+        let configuration = exchange.subscribed.flatMap {
+            applications.databases[key.adapter]?.configurationHandle(of: $0 + 1)
+        }
+        let step = exchange.begin(configuration: configuration)
+        links[key]?.exchange = exchange
+        take(step, key, &core)
+    }
+
+    private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout DaemonCore) {
+        switch step {
+        case .send(let packet):
+            let id = nextPacket()
+            if let result = result(of: packet, id, over: key, &core) { continueExchange(key, result, &core) }
+        case .finish(let result):
+            guard let link = links[key], let exchange = link.exchange else { return }
+            links[key]?.exchange = nil
+            core.order(.respond(link.end, id: exchange.id, result, packets: exchange.packets))
+        }
+    }
+
+    private mutating func continueExchange(_ key: DeviceKey, _ result: AttributeResult, _ core: inout DaemonCore) {
+        guard var exchange = links[key]?.exchange else { return }
+        let step = exchange.answered(result)
+        links[key]?.exchange = exchange
+        take(step, key, &core)
+    }
+
+    private mutating func nextPacket() -> PacketID {
+        packetCount += 1
+        return PacketID(number: packetCount)
+    }
+
+    /// Returns the result of a packet; nil if a program must be asked first.
+    private mutating func result(
+        of packet: ServerPacket, _ id: PacketID, over key: DeviceKey, _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        switch packet {
+        case .read(let handle, let offset): return read(handle, offset, over: key, id, &core)
+        case .write(let handle, let bytes): return write(handle, bytes, over: key, packet: id, &core)
+        case .prepare(let handle, let offset, let bytes): return prepare(handle, offset, bytes, over: key, id, &core)
+        case .execute(false):
+            links[key]?.prepared = []
+            return .bytes([])
+        case .execute(true):
+            let prepared = links[key]?.prepared ?? []
+            // Several values are a reliable write, which all of them must allow.
+            if prepared.count > 1,
+                prepared.contains(where: { !applications.isReliable($0.handle, on: key.adapter) })
+            {
+                links[key]?.prepared = []
+                return .error(ATTError.requestNotSupported)
+            }
+            return execute(key, id, &core)
+        }
+    }
+
+    /// Returns an attribute, or the error for a handle or an access that is not allowed.
+    private func attribute(
+        _ handle: UInt16, on index: Int, writing: Bool
+    ) -> (content: AttributeDatabase.Attribute.Content?, code: UInt8) {
+        guard let attribute = applications.databases[index]?.attributes[handle] else {
+            return (nil, ATTError.invalidHandle)
+        }
+        if let code = attribute.permissions.refusal(ofWriting: writing) { return (nil, code) }
+        return (attribute.content, 0)
+    }
+
+    private mutating func read(
+        _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        guard let link = links[key] else { return .error(ATTError.invalidHandle) }
+        let (content, code) = attribute(handle, on: key.adapter, writing: false)
+        switch content {
+        case nil: return .error(code)
+        case .value(let bytes):
+            guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
+            return .bytes(Array(bytes.dropFirst(offset).prefix(link.mtu - 1)))
+        case .configuration:
+            let value = link.configurations[handle] ?? 0
+            return .bytes([UInt8(value & 0xFF), UInt8(value >> 8)])
+        case .object(let object):
+            ask(object, "ReadValue", [options(key, offset: offset, core)], .bytes, .read(id), id, key, &core)
+            return nil
+        }
+    }
+
+    /// A write that is no part of a longer one. The packet is nil for a command, which has no response.
+    private mutating func write(
+        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        let (content, code) = attribute(handle, on: key.adapter, writing: true)
+        guard code != ATTError.invalidHandle else { return .error(code) }
+        guard bytes.count <= core.traits.longestWrite else { return .error(ATTError.invalidLength) }
+        switch content {
+        case nil: return .error(code)
+        case .value: return .bytes([])
+        case .configuration(let value): return configure(handle, of: value, bytes, over: key, &core)
+        case .object(let object): return write(bytes, offset: 0, to: object, over: key, packet: id, &core)
+        }
+    }
+
+    private mutating func prepare(
+        _ handle: UInt16, _ offset: Int, _ bytes: [UInt8], over key: DeviceKey, _ id: PacketID,
+        _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        guard let link = links[key], link.prepared.count < ServerLink.longestQueue else {
+            return .error(Self.prepareQueueFull)
+        }
+        let (content, code) = attribute(handle, on: key.adapter, writing: true)
+        guard code != ATTError.invalidHandle else { return .error(code) }
+        let limit = ServerExchange.longestValue
+        guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
+        guard offset <= limit else { return .error(ATTError.invalidOffset) }
+        guard bytes.count + 4 + offset <= limit else { return .error(ATTError.invalidLength) }
+        switch content {
+        case nil: return .error(code)
+        case .value: break
+        case .configuration: return .error(ATTError.invalidLength)
+        case .object(let object):
+            guard applications.wantsAuthorization(object), core.tree.devices[key]?.isTrusted != true else { break }
+            packets[id] = PendingPacket(
+                link: key, object: object,
+                prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
+            ask(
+                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)], .nothing,
+                .write(id), id, key, &core)
+            return nil
+        }
+        links[key]?.prepare(handle, offset, bytes)
+        return .bytes([])
+    }
+
+    /// Executes what is prepared, one value after another.
+    private mutating func execute(
+        _ key: DeviceKey, _ id: PacketID, _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        while let next = links[key]?.prepared.first {
+            links[key]?.prepared.removeFirst()
+            guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
+            applications.setAuthorized(object, false)
+            packets[id] = PendingPacket(link: key, object: object, isExecuting: true)
+            guard
+                let result = write(next.bytes, offset: next.offset, to: object, over: key, packet: id, &core)
+            else { return nil }
+            packets[id] = nil
+            if case .error = result {
+                links[key]?.prepared = []
+                return result
+            }
+        }
+        return .bytes([])
+    }
+
+    private static let prepareQueueFull: UInt8 = 0x09
+    private static let improperlyConfigured: UInt8 = 0xFD
+
+    // MARK: Programs
+
+    /// Calls an object of a program.
+    private func call(
+        _ object: ObjectID, _ member: String, _ core: inout DaemonCore, _ arguments: [BusValue] = [],
+        form: ClientCall.Form = .none, for purpose: CallPurpose? = nil
+    ) {
+        guard let application = applications[object.application] else { return }
+        core.call(
+            application.owner, object.path, applications.interface(of: object), member, arguments, form: form,
+            timeout: form == .none ? 25 : Self.proxyTimeout, for: purpose)
+    }
+
+    /// Calls an object of a program for a packet that waits for it.
+    private mutating func ask(
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ form: ClientCall.Form,
+        _ purpose: CallPurpose, _ id: PacketID, _ key: DeviceKey, _ core: inout DaemonCore
+    ) {
+        guard applications[object.application] != nil else { return }
+        wait(for: object, id, key, &core)
+        call(object, member, &core, arguments, form: form, for: purpose)
+    }
+
+    private mutating func wait(
+        for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout DaemonCore
+    ) {
+        if packets[id] == nil { packets[id] = PendingPacket(link: key, object: object) }
+        core.alarms.set(.packetTimeout(id), to: core.now + Self.packetTimeout)
+    }
+
+    /// `ATTRIBUTE_TIMEOUT` of `src/shared/gatt-db.c`, in seconds.
+    private static let packetTimeout: TimeInterval = 5
+    private static let proxyTimeout: Double = 300
+
+    /// The options of a call, in BlueZ's order.
+    private func options(
+        _ key: DeviceKey, offset: Int = 0, isAuthorizing: Bool = false, _ core: DaemonCore
+    ) -> BusValue {
+        var options: [NamedValue] = []
+        if let device = core.tree.devices[key] {
+            options.append(NamedValue(name: "device", value: .objectPath(device.path)))
+        }
+        if offset > 0 { options.append(NamedValue(name: "offset", value: .uint16(UInt16(offset)))) }
+        options.append(NamedValue(name: "link", value: .string("LE")))
+        if isAuthorizing { options.append(NamedValue(name: "prepare-authorize", value: .bool(true))) }
+        options.append(NamedValue(name: "mtu", value: .uint16(UInt16(links[key]?.mtu ?? 23))))
+        return .options(options)
+    }
+
+    /// Gives a packet its result.
+    private mutating func answer(_ id: PacketID, _ result: AttributeResult, _ core: inout DaemonCore) {
+        guard let pending = packets.removeValue(forKey: id) else { return }
+        core.alarms.remove(.packetTimeout(id))
+        var result = result
+        if case .bytes = result {
+            if let prepared = pending.prepared {
+                links[pending.link]?.prepare(prepared.handle, prepared.offset, prepared.bytes)
+            }
+            if pending.isExecuting {
+                guard let next = execute(pending.link, id, &core) else { return }
+                result = next
+            }
+        } else if pending.isExecuting {
+            links[pending.link]?.prepared = []
+        }
+        continueExchange(pending.link, result, &core)
+    }
+
+    /// A program has not answered in time, or the central has disconnected before it did.
+    mutating func packetTimedOut(_ id: PacketID, _ core: inout DaemonCore) {
+        guard packets[id] != nil else {
+            // 5.66 then uses a link that does not exist any more.
+            if diesOfAbandonedAnswers { core.perform(.die) }
+            return
+        }
+        answer(id, .error(ATTError.unlikely), &core)
+    }
+
+    mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout DaemonCore) {
+        guard let pending = packets[packet], let link = links[pending.link] else { return }
+        switch reply {
+        case .bytes(let bytes):
+            let longest = min(ServerExchange.longestValue, link.mtu - 1)
+            answer(packet, .bytes(Array(bytes.prefix(longest))), &core)
+        default: answer(packet, .error(code(reply, ATTError.readNotPermitted, core.traits)), &core)
+        }
+    }
+
+    mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout DaemonCore) {
+        guard let pending = packets[packet] else { return }
+        switch reply {
+        case .done:
+            if pending.prepared != nil { applications.setAuthorized(pending.object, true) }
+            answer(packet, .bytes([]), &core)
+        default: answer(packet, .error(code(reply, ATTError.writeNotPermitted, core.traits)), &core)
+        }
+    }
+
+    /// Returns what a program's error becomes for the central (`dbus_error_to_att_ecode`), or the error for a reply of
+    /// another form than BlueZ expects.
+    private func code(_ reply: ClientReply, _ notPermitted: UInt8, _ traits: DaemonTraits) -> UInt8 {
+        guard case .error(let name, let message) = reply else { return ATTError.requestNotSupported }
+        switch name {
+        case "org.bluez.Error.Failed":
+            guard traits.passesApplicationErrors, let number = Self.number(message) else { return 0x80 }
+            return (0x80...0x9F).contains(number) ? UInt8(number) : ATTError.unlikely
+        case "org.bluez.Error.NotSupported": return ATTError.requestNotSupported
+        case "org.bluez.Error.NotAuthorized": return ATTError.insufficientAuthorization
+        case "org.bluez.Error.InvalidValueLength": return ATTError.invalidLength
+        case "org.bluez.Error.InvalidOffset": return ATTError.invalidOffset
+        case "org.bluez.Error.InProgress": return 0xFE
+        case "org.bluez.Error.NotPermitted": return notPermitted
+        case "org.bluez.Error.ImproperlyConfigured" where traits.passesImproperlyConfigured:
+            return Self.improperlyConfigured
+        default: return ATTError.unlikely
+        }
+    }
+
+    /// Reads a number as `strtol` does, with or without a base; an empty text is 0.
+    private static func number(_ text: String) -> Int? {
+        if text.isEmpty { return 0 }
+        if text.lowercased().hasPrefix("0x") { return Int(text.dropFirst(2), radix: 16) }
+        return text.hasPrefix("0") ? Int(text, radix: 8) : Int(text)
+    }
+
+    // MARK: Writing
+
+    private mutating func write(
+        _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
+        _ core: inout DaemonCore
+    ) -> AttributeResult? {
+        guard applications[object.application] != nil else { return .error(ATTError.unlikely) }
+        if let characteristic = applications.characteristic(object) {
+            let isPerCentral = core.traits.hasWriteSocketPerCentral
+            if let socket = characteristic.writeSockets.first(where: { !isPerCentral || $0.central == key }) {
+                core.perform(.transmit(socket.id, bytes))
+                return .bytes([])
+            }
+            if characteristic.offersWriteSocket {
+                acquireWrite(object, bytes, key, id, &core)
+                return nil
+            }
+            // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
+            if characteristic.properties.contains(.writeWithoutResponse) {
+                writeValue(bytes, offset: offset, to: object, over: key, packet: nil, &core)
+                return .bytes([])
+            }
+        }
+        writeValue(bytes, offset: offset, to: object, over: key, packet: id, &core)
+        return nil
+    }
+
+    /// Calls `WriteValue`; without a packet it asks for no reply.
+    private mutating func writeValue(
+        _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
+        _ core: inout DaemonCore
+    ) {
+        let arguments = [.bytes(bytes), options(key, offset: offset, core)]
+        guard let id else { return call(object, "WriteValue", &core, arguments) }
+        ask(object, "WriteValue", arguments, .nothing, .write(id), id, key, &core)
+    }
+
+    /// Asks a program for a socket, once for all writes that wait for it.
+    private mutating func acquireWrite(
+        _ object: ObjectID, _ bytes: [UInt8], _ key: DeviceKey, _ id: PacketID?, _ core: inout DaemonCore
+    ) {
+        let packet = id ?? nextPacket()
+        let isAsked = applications.characteristic(object)?.waitingForSocket.isEmpty == false
+        applications.change(object) {
+            $0.waitingForSocket.append(WaitingWrite(packet: packet, link: key, bytes: bytes))
+        }
+        if id != nil { wait(for: object, packet, key, &core) }
+        guard !isAsked else { return }
+        call(
+            object, "AcquireWrite", &core, [options(key, core)], form: .socket, for: .acquireWrite(object, packet, key))
+    }
+
+    mutating func writeSocketReturned(
+        _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout DaemonCore
+    ) {
+        guard let waiting = applications.characteristic(object)?.waitingForSocket else {
+            if case .socket(let socket, _) = reply { core.perform(.closeSocket(socket)) }
+            return
+        }
+        if case .socket(let socket, _) = reply {
+            applications.change(object) { characteristic in
+                characteristic.writeSockets.append(ServedSocket(id: socket, central: key))
+                characteristic.waitingForSocket = []
+            }
+            for write in waiting {
+                core.perform(.transmit(socket, write.bytes))
+                answer(write.packet, .bytes([]), &core)
+            }
+            return
+        }
+        if case .error = reply {
+            let code = code(reply, ATTError.writeNotPermitted, core.traits)
+            // The writes behind it go on waiting: 5.66 does not look at them again.
+            guard code == ATTError.unlikely else { return answer(packet, .error(code), &core) }
+        }
+        applications.change(object) { $0.waitingForSocket = [] }
+        for write in waiting {
+            let isAnswered = packets[write.packet] != nil
+            guard isAnswered || links[write.link] != nil else { continue }
+            writeValue(
+                write.bytes, offset: 0, to: object, over: write.link, packet: isAnswered ? write.packet : nil, &core)
+        }
+    }
+
+    // MARK: Subscriptions
+
+    /// A central writes the descriptor for subscriptions (`gatt_ccc_write_cb`, `ccc_write_cb`).
+    private mutating func configure(
+        _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout DaemonCore
+    ) -> AttributeResult {
+        guard let link = links[key], bytes.count <= 2, let low = bytes.first else {
+            return .error(ATTError.invalidLength)
+        }
+        let value = UInt16(low) | UInt16(bytes.count > 1 ? bytes[1] : 0) << 8
+        guard value != link.configurations[handle] ?? 0 else { return .bytes([]) }
+        if let object = applications.object(of: valueHandle, on: key.adapter) {
+            if let code = subscribe(object, value, over: key, &core) { return .error(code) }
+        }
+        links[key]?.configurations[handle] = value
+        return .bytes([])
+    }
+
+    /// Returns the error code of a subscription that is refused.
+    private mutating func subscribe(
+        _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout DaemonCore
+    ) -> UInt8? {
+        guard let characteristic = applications.characteristic(object) else { return ATTError.unlikely }
+        guard value != 0 else {
+            unsubscribe(object, by: key, &core)
+            return nil
+        }
+        guard value <= 2, characteristic.properties.contains(value == 1 ? .notify : .indicate) else {
+            return Self.improperlyConfigured
+        }
+        if notifySocket(of: characteristic, for: key, core.traits) != nil {
+            applications.change(object) { $0.subscriptions += 1 }
+        } else if characteristic.offersNotifySocket {
+            call(
+                object, "AcquireNotify", &core, [options(key, core)], form: .socket, for: .acquireNotify(object, key))
+        } else {
+            startNotify(object, &core)
+        }
+        return nil
+    }
+
+    private mutating func startNotify(_ object: ObjectID, _ core: inout DaemonCore) {
+        call(object, "StartNotify", &core)
+        applications.change(object) { $0.subscriptions += 1 }
+    }
+
+    mutating func notifySocketReturned(
+        _ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout DaemonCore
+    ) {
+        switch reply {
+        case .socket(let socket, _):
+            // The central may have disconnected or unsubscribed in the meantime.
+            guard isSubscribed(key, to: object) else { return core.perform(.closeSocket(socket)) }
+            let isShared = core.traits.notificationSockets == .shared
+            applications.change(object) { characteristic in
+                if isShared {
+                    for place in characteristic.notifySockets.indices {
+                        characteristic.notifySockets[place].isReplaced = true
+                    }
+                }
+                characteristic.notifySockets.append(ServedSocket(id: socket, central: key))
+                characteristic.subscriptions += 1
+            }
+        case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
+        case .error, .objects, .properties, .bytes, .done, .malformed: startNotify(object, &core)
+        }
+    }
+
+    private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
+        guard let application = applications[object.application],
+            let characteristic = applications.characteristic(object),
+            let handle = applications.databases[application.adapter]?.configurationHandle(
+                of: characteristic.valueHandle)
+        else { return false }
+        return links[key]?.configurations[handle] ?? 0 != 0
+    }
+
+    /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
+    private func notifySocket(
+        of characteristic: ServedCharacteristicObject, for key: DeviceKey?, _ traits: DaemonTraits
+    ) -> ServedSocket? {
+        characteristic.notifySockets.first { socket in
+            traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
+        }
+    }
+
+    /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
+    private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout DaemonCore) {
+        if link.isBonded {
+            bonded[key] = link.configurations
+        } else {
+            for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {
+                guard
+                    case .configuration(let value)? = applications.databases[key.adapter]?.attributes[handle]?.content,
+                    let object = applications.object(of: value, on: key.adapter)
+                else { continue }
+                // The versions with a socket per central do not tell the sockets apart here (bluez#1452).
+                unsubscribe(object, by: nil, &core)
+            }
+        }
+        if core.traits.notificationSockets != .shared { closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasWriteSocketPerCentral { closeSockets(of: key, \.writeSockets, &core) }
+    }
+
+    private mutating func closeSockets(
+        of key: DeviceKey, _ sockets: WritableKeyPath<ServedCharacteristicObject, [ServedSocket]>,
+        _ core: inout DaemonCore
+    ) {
+        for (object, characteristic) in applications.characteristics {
+            for socket in characteristic[keyPath: sockets] where socket.central == key {
+                core.perform(.closeSocket(socket.id))
+            }
+            applications.change(object) { $0[keyPath: sockets].removeAll { $0.central == key } }
+        }
+    }
+
+    private mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout DaemonCore) {
+        guard let characteristic = applications.characteristic(object), characteristic.subscriptions > 0 else {
+            return
+        }
+        applications.change(object) { $0.subscriptions -= 1 }
+        let isLast = characteristic.subscriptions == 1
+        if isLast || core.traits.notificationSockets != .shared,
+            let socket = notifySocket(of: characteristic, for: key, core.traits)
+        {
+            applications.change(object) { $0.notifySockets.removeAll { $0.id == socket.id } }
+            core.perform(.closeSocket(socket.id))
+        } else if isLast {
+            call(object, "StopNotify", &core)
+        }
+    }
+
+    // MARK: Values
+
+    /// The `Value` of an object has changed: all subscribers get it.
+    mutating func valueChanged(
+        at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String],
+        _ core: inout DaemonCore
+    ) {
+        for application in applications.all where application.owner == client {
+            guard let characteristic = application.characteristics[path] else { continue }
+            var values: [[UInt8]] = changed.filter { $0.name == "Value" }.compactMap {
+                if case .bytes(let bytes) = $0.value { bytes } else { nil }
+            }
+            values += invalidated.filter { $0 == "Value" }.map { _ in [] }
+            for bytes in values {
+                send(
+                    bytes, from: characteristic.valueHandle, on: application.adapter,
+                    confirmation: .call(ObjectID(application: application.id, path: path)), &core)
+            }
+        }
+    }
+
+    /// Sends a value to the subscribers of an adapter, or to one of them.
+    private mutating func send(
+        _ bytes: [UInt8], from handle: UInt16, on index: Int, to central: DeviceKey? = nil,
+        confirmation: ServerLink.Confirmation, _ core: inout DaemonCore
+    ) {
+        guard let database = applications.databases[index],
+            let configuration = database.configurationHandle(of: handle)
+        else { return }
+        let indicatesOnly =
+            core.traits.losesNotificationsBesideIndications
+            && database.characteristic(withValue: handle)?.flags.contains(.indicate) == true
+        for (key, link) in links.sorted(by: { $0.key < $1.key })
+        where key.adapter == index && (central == nil || central == key) {
+            let value = link.configurations[configuration] ?? 0
+            guard value & (indicatesOnly ? 2 : 3) != 0 else { continue }
+            let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.mtu - 3)))
+            guard value & 2 != 0 else {
+                deliver(cut, handle, to: key, isIndication: false, &core)
+                continue
+            }
+            links[key]?.indications.append(
+                ServerLink.Indication(handle: handle, bytes: cut, confirmation: confirmation))
+            if link.indications.isEmpty { indicate(key, &core) }
+        }
+    }
+
+    private func deliver(
+        _ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool, _ core: inout DaemonCore
+    ) {
+        guard let link = links[key] else { return }
+        let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
+        let value = ServedValue(handle: handle, characteristic: uuid, bytes: bytes, isIndication: isIndication)
+        core.order(.deliver(link.end, value))
+    }
+
+    /// Sends the next indication; the one after it is sent when this one is confirmed.
+    private func indicate(_ key: DeviceKey, _ core: inout DaemonCore) {
+        guard let indication = links[key]?.indications.first else { return }
+        core.alarms.set(.confirmationTimeout(key), to: core.now + GattClient.requestTimeout)
+        deliver(indication.bytes, indication.handle, to: key, isIndication: true, &core)
+        if !unconfirming.contains(key.address) { core.alarms.set(.confirmation(key), to: core.now + 0.005) }
+    }
+
+    /// A central has confirmed an indication.
+    mutating func confirmed(_ key: DeviceKey, _ core: inout DaemonCore) {
+        guard let indication = links[key]?.indications.first else { return }
+        core.alarms.remove(.confirmationTimeout(key))
+        links[key]?.indications.removeFirst()
+        switch indication.confirmation {
+        case .none: break
+        case .call(let object): call(object, "Confirm", &core)
+        case .packet(let socket): core.perform(.transmit(socket, [1]))
+        }
+        indicate(key, &core)
+    }
+
+    // MARK: Sockets
+
+    /// Takes packets of a program's socket (`sock_io_read`). Returns false if the socket is not a program's.
+    mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout DaemonCore) -> Bool {
+        guard let object = object(with: id, \.notifySockets),
+            let application = applications[object.application],
+            let characteristic = applications.characteristic(object),
+            let place = characteristic.notifySockets.firstIndex(where: { $0.id == id })
+        else { return false }
+        let socket = characteristic.notifySockets[place]
+        guard !socket.isDeaf else { return true }
+        let confirmation: ServerLink.Confirmation =
+            switch core.traits.socketConfirmation {
+            case .call: .call(object)
+            case .none: .none
+            case .packet: .packet(id)
+            }
+        for bytes in packets.prefix(while: { !$0.isEmpty }) {
+            send(
+                bytes, from: characteristic.valueHandle, on: application.adapter,
+                to: core.traits.notificationSockets == .routed ? socket.central : nil, confirmation: confirmation,
+                &core)
+        }
+        if packets.contains([]) { applications.change(object) { $0.notifySockets[place].isDeaf = true } }
+        return true
+    }
+
+    /// A program has closed its end of a socket. Returns false if the socket is not a program's.
+    mutating func socketClosed(_ id: SocketID) -> Bool {
+        for sockets in [\ServedCharacteristicObject.notifySockets, \.writeSockets] {
+            guard let object = object(with: id, sockets) else { continue }
+            applications.change(object) { $0[keyPath: sockets].removeAll { $0.id == id } }
+            return true
+        }
+        return false
+    }
+
+    private func object(
+        with id: SocketID, _ sockets: KeyPath<ServedCharacteristicObject, [ServedSocket]>
+    ) -> ObjectID? {
+        applications.characteristics.first { $0.characteristic[keyPath: sockets].contains { $0.id == id } }?.id
+    }
+}

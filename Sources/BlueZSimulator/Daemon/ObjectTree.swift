@@ -1,0 +1,261 @@
+/// The objects that the daemon has on the bus, with the values of their properties.
+struct ObjectTree: Sendable {
+    /// An object of an attribute.
+    struct Attribute: Sendable {
+        let path: String
+        let interface: String
+        /// Without `MTU`, which is the device's.
+        var properties: [NamedValue]
+    }
+
+    /// The attributes of a device that are on the bus.
+    private struct Attributes: Sendable {
+        /// Handles in the order in which the objects were added.
+        var order: [UInt16] = []
+        var objects: [UInt16: Attribute] = [:]
+    }
+
+    let traits: DaemonTraits
+    var adapters: [Int: Adapter] = [:]
+    var devices: [DeviceKey: Device] = [:]
+    private var attributes: [DeviceKey: Attributes] = [:]
+    /// By device, the properties that a fault makes the daemon write with a wrong type.
+    var mistyped: [VirtualAddress: Set<String>] = [:]
+
+    init(traits: DaemonTraits) { self.traits = traits }
+
+    // MARK: Lists
+
+    func devices(of index: Int) -> [Device] {
+        devices.values.filter { $0.key.adapter == index }.sorted { $0.sequence < $1.sequence }
+    }
+
+    /// All objects that `GetManagedObjects` lists, parents first.
+    var objects: [ObjectState] {
+        var objects = [Self.root] + adapters.sorted { $0.key < $1.key }.map { state(of: $0.value) }
+        for device in devices.values.sorted(by: { $0.sequence < $1.sequence }) {
+            objects.append(state(of: device))
+            guard let shown = attributes[device.key] else { continue }
+            for handle in shown.order {
+                if let object = shown.objects[handle] { objects.append(state(of: object, device)) }
+            }
+        }
+        return objects
+    }
+
+    // MARK: Attributes
+
+    func attribute(_ key: AttributeKey) -> Attribute? { attributes[key.device]?.objects[key.handle] }
+
+    mutating func add(_ attribute: Attribute, as key: AttributeKey) {
+        attributes[key.device, default: Attributes()].order.append(key.handle)
+        attributes[key.device]?.objects[key.handle] = attribute
+    }
+
+    mutating func removeAttribute(_ key: AttributeKey) -> Attribute? {
+        attributes[key.device]?.order.removeAll { $0 == key.handle }
+        return attributes[key.device]?.objects.removeValue(forKey: key.handle)
+    }
+
+    /// Sets a property; one that the object does not have stays absent.
+    mutating func set(_ property: CharacteristicProperty, to value: BusValue, of key: AttributeKey) {
+        let name = property.rawValue
+        guard let place = attributes[key.device]?.objects[key.handle]?.properties.firstIndex(where: { $0.name == name })
+        else { return }
+        attributes[key.device]?.objects[key.handle]?.properties[place].value = value
+    }
+
+    // MARK: Paths
+
+    /// Returns the object that a path names, if it is an adapter, a device or an attribute. A device need not exist.
+    func key(at path: String) -> ObjectKey? {
+        let prefix = "/org/bluez/hci"
+        guard path.hasPrefix(prefix) else { return nil }
+        let parts = path.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard let first = parts.first, let index = Int(first), adapters[index] != nil else { return nil }
+        if parts.count == 1 { return .adapter(index) }
+        guard parts.count <= 5, parts[1].hasPrefix("dev_"), let address = VirtualAddress(parts[1].dropFirst(4)) else {
+            return nil
+        }
+        let device = DeviceKey(adapter: index, address: address)
+        guard parts.count > 2 else { return .device(device) }
+        // The last of "service0028", "char002a" and "desc002c" names the attribute if the whole path is its own.
+        guard let handle = UInt16(parts[parts.count - 1].suffix(4), radix: 16) else { return nil }
+        let key = AttributeKey(device: device, handle: handle)
+        return attribute(key)?.path == path ? .attribute(key) : nil
+    }
+
+    /// Returns the interfaces of the object at a path; none if there is no object.
+    func interfaces(at path: String) -> [String] {
+        switch path {
+        case "/": return [InterfaceName.introspectable, InterfaceName.objectManager]
+        case "/org": return [InterfaceName.introspectable]
+        default: break
+        }
+        // Attributes are called often: their properties are not worked out for it.
+        if case .attribute(let key)? = key(at: path), let attribute = attribute(key) {
+            return [InterfaceName.introspectable, attribute.interface, InterfaceName.properties]
+        }
+        return object(at: path)?.interfaces.map(\.name) ?? []
+    }
+
+    /// Returns the last elements of the paths just below a path.
+    func children(of path: String) -> [String] {
+        let paths: [String]
+        switch path {
+        case "/": return ["org"]
+        case "/org": return ["bluez"]
+        case Self.root.path: paths = adapters.keys.sorted().map { "\(path)/hci\($0)" }
+        default:
+            switch key(at: path) {
+            case .adapter(let index)?: paths = devices(of: index).map(\.path)
+            case .device(let device)?: paths = attributePaths(of: device)
+            case .attribute(let attribute)?: paths = attributePaths(of: attribute.device)
+            case .advertising?, nil: return []
+            }
+        }
+        return paths.filter { $0.hasPrefix(path + "/") }.map { String($0.dropFirst(path.utf8.count + 1)) }
+            .filter { !$0.contains("/") }
+    }
+
+    private func attributePaths(of device: DeviceKey) -> [String] {
+        guard let shown = attributes[device] else { return [] }
+        return shown.order.compactMap { shown.objects[$0]?.path }
+    }
+
+    // MARK: States
+
+    func object(at path: String) -> ObjectState? {
+        path == Self.root.path ? Self.root : key(at: path).flatMap(state(of:))
+    }
+
+    func state(of key: ObjectKey) -> ObjectState? {
+        switch key {
+        case .adapter(let index): adapters[index].map(state(of:))
+        case .device(let key): devices[key].map(state(of:))
+        case .attribute(let key): attribute(key).map { state(of: $0, devices[key.device]) }
+        case .advertising: nil
+        }
+    }
+
+    private func state(of adapter: Adapter) -> ObjectState {
+        ObjectState(
+            path: adapter.path,
+            interfaces: [
+                .introspectable,
+                InterfaceState(
+                    name: InterfaceName.adapter,
+                    properties: AdapterProperty.values(of: traits.adapterProperties, adapter.value)),
+                .properties, InterfaceState(name: InterfaceName.gattManager),
+                InterfaceState(
+                    name: InterfaceName.advertisingManager,
+                    properties: AdvertisingProperty.values(of: traits.advertisingProperties, adapter.value)),
+            ] + (traits.hasBatteryProviders ? [InterfaceState(name: InterfaceName.batteryProviders)] : []))
+    }
+
+    private func state(of device: Device) -> ObjectState {
+        var interfaces = [
+            .introspectable,
+            InterfaceState(
+                name: InterfaceName.device,
+                properties: DeviceProperty.values(of: traits.deviceProperties) { value(of: $0, of: device) }),
+            .properties,
+        ]
+        if traits.hasBearers { interfaces.append(InterfaceState(name: InterfaceName.bearer)) }
+        if let level = device.batteryLevel { interfaces.append(.battery(level)) }
+        return ObjectState(path: device.path, interfaces: interfaces)
+    }
+
+    private func state(of attribute: Attribute, _ device: Device?) -> ObjectState {
+        var properties = attribute.properties
+        if attribute.interface == InterfaceName.characteristic, traits.characteristicProperties.contains(.mtu),
+            let mtu = device?.mtu
+        {
+            properties.append(NamedValue(name: CharacteristicProperty.mtu.rawValue, value: .uint16(UInt16(mtu))))
+        }
+        return ObjectState(
+            path: attribute.path,
+            interfaces: [
+                .introspectable, InterfaceState(name: attribute.interface, properties: properties), .properties,
+            ])
+    }
+
+    private func value(of property: DeviceProperty, of device: Device) -> BusValue? {
+        let value = device.value(of: property)
+        guard !mistyped.isEmpty, mistyped[device.key.address]?.contains(property.rawValue) == true else {
+            return value
+        }
+        return value?.mistyped
+    }
+
+    /// Returns the signal for an object's changed properties: those that exist with their values, those that do not
+    /// exist any more by name, the latest first, in which order gdbus collects them.
+    func propertiesChanged(_ entry: Outbox.Entry) -> Emission? {
+        var changed: [NamedValue] = []
+        var invalidated: [String] = []
+        changed.reserveCapacity(entry.properties.count)
+        func take(_ name: String, _ value: BusValue?) {
+            if let value {
+                changed.append(NamedValue(name: name, value: value))
+            } else {
+                invalidated.insert(name, at: 0)
+            }
+        }
+        let path: String
+        let interface: String
+        switch entry.key {
+        case .adapter(let index), .advertising(let index):
+            guard let adapter = adapters[index] else { return nil }
+            path = adapter.path
+            interface = entry.key == .adapter(index) ? InterfaceName.adapter : InterfaceName.advertisingManager
+            for case .adapter(let property) in entry.properties where traits.adapterProperties.contains(property) {
+                take(property.rawValue, adapter.value(of: property))
+            }
+            for case .advertising(let property) in entry.properties {
+                take(property.rawValue, adapter.value(of: property))
+            }
+        case .device(let key):
+            guard let device = devices[key] else { return nil }
+            (path, interface) = (device.path, InterfaceName.device)
+            for case .device(let property) in entry.properties where traits.deviceProperties.contains(property) {
+                take(property.rawValue, value(of: property, of: device))
+            }
+        case .attribute(let key):
+            guard let attribute = attribute(key) else { return nil }
+            (path, interface) = (attribute.path, attribute.interface)
+            for case .characteristic(let property) in entry.properties {
+                take(property.rawValue, attribute.properties[property.rawValue])
+            }
+        }
+        guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
+        return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)
+    }
+
+    static let root = ObjectState(
+        path: "/org/bluez",
+        interfaces: [
+            .introspectable, InterfaceState(name: InterfaceName.agentManager),
+            InterfaceState(name: InterfaceName.profileManager),
+        ])
+
+    // MARK: Removal
+
+    // The interfaces that a removed object loses, the latest first.
+
+    static let standardInterfaces = [InterfaceName.properties, InterfaceName.introspectable]
+
+    var interfacesOfDevice: [String] {
+        Self.standardInterfaces + [InterfaceName.device] + (traits.hasBearers ? [InterfaceName.bearer] : [])
+    }
+
+    var interfacesOfAdapter: [String] {
+        Self.standardInterfaces + [InterfaceName.adapter, InterfaceName.advertisingManager, InterfaceName.gattManager]
+            + (traits.hasBatteryProviders ? [InterfaceName.batteryProviders] : [])
+    }
+}
+
+extension InterfaceState {
+    static func battery(_ level: UInt8) -> InterfaceState {
+        InterfaceState(name: InterfaceName.battery, properties: [NamedValue(name: "Percentage", value: .byte(level))])
+    }
+}
