@@ -3,7 +3,7 @@ import Foundation
 import Futures
 import Reactor
 
-/// The daemon's way onto the bus and off it: each life is a connection of its own, as with a process.
+/// The daemon's connection to the bus: a new one each time that the daemon starts, as with a process.
 extension Stage {
     func joinBus() {
         let connection = Connection.open(.custom(address), loop: loop) { [weak self] state in
@@ -39,10 +39,10 @@ extension Stage {
         connection?.close()
     }
 
-    /// Waits until everything that was decided has been done, and the bus has taken what was sent. Never on the loop.
+    /// Blocks until all effects have been performed, and the bus has taken the messages. Must not be called on the loop.
     func waitUntilDone(limit: TimeInterval) -> Bool {
         let done = DispatchSemaphore(value: 0)
-        // Behind the turn of the loop that does it.
+        // After the turn of the loop that performs them.
         loop.post { [weak self] in
             if let connection = self?.wire.withLock({ $0.connection }) {
                 connection.whenDrained { done.signal() }
@@ -53,7 +53,7 @@ extension Stage {
         return done.wait(timeout: .now() + limit) == .success
     }
 
-    /// Waits until the bus says that its name has an owner, or has none: as a client sees it. Never on the loop.
+    /// Blocks until the bus name has an owner, or has none, as a client sees it. Must not be called on the loop.
     func waitForOwner(_ isWanted: Bool, limit: TimeInterval) -> Bool {
         let done = DispatchSemaphore(value: 0)
         let connection = Connection.open(.custom(address), loop: loop)

@@ -4,7 +4,7 @@ import Futures
 import Glibc
 import Reactor
 
-/// The daemon's calls to programs that serve, and what their objects say.
+/// The daemon's calls of clients' objects, and the signals of those.
 extension Stage {
     func callClient(_ call: ClientCall) {
         guard let connection = wire.withLock({ $0.connection }) else { return }
@@ -18,7 +18,7 @@ extension Stage {
         }
         guard call.form != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
-            // A daemon that was killed meanwhile asks nothing any more.
+            // The daemon may have been killed in the meantime.
             guard let self, let connection, wire.withLock({ $0.connection === connection }) else { return }
             settle(call, reply(call.form, result))
         }
@@ -40,7 +40,7 @@ extension Stage {
             case .properties: return reader.properties().map(ClientReply.properties) ?? .malformed
             case .bytes: return reader.bytes().map(ClientReply.bytes) ?? .malformed
             case .nothing:
-                // BlueZ minds only a second value.
+                // BlueZ refuses only a second value.
                 reader.skip()
                 return reader.isAtEnd ? .done : .malformed
             case .socket: return socket(&reader)
@@ -49,7 +49,7 @@ extension Stage {
         }
     }
 
-    /// Takes over a program's end of a pair of sockets.
+    /// Takes a program's end of a pair of sockets.
     private func socket(_ reader: inout MessageReader) -> ClientReply {
         guard let owned = reader.descriptor(), let descriptor = owned.rawValue, let mtu = reader.uint16() else {
             return .malformed

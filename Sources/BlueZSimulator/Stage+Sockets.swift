@@ -4,18 +4,18 @@ import Futures
 import Glibc
 import Reactor
 
-/// Our end of a socket that a client has acquired.
+/// The daemon's end of a socket that it shares with a client.
 struct PeerSocket: Sendable {
     let descriptor: OwnedDescriptor
     let watch: Watch
-    /// What the socket had no room for. Nothing of it is lost: that is kinder than BlueZ, which drops it.
+    /// Packets that the socket buffer cannot hold yet. BlueZ drops them; the simulator sends them later.
     var waiting = Queue<[UInt8]>()
-    /// Whether it is to be closed when all has gone.
+    /// Whether it is to be closed when all packets are sent.
     var isClosing = false
 }
 
 extension Stage {
-    /// Makes a pair of sockets; the call is answered with the other end.
+    /// Makes a pair of sockets, and replies to the call with one of them.
     func openSocket(_ id: SocketID, call: CallID, mtu: Int, replyDelay: TimeInterval) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -37,7 +37,7 @@ extension Stage {
         }
     }
 
-    /// Takes over a socket that a program has made.
+    /// Takes a socket that a program has made.
     func adopt(_ owned: OwnedDescriptor, as id: SocketID) {
         guard let descriptor = owned.rawValue else { return }
         let watch = loop.watch(descriptor, for: .readable) { [weak self] events in self?.socketReady(id, events) }
@@ -65,7 +65,7 @@ extension Stage {
         socketsMoved()
     }
 
-    /// There is room again, or packets have come, or the other end is closed.
+    /// The socket is writable again, or packets have come, or the other end is closed.
     private func socketReady(_ id: SocketID, _ events: IOEvents) {
         guard let socket = wire.withLock({ $0.sockets[id] }), let descriptor = socket.descriptor.rawValue else {
             return
@@ -93,7 +93,7 @@ extension Stage {
         socketsMoved()
     }
 
-    /// Calls back when no packet waits for room in any socket.
+    /// Calls back when no packet waits to be sent on any socket.
     func whenSocketsDrained(_ work: @escaping @Sendable () -> Void) {
         wire.withLock { $0.socketWaiters.append(work) }
         socketsMoved()
@@ -110,14 +110,14 @@ extension Stage {
 }
 
 extension PeerSocket {
-    /// Sends what there is room for, and watches for room when there is more.
+    /// Sends what the socket buffer holds, and watches the socket if packets are left.
     fileprivate mutating func flush() {
         guard let descriptor = descriptor.rawValue else { return waiting.removeAll() }
         while let first = waiting.first {
             switch first.withUnsafeBytes({ sendPacket($0, to: descriptor) }) {
             case nil: waiting.popFirst()
             case EAGAIN?: return watch.update([.readable, .writable])
-            // The other end is closed, which is noticed elsewhere.
+            // The other end is closed; `socketReady` handles that.
             default: waiting.removeAll()
             }
         }

@@ -3,25 +3,25 @@ import Foundation
 import Futures
 import Reactor
 
-/// A simulation on its loop and on its bus: decides under the lock, acts on the loop.
+/// A simulation with its loop and its bus. Decisions are made under the lock, and performed on the loop.
 final class Stage: Sendable {
-    /// What only the loop's thread uses; in a box all the same, so that nothing here needs an unchecked promise.
+    /// State that only the loop's thread uses. It is locked so that the class is `Sendable` without an unchecked promise.
     struct Wire {
         var connection: Connection?
         var calls: [CallID: Message] = [:]
         var callNumber: UInt64 = 0
         var watches: [String: Subscription] = [:]
-        /// To what the clients say that serve.
+        /// Subscriptions to the signals of clients that serve.
         var listened: [String: Subscription] = [:]
-        /// The links of the simulator's own centrals, by their numbers.
+        /// The links of virtual centrals, by their numbers.
         var centrals: [UInt64: CentralLink] = [:]
         var centralNumber: UInt64 = 0
         var timer: (id: TimerID, deadline: TimeInterval)?
         var sockets: [SocketID: PeerSocket] = [:]
-        /// Told when all sockets have taken what was for them.
+        /// Called when no packet waits to be sent on any socket.
         var socketWaiters: [@Sendable () -> Void] = []
 
-        /// The sockets, which are closed when the caller lets go of them.
+        /// Takes the sockets, which close when the caller releases them.
         mutating func takeSockets() -> [PeerSocket] {
             defer { sockets = [:] }
             return Array(sockets.values)
@@ -30,23 +30,23 @@ final class Stage: Sendable {
 
     struct Shared {
         var simulation: Simulation
-        /// Whether the loop has been asked to come round.
+        /// Whether a turn of the loop is posted.
         var isPosted = false
         var hasEnded = false
-        /// Says once whether the name was got; taken when it is told.
+        /// Called once with whether the bus name was acquired.
         var joined: (@Sendable (Result<Void, SimulatorError>) -> Void)?
     }
 
     let loop: any EventLoop
     let address: String
     private let start: Instant
-    /// Sightings that fall due within this many seconds are heard together, so that a real loop is not woken for each.
+    /// Sightings that are due within this many seconds are delivered together, so that a real loop is not woken for each.
     private let quantum: TimeInterval
     let shared: Locked<Shared>
     let wire = Locked(Wire())
-    /// For what clients write; used on the loop.
+    /// For the packets of clients; used on the loop.
     let packetBuffer = PacketBuffer(packetSize: 1024)
-    /// Told whenever something was done, for those who wait for it.
+    /// Broadcast after each turn of the loop, for ``wait(until:limit:)``.
     private let changes = NSCondition()
 
     init(
@@ -63,8 +63,8 @@ final class Stage: Sendable {
     /// Seconds since the simulator began.
     var seconds: TimeInterval { loop.now.seconds(since: start) }
 
-    /// Looks at or changes the simulation, from any thread; what follows from it happens on the loop, in the order of
-    /// these calls.
+    /// Reads or changes the simulation, from any thread. The effects are performed on the loop, in the order of these
+    /// calls.
     @discardableResult
     func decide<R>(_ body: (inout Simulation) -> R) -> R {
         let now = seconds
@@ -80,7 +80,7 @@ final class Stage: Sendable {
         }
     }
 
-    /// Looks at the simulation, from any thread.
+    /// Reads the simulation, from any thread.
     func look<R>(_ body: (Simulation) -> R) -> R {
         shared.withLock { body($0.simulation) }
     }
@@ -102,7 +102,7 @@ final class Stage: Sendable {
 
     // MARK: The loop's turn
 
-    /// Does what was decided, until nothing is left to do, then waits for the next deadline.
+    /// Performs all effects, and sets the timer for the next deadline.
     private func comeRound() {
         while true {
             let (effects, delay) = shared.withLock { shared in
@@ -117,7 +117,7 @@ final class Stage: Sendable {
         changes.withLock { changes.broadcast() }
     }
 
-    /// Blocks until the condition holds, looking whenever something was done, for at most `limit` seconds.
+    /// Blocks until the condition holds, for at most `limit` seconds. It is evaluated after each turn of the loop.
     func wait(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit)
         return changes.withLock {
@@ -147,7 +147,7 @@ final class Stage: Sendable {
 
     private func deadlineCame(_ deadline: TimeInterval) {
         wire.withLock { $0.timer = nil }
-        // Seconds are rounded on their way through the loop's clock: what was due must not find itself a bit early.
+        // The loop's clock rounds seconds; what is due must not appear to be early.
         let now = max(seconds, deadline)
         let utterances = shared.withLock { $0.simulation.air.radio.utterances(upTo: now) }
         let sightings = utterances.compactMap { utterance in
@@ -193,9 +193,7 @@ final class Stage: Sendable {
         }
     }
 
-    func answerCall(
-        _ call: CallID, after delay: TimeInterval, _ answer: @escaping @Sendable (Message) -> Message
-    ) {
+    func answerCall(_ call: CallID, after delay: TimeInterval, _ answer: @escaping @Sendable (Message) -> Message) {
         let (connection, message) = wire.withLock { ($0.connection, $0.calls.removeValue(forKey: call)) }
         guard let connection, let message, !message.expectsNoReply else { return }
         guard delay > 0 else { return connection.send(answer(message)) }
@@ -211,7 +209,7 @@ final class Stage: Sendable {
         wire.withLock { $0.watches[client] = watch }
     }
 
-    /// A call has come for one of our objects.
+    /// A call of one of the daemon's objects has come.
     func received(_ message: Message) {
         let call = wire.withLock { wire in
             wire.callNumber += 1

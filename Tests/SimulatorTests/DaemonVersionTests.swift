@@ -71,7 +71,7 @@ final class DaemonVersionTests: XCTestCase {
     func testTheModaliasNamesTheVersion() {
         XCTAssertEqual(
             values([55, 66, 72, 82, 87, 88]) {
-                DaemonBench($0).daemon.core.tree.adapters[0]?.value(of: .modalias)
+                DaemonBench($0).daemon.core.tree.adapters[0].flatMap(Property<Adapter>.modalias.value)
             },
             ["37", "42", "48", "52", "57", "57"].map { .string("usb:v1D6Bp0246d05" + $0) })
     }
@@ -279,7 +279,7 @@ final class DaemonVersionTests: XCTestCase {
 
     func testAWaitingConnectIsAnsweredBeforeTheReasonIsSaid() throws {
         for minor in [83, 84] {
-            var core = DaemonCore(traits: DaemonTraits(version(minor)))
+            var core = Core(traits: DaemonTraits(version(minor)))
             var connections = Connections()
             core.add(Adapter(VirtualAdapter(), version: version(minor)))
             core.addDevice(DaemonBench.strap, .public)

@@ -90,7 +90,7 @@ final class DeviceLifeTests: XCTestCase {
         old.isRemembered = true
         var bench = DaemonBench(remembering: [old])
         XCTAssertEqual(bench.daemon.core.tree.objects.count, 3)
-        XCTAssertNil(bench.daemon.core.tree.devices.values.first?.value(of: .rssi))
+        XCTAssertNil(bench.daemon.core.tree.devices.values.first.flatMap(Property<Device>.rssi.value))
         _ = bench.advance(by: 1000)
         XCTAssertEqual(bench.daemon.core.tree.objects.count, 3)
         _ = bench.ask(.start)

@@ -38,7 +38,7 @@ final class ServedApplicationTests: XCTestCase {
 
     func testTheSocketsOfAnApplicationAreClosedInTheOrderOfTheirPaths() {
         var applications = Applications()
-        var core = DaemonCore(traits: DaemonTraits(.v5_66))
+        var core = Core(traits: DaemonTraits(.v5_66))
         let id = ApplicationID(number: 1)
         var application = LocalApplication(id: id, owner: ":1.7", path: "/app", adapter: 0)
         for number in 0..<8 as Range<UInt64> {

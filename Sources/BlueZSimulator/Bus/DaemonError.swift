@@ -1,8 +1,8 @@
-/// An error as `bluetoothd` answers it: names and texts are those of its `src/error.c`.
+/// An error of `bluetoothd`, with the names and texts of its `src/error.c`.
 public struct DaemonError: Error, Hashable, Sendable {
     /// The D-Bus error name.
     public var name: String
-    /// The text beside it.
+    /// The text of the error.
     public var message: String
 
     public init(name: String, message: String) {
@@ -12,9 +12,9 @@ public struct DaemonError: Error, Hashable, Sendable {
 
     /// The adapter is off.
     public static let notReady = bluez("NotReady", "Resource Not Ready")
-    /// Busy, and also what every failure of the kernel to start or stop a scan looks like.
+    /// Busy; also the error for each failure of the kernel to start or stop a scan.
     public static let inProgress = bluez("InProgress", "Operation already in progress")
-    /// The same by attributes and subscriptions, which have another text for it.
+    /// The same error with the text that attributes and subscriptions have.
     public static let underWay = bluez("InProgress", "In Progress")
     public static let invalidArguments = bluez("InvalidArguments", "Invalid arguments in method call")
     public static let doesNotExist = bluez("DoesNotExist", "Does Not Exist")
@@ -23,9 +23,9 @@ public struct DaemonError: Error, Hashable, Sendable {
     public static let noDiscoveryStarted = failed("No discovery started")
     public static let notConnected = failed("Not connected")
     public static let notAuthorized = bluez("NotAuthorized", "Operation Not Authorized")
-    /// Switching on what rfkill holds off.
+    /// The adapter cannot be switched on because rfkill blocks it.
     public static let blocked = bluez("Blocked", "Blocked through rfkill")
-    /// What the bus itself answers to those it keeps out.
+    /// The bus itself refuses the call because of its policy.
     public static let accessDenied = DaemonError(
         name: "org.freedesktop.DBus.Error.AccessDenied",
         message: "Rejected send message, 2 matched rules; type=\"method_call\", destination=\"org.bluez\"")
@@ -38,7 +38,7 @@ public struct DaemonError: Error, Hashable, Sendable {
         DaemonError(name: "org.bluez.Error." + name, message: message)
     }
 
-    /// What an error code of the attribute protocol becomes; 0 stands for "none came".
+    /// Returns the error for a code of the attribute protocol; 0 stands for no response.
     static func attribute(_ code: UInt8) -> DaemonError {
         switch code {
         case ATTError.readNotPermitted: return notPermitted("Read not permitted")
@@ -63,13 +63,11 @@ public struct DaemonError: Error, Hashable, Sendable {
     }
 
     static func notWritable(_ name: String) -> DaemonError {
-        DaemonError(
-            name: "org.freedesktop.DBus.Error.PropertyReadOnly", message: "Property '\(name)' is not writable")
+        DaemonError(name: "org.freedesktop.DBus.Error.PropertyReadOnly", message: "Property '\(name)' is not writable")
     }
 
     static func invalidSignature(_ name: String) -> DaemonError {
-        DaemonError(
-            name: "org.freedesktop.DBus.Error.InvalidSignature", message: "Invalid signature for '\(name)'")
+        DaemonError(name: "org.freedesktop.DBus.Error.InvalidSignature", message: "Invalid signature for '\(name)'")
     }
 
     /// What libdbus replies for a method that an object does not have, and for arguments of other types.
@@ -88,7 +86,7 @@ public struct DaemonError: Error, Hashable, Sendable {
                 + "\"\(call.interface ?? "(null)")\" doesn't exist\n")
     }
 
-    /// What gdbus answers to a look at something that is not there.
+    /// The error of gdbus for an interface or a property that an object does not have.
     static func invalidArgs(_ message: String) -> DaemonError {
         DaemonError(name: "org.freedesktop.DBus.Error.InvalidArgs", message: message)
     }

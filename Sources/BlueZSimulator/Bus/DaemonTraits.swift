@@ -1,4 +1,4 @@
-/// What one version of BlueZ does differently from others: the one place where the daemon's behaviour depends on its version.
+/// How a version of BlueZ differs from others. The daemon's behaviour depends on its version nowhere else.
 ///
 /// The initial values are those of 5.55; ``changes`` lists, in the order of versions, what each later one changes.
 struct DaemonTraits: Hashable, Sendable {
@@ -12,7 +12,7 @@ struct DaemonTraits: Hashable, Sendable {
         case routed
     }
 
-    /// How a program learns that an indication that came out of its socket was confirmed.
+    /// How a program learns that an indication from its socket was confirmed.
     enum SocketConfirmation: Hashable, Sendable {
         /// By a call of `Confirm`.
         case call
@@ -70,18 +70,13 @@ struct DaemonTraits: Hashable, Sendable {
     }
 
     // MARK: Objects
-    var adapterProperties = Set(AdapterProperty.allCases).subtracting([
-        .manufacturer, .version, .powerState, .connectable,
-    ])
-    var deviceProperties = Set(DeviceProperty.allCases).subtracting([
-        .bonded, .advertisingFlags, .advertisingData, .cablePairing,
-    ])
-    var serviceProperties = Set(ServiceProperty.allCases).subtracting([.handle])
-    var characteristicProperties = Set(CharacteristicProperty.allCases).subtracting([.handle, .mtu])
-    var descriptorProperties = Set(DescriptorProperty.allCases).subtracting([.handle])
-    var advertisingProperties = Set(AdvertisingProperty.allCases).subtracting([
-        .supportedCapabilities, .supportedFeatures,
-    ])
+    /// The properties that the version does not have.
+    var missingProperties: Set = [
+        "Adapter1.Manufacturer", "Adapter1.Version", "Adapter1.PowerState", "Adapter1.Connectable", "Device1.Bonded",
+        "Device1.AdvertisingFlags", "Device1.AdvertisingData", "Device1.CablePairing", "GattService1.Handle",
+        "GattCharacteristic1.Handle", "GattCharacteristic1.MTU", "GattDescriptor1.Handle",
+        "LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures",
+    ]
     /// `BatteryProviderManager1`, which here refuses every call.
     var hasBatteryProviders = false
     /// `Bearer.LE1` of a device, which without `--experimental` has a signal and nothing else.
@@ -95,7 +90,7 @@ struct DaemonTraits: Hashable, Sendable {
     var strengthRule = StrengthRule.filtered
     /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
     var longestField = 29
-    /// Whether the daemon dies when an advertisement with services is compared with a filter's UUIDs.
+    /// Whether the daemon crashes when it compares an advertisement with services with the UUIDs of a filter.
     var diesOfUUIDFilters = false
 
     // MARK: Links
@@ -103,7 +98,7 @@ struct DaemonTraits: Hashable, Sendable {
     var connectionCancelled = "Cancelled"
     /// What a second `Connect` fails with while the first runs.
     var secondConnect = DaemonError.failed("Operation already in progress")
-    /// Whether the daemon dies of `RemoveDevice` when the device's link has ended.
+    /// Whether the daemon crashes after `RemoveDevice` when the device's link has ended.
     var diesOfRemovingConnected = false
 
     // MARK: Attributes
@@ -115,7 +110,7 @@ struct DaemonTraits: Hashable, Sendable {
 
     // MARK: Serving
     /// The longest write that a central's packet may carry, in bytes.
-    var longestWrite = Limits.valueLength.upperBound
+    var longestWrite = 512
     /// Whether a program's errors `0x80` to `0x9F` reach the central.
     var passesApplicationErrors = false
     var passesImproperlyConfigured = false
@@ -129,7 +124,7 @@ struct DaemonTraits: Hashable, Sendable {
     var undiscoverableFlags = UndiscoverableFlags.none
     /// The properties of an advertisement that are read beside those that all versions read.
     var advertisementProperties: Set<String> = []
-    /// Whether an advertisement that has the property `Instance` is told its number.
+    /// Whether BlueZ writes the number of an advertisement to its property `Instance`, if it has one.
     var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
     var socketConfirmation = SocketConfirmation.call
@@ -162,13 +157,13 @@ struct DaemonTraits: Hashable, Sendable {
             $0.connectionFailure = "le-connection-abort-by-local"
             $0.connectionCancelled = "br-connection-canceled"
         },
-        Change(62, "`GattCharacteristic1.MTU`") { $0.characteristicProperties.insert(.mtu) },
+        Change(62, "`GattCharacteristic1.MTU`") { $0.missingProperties.remove("GattCharacteristic1.MTU") },
         Change(62, "the flags `encrypt-notify`, `encrypt-indicate` and their like, which before refuse the application")
         {
             $0.hasSecuredSubscriptions = true
         },
         Change(63, "a write of more than 510 bytes is refused") { $0.longestWrite = 510 },
-        Change(65, "`Device1.Bonded`") { $0.deviceProperties.insert(.bonded) },
+        Change(65, "`Device1.Bonded`") { $0.missingProperties.remove("Device1.Bonded") },
         Change(66, "a program's errors `0x80` to `0x9F` reach the central, before always `0x80`") {
             $0.passesApplicationErrors = true
         },
@@ -176,9 +171,9 @@ struct DaemonTraits: Hashable, Sendable {
             $0.filterRule = .narrowingFilter
         },
         Change(69, "`Handle` of services, characteristics and descriptors") {
-            $0.serviceProperties.insert(.handle)
-            $0.characteristicProperties.insert(.handle)
-            $0.descriptorProperties.insert(.handle)
+            $0.missingProperties.subtract([
+                "GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle",
+            ])
         },
         Change(69, "advertisements of more than 31 bytes, with a `SecondaryChannel`") {
             $0.advertisingLength = .withSecondaryChannel
@@ -193,10 +188,10 @@ struct DaemonTraits: Hashable, Sendable {
         },
         Change(69, "a write socket per central") { $0.hasWriteSocketPerCentral = true },
         Change(71, "`Adapter1.Manufacturer` and `Version`") {
-            $0.adapterProperties.formUnion([.manufacturer, .version])
+            $0.missingProperties.subtract(["Adapter1.Manufacturer", "Adapter1.Version"])
         },
         Change(71, "`BatteryProviderManager1`") { $0.hasBatteryProviders = true },
-        Change(73, "`Adapter1.PowerState`") { $0.adapterProperties.insert(.powerState) },
+        Change(73, "`Adapter1.PowerState`") { $0.missingProperties.remove("Adapter1.PowerState") },
         Change(74, "characteristics without an explicit `Handle` refuse their application") { $0.needsHandles = true },
         Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
             $0.advertisingLength = .controller
@@ -211,16 +206,18 @@ struct DaemonTraits: Hashable, Sendable {
             $0.socketConfirmation = .none
         },
         Change(77, "`SupportedCapabilities` and `SupportedFeatures` of `LEAdvertisingManager1`") {
-            $0.advertisingProperties.formUnion([.supportedCapabilities, .supportedFeatures])
+            $0.missingProperties.subtract([
+                "LEAdvertisingManager1.SupportedCapabilities", "LEAdvertisingManager1.SupportedFeatures",
+            ])
         },
         Change(77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used") {
             $0.advertisementProperties.formUnion(["MinInterval", "MaxInterval", "TxPower"])
         },
         Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = .withoutClassic },
         Change(78, "`Device1.AdvertisingFlags` and `AdvertisingData`") {
-            $0.deviceProperties.formUnion([.advertisingFlags, .advertisingData])
+            $0.missingProperties.subtract(["Device1.AdvertisingFlags", "Device1.AdvertisingData"])
         },
-        Change(79, "`Adapter1.Connectable`") { $0.adapterProperties.insert(.connectable) },
+        Change(79, "`Adapter1.Connectable`") { $0.missingProperties.remove("Adapter1.Connectable") },
         Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
             $0.undiscoverableFlags = .withoutClassicInPeripherals
         },
@@ -247,7 +244,7 @@ struct DaemonTraits: Hashable, Sendable {
         },
         Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
         Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`") {
-            $0.deviceProperties.insert(.cablePairing)
+            $0.missingProperties.remove("Device1.CablePairing")
             $0.discoveryFilterKeys.append("AutoConnect")
         },
         Change(84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`") {
@@ -256,14 +253,16 @@ struct DaemonTraits: Hashable, Sendable {
         Change(84, "`AcquireNotify` is answered when the peer refuses, before never") {
             $0.answersRefusedAcquisitions = true
         },
-        Change(87, "an advertisement that has the property `Instance` is told its number") {
+        Change(87, "the number of an advertisement is written to its property `Instance`, if it has one") {
             $0.setsAdvertisementInstance = true
         },
-        Change(87, "dies of a filter with `UUIDs` when an advertisement has services") { $0.diesOfUUIDFilters = true },
-        Change(87, "dies of `RemoveDevice` on a connected device when the link has ended") {
+        Change(87, "crashes on a filter with `UUIDs` when an advertisement has services") {
+            $0.diesOfUUIDFilters = true
+        },
+        Change(87, "crashes after `RemoveDevice` on a connected device when the link has ended") {
             $0.diesOfRemovingConnected = true
         },
-        Change(88, "does not die of either; the version stands for BlueZ's development head") {
+        Change(88, "does not crash on either; the version stands for BlueZ's development head") {
             $0.diesOfUUIDFilters = false
             $0.diesOfRemovingConnected = false
         },

@@ -2,7 +2,6 @@
 ///
 /// Dispatch, the check of a call's arguments and introspection all read this table.
 struct InterfaceTable<Target>: Sendable {
-    typealias Argument = (name: String, signature: String)
     /// Throws a ``DaemonError`` for a call that fails.
     typealias Handler = @Sendable (inout Target, MethodCall) throws -> Void
 
@@ -14,25 +13,41 @@ struct InterfaceTable<Target>: Sendable {
         let signature: String
         let handler: Handler
 
-        init(
-            _ name: String, takes: [Argument] = [], gives: [Argument] = [], _ handler: @escaping Handler = Self.refuse
-        ) {
+        /// - Parameters:
+        ///   - takes: The arguments as in `application:o options:a{sv}`.
+        ///   - gives: Those of the reply.
+        init(_ name: String, _ takes: String = "", gives: String = "", _ handler: @escaping Handler = Self.refuse) {
             self.name = name
-            self.takes = takes
-            self.gives = gives
-            signature = takes.map(\.signature).joined()
+            self.takes = Argument.list(takes)
+            self.gives = Argument.list(gives)
+            signature = self.takes.map(\.signature).joined()
             self.handler = handler
         }
 
         /// Refuses a method that is described and that the simulator does not have.
-        private static var refuse: Handler {
-            { _, call in throw DaemonError.unknownMethod(call) }
-        }
+        private static var refuse: Handler { { _, call in throw DaemonError.unknownMethod(call) } }
     }
 
     struct Signal: Sendable {
-        var name: String
-        var carries: [Argument]
+        let name: String
+        let carries: [Argument]
+
+        init(_ name: String, _ carries: String) {
+            self.name = name
+            self.carries = Argument.list(carries)
+        }
+    }
+
+    struct Argument: Sendable {
+        let name: String
+        let signature: String
+
+        fileprivate static func list(_ text: String) -> [Argument] {
+            text.split(separator: " ").map { word in
+                let parts = word.split(separator: ":")
+                return Argument(name: String(parts[0]), signature: String(parts[1]))
+            }
+        }
     }
 
     var name: String

@@ -71,48 +71,7 @@ struct Adapter: Sendable {
 
     var name: String { alias ?? hardware.name }
 
-    /// That of a laptop; BlueZ forces 0 while the adapter is off.
-    private var deviceClass: UInt32 { isPowered && !hardware.isLowEnergyOnly ? 0x6C_010C : 0 }
-
-    func value(of property: AdapterProperty) -> BusValue? {
-        switch property {
-        case .address: .string(hardware.address.description)
-        case .addressType: .string("public")
-        case .name: .string(hardware.name)
-        case .alias: .string(name)
-        case .deviceClass: .uint32(deviceClass)
-        case .powered: .bool(isPowered)
-        case .discoverable: .bool(isDiscoverable)
-        case .discoverableTimeout: .uint32(discoverableTimeout)
-        case .pairable: .bool(isPairable)
-        case .pairableTimeout: .uint32(pairableTimeout)
-        case .discovering: .bool(isDiscovering)
-        case .uuids: .strings(Self.services + servedUUIDs.filter { !Self.services.contains($0) })
-        case .modalias: .string(version.modalias)
-        case .roles: .strings(["central", "peripheral"])
-        case .connectable: .bool(isConnectable)
-        case .powerState: .string(powerState.rawValue)
-        // The Linux Foundation, and a controller of Bluetooth 5.3.
-        case .manufacturer: .uint16(0x05F1)
-        case .version: .byte(0x0C)
-        }
-    }
-
-    func value(of property: AdvertisingProperty) -> BusValue? {
-        switch property {
-        case .activeInstances: .byte(UInt8(advertisements))
-        case .supportedInstances: .byte(UInt8(Self.mostAdvertisements - advertisements))
-        case .supportedIncludes: .strings(["tx-power", "appearance", "local-name"])
-        case .supportedSecondaryChannels: .strings(["1M", "2M", "Coded"])
-        case .supportedCapabilities:
-            .options([
-                NamedValue(name: "MinTxPower", value: .int16(-34)), NamedValue(name: "MaxTxPower", value: .int16(7)),
-                NamedValue(name: "MaxAdvLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
-                NamedValue(name: "MaxScnRspLen", value: .byte(UInt8(AdvertisingData.longestExtended))),
-            ])
-        case .supportedFeatures: .strings(["CanSetTxPower", "HardwareOffload"])
-        }
-    }
+    var uuids: [String] { Self.services + servedUUIDs.filter { !Self.services.contains($0) } }
 
     /// How many advertisements the controller sends at most.
     static let mostAdvertisements = 3

@@ -7,7 +7,7 @@ struct Advertising: Sendable {
     private var count = 0
     /// The errors of the next registrations.
     var failures: [DaemonError] = []
-    /// What the air has been told, by adapter.
+    /// What was announced to the air, by adapter.
     private var announced: [Int: HostAnnouncement] = [:]
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
@@ -23,7 +23,7 @@ struct Advertising: Sendable {
 
     // MARK: Registration
 
-    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         guard record(call) == nil else { throw .alreadyExists }
         let taken = Set((records[index] ?? []).map(\.instance))
@@ -43,7 +43,7 @@ struct Advertising: Sendable {
             for: .advertisementObjects(key))
     }
 
-    mutating func unregister(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard let record = record(call) else { throw .doesNotExist }
         remove(record.key, &core)
         core.reply(call.id)
@@ -54,7 +54,7 @@ struct Advertising: Sendable {
         }
     }
 
-    mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout DaemonCore) {
+    mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
         guard let record = record(key), case .asksObjects(let call) = record.stage else { return }
         if case .objects(let objects) = reply,
             let interface = objects.first(where: { $0.path == record.path })?.interfaces
@@ -69,7 +69,7 @@ struct Advertising: Sendable {
     }
 
     /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.
-    mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout DaemonCore) {
+    mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
         guard let record = record(key), case .asksProperties(let call) = record.stage else { return }
         var properties: [NamedValue] = []
         if case .properties(let read) = reply { properties = read }
@@ -77,7 +77,7 @@ struct Advertising: Sendable {
     }
 
     private mutating func take(
-        _ properties: [NamedValue], for key: AdvertisementKey, call: CallID, _ core: inout DaemonCore
+        _ properties: [NamedValue], for key: AdvertisementKey, call: CallID, _ core: inout Core
     ) {
         guard var record = record(key), let adapter = core.tree.adapters[key.adapter] else { return }
         guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
@@ -98,8 +98,7 @@ struct Advertising: Sendable {
             core.alarms.set(.endAdvertisement(key), to: core.now + TimeInterval(record.timeout))
         }
         if record.isDiscoverableTimed {
-            core.alarms.set(
-                .endAdvertisedDiscoverable(key), to: core.now + TimeInterval(record.discoverableTimeout))
+            core.alarms.set(.endAdvertisedDiscoverable(key), to: core.now + TimeInterval(record.discoverableTimeout))
         }
         core.announceInstances(of: key.adapter)
         if core.traits.setsAdvertisementInstance, properties["Instance"] != nil {
@@ -110,9 +109,7 @@ struct Advertising: Sendable {
         core.reply(call)
     }
 
-    private mutating func fail(
-        _ key: AdvertisementKey, _ call: CallID, _ error: DaemonError, _ core: inout DaemonCore
-    ) {
+    private mutating func fail(_ key: AdvertisementKey, _ call: CallID, _ error: DaemonError, _ core: inout Core) {
         records[key.adapter]?.removeAll { $0.key == key }
         updateCount(of: key.adapter, &core)
         core.fail(call, error)
@@ -123,7 +120,7 @@ struct Advertising: Sendable {
     /// Properties of the object have changed: those that are accepted are sent at once.
     mutating func changed(
         at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String],
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) {
         let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
         for var record in records.sorted(by: { $0.key < $1.key }).flatMap(\.value)
@@ -141,7 +138,7 @@ struct Advertising: Sendable {
         }
     }
 
-    private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout DaemonCore) {
+    private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout Core) {
         func restart(_ alarm: Alarm, _ seconds: UInt16, if isTimed: Bool) {
             if isTimed {
                 core.alarms.set(alarm, to: core.now + TimeInterval(seconds))
@@ -152,8 +149,7 @@ struct Advertising: Sendable {
         switch name {
         case "Timeout": restart(.endAdvertisement(record.key), record.timeout, if: record.timeout > 0)
         case "DiscoverableTimeout":
-            restart(
-                .endAdvertisedDiscoverable(record.key), record.discoverableTimeout, if: record.isDiscoverableTimed)
+            restart(.endAdvertisedDiscoverable(record.key), record.discoverableTimeout, if: record.isDiscoverableTimed)
         default: break
         }
     }
@@ -161,7 +157,7 @@ struct Advertising: Sendable {
     // MARK: Removal
 
     /// The time of an advertisement is over: it is released and removed.
-    mutating func timedOut(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+    mutating func timedOut(_ key: AdvertisementKey, _ core: inout Core) {
         release(key, &core)
         remove(key, &core)
     }
@@ -173,7 +169,7 @@ struct Advertising: Sendable {
         }
     }
 
-    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+    mutating func clientLeft(_ client: String, _ core: inout Core) {
         for record in records.values.joined().sorted(by: { $0.key.number < $1.key.number })
         where record.owner == client {
             remove(record.key, &core)
@@ -181,19 +177,19 @@ struct Advertising: Sendable {
     }
 
     /// An adapter that is removed releases what is registered with it.
-    mutating func removeAdapter(_ index: Int, _ core: inout DaemonCore) {
+    mutating func removeAdapter(_ index: Int, _ core: inout Core) {
         for record in records[index] ?? [] {
             release(record.key, &core)
             remove(record.key, &core)
         }
     }
 
-    private func release(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+    private func release(_ key: AdvertisementKey, _ core: inout Core) {
         guard let record = record(key) else { return }
         core.call(record.owner, record.path, InterfaceName.advertisement, "Release", form: .none)
     }
 
-    private mutating func remove(_ key: AdvertisementKey, _ core: inout DaemonCore) {
+    private mutating func remove(_ key: AdvertisementKey, _ core: inout Core) {
         records[key.adapter]?.removeAll { $0.key == key }
         core.alarms.remove(.endAdvertisement(key))
         core.alarms.remove(.endAdvertisedDiscoverable(key))
@@ -217,7 +213,7 @@ struct Advertising: Sendable {
         body(&records[key.adapter]![place])
     }
 
-    private mutating func updateCount(of index: Int, _ core: inout DaemonCore) {
+    private mutating func updateCount(of index: Int, _ core: inout Core) {
         announcedChanges = nil
         let count = records[index]?.count ?? 0
         core.change(index) { $0.advertisements = count }
@@ -234,7 +230,7 @@ struct Advertising: Sendable {
             txPower: record.txPower.map { Int8(clamping: $0) } ?? txPower)
     }
 
-    /// The transmission power of a controller that is not told another, in dBm.
+    /// The default transmission power of the controller, in dBm.
     private static let txPower: Int8 = 0
 
     /// Returns what an adapter sends at the moment.
@@ -246,7 +242,7 @@ struct Advertising: Sendable {
     }
 
     /// Announces to the air what each adapter sends, if that has changed.
-    mutating func announce(_ core: inout DaemonCore) {
+    mutating func announce(_ core: inout Core) {
         // This runs in each turn, which changes neither adapters nor advertisements as a rule.
         guard announcedChanges != core.adapterChanges else { return }
         announcedChanges = core.adapterChanges

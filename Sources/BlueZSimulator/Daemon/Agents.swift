@@ -7,27 +7,27 @@ struct Agents: Sendable {
 
     /// The paths of the agents, by client.
     private var agents: [String: String] = [:]
-    /// The clients whose agents asked to be the default one, the latest first.
+    /// The clients that asked for the default agent, the latest first.
     private var defaultAgents: [String] = []
     private var profiles: [Profile] = []
 
     /// The clients that have registered something.
     var owners: [String] { agents.keys + profiles.map(\.owner) }
 
-    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard agents[call.client] == nil else { throw .alreadyExists }
         guard Self.capabilities.contains(call.text(1)) else { throw .invalidArguments }
         agents[call.client] = call.path(0)
         core.reply(call.id)
     }
 
-    mutating func unregister(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard agents[call.client] == call.path(0) else { throw .doesNotExist }
         core.reply(call.id)
         removeAgent(of: call.client, &core)
     }
 
-    mutating func requestDefault(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func requestDefault(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard agents[call.client] == call.path(0) else { throw .doesNotExist }
         core.reply(call.id)
         defaultAgents.removeAll { $0 == call.client }
@@ -35,20 +35,20 @@ struct Agents: Sendable {
         setPairable(true, &core)
     }
 
-    mutating func registerProfile(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func registerProfile(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard ServiceUUID.long(call.text(1)) != nil else { throw .invalidArguments }
         guard profile(call) == nil else { throw .alreadyExists }
         profiles.append(Profile(owner: call.client, path: call.path(0)))
         core.reply(call.id)
     }
 
-    mutating func unregisterProfile(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func unregisterProfile(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard let place = profile(call) else { throw .doesNotExist }
         profiles.remove(at: place)
         core.reply(call.id)
     }
 
-    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+    mutating func clientLeft(_ client: String, _ core: inout Core) {
         removeAgent(of: client, &core)
         profiles.removeAll { $0.owner == client }
     }
@@ -58,14 +58,14 @@ struct Agents: Sendable {
     }
 
     /// Without a default agent adapters are not pairable.
-    private mutating func removeAgent(of client: String, _ core: inout DaemonCore) {
+    private mutating func removeAgent(of client: String, _ core: inout Core) {
         agents[client] = nil
         guard let place = defaultAgents.firstIndex(of: client) else { return }
         defaultAgents.remove(at: place)
         if defaultAgents.isEmpty { setPairable(false, &core) }
     }
 
-    private func setPairable(_ isPairable: Bool, _ core: inout DaemonCore) {
+    private func setPairable(_ isPairable: Bool, _ core: inout Core) {
         for index in core.tree.adapters.keys.sorted() {
             core.set(\.isPairable, to: isPairable, of: index, announcing: .pairable)
         }

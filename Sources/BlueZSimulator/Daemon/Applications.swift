@@ -33,7 +33,7 @@ struct Applications: Sendable {
         body(&applications[object.application]!.characteristics[object.path]!)
     }
 
-    /// Returns an object whose value an attribute has.
+    /// Returns the object that serves the value of an attribute.
     func object(of handle: UInt16, on index: Int) -> ObjectID? {
         guard case .object(let object)? = databases[index]?.attributes[handle]?.content else { return nil }
         return object
@@ -73,7 +73,7 @@ struct Applications: Sendable {
 
     // MARK: Registration
 
-    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard application(call) == nil else { throw .alreadyExists }
         if !failures.isEmpty { throw failures.removeFirst() }
         count += 1
@@ -95,7 +95,7 @@ struct Applications: Sendable {
     /// Takes the objects of a program, and completes the registration but for the reply. Returns the call and the
     /// services; nil if the registration has failed or was ended.
     mutating func take(
-        _ reply: ClientReply, for id: ApplicationID, _ core: inout DaemonCore
+        _ reply: ClientReply, for id: ApplicationID, _ core: inout Core
     ) -> (call: CallID, services: [AttributeDatabase.Service], adapter: Int)? {
         guard let application = applications[id], let call = application.registration,
             let database = databases[application.adapter]
@@ -132,7 +132,7 @@ struct Applications: Sendable {
     mutating func remove(_ id: ApplicationID) -> LocalApplication? { applications.removeValue(forKey: id) }
 
     /// Closes the sockets of a removed application, and returns the services that are removed with it.
-    mutating func close(_ application: LocalApplication, _ core: inout DaemonCore) -> [AttributeDatabase.Service] {
+    mutating func close(_ application: LocalApplication, _ core: inout Core) -> [AttributeDatabase.Service] {
         for (_, characteristic) in application.characteristics.sorted(by: { $0.key < $1.key }) {
             for socket in characteristic.notifySockets + characteristic.writeSockets {
                 core.perform(.closeSocket(socket.id))
@@ -141,7 +141,7 @@ struct Applications: Sendable {
         return databases[application.adapter]?.remove(application.id) ?? []
     }
 
-    /// Removes a service whose object is gone while its application stays.
+    /// Removes a service when its object is gone and its application stays.
     mutating func removeService(at path: String, of id: ApplicationID) -> AttributeDatabase.Service? {
         guard let application = applications[id], let handle = application.services[path],
             let gone = databases[application.adapter]?.remove(service: handle)

@@ -29,7 +29,7 @@ struct Connections: Sendable {
 
     // MARK: Calls
 
-    mutating func connect(_ key: DeviceKey, call: CallID, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func connect(_ key: DeviceKey, call: CallID, _ core: inout Core) throws(DaemonError) {
         guard core.tree.adapters[key.adapter]?.isPowered == true else {
             throw .failed("le-connection-adapter-not-powered")
         }
@@ -42,7 +42,7 @@ struct Connections: Sendable {
         core.order(.connect(key))
     }
 
-    mutating func disconnect(_ key: DeviceKey, call: CallID, _ core: inout DaemonCore) {
+    mutating func disconnect(_ key: DeviceKey, call: CallID, _ core: inout Core) {
         if let connect = connects.removeValue(forKey: key) {
             core.order(.cancelConnection(key))
             core.fail(connect, .failed(core.traits.connectionCancelled))
@@ -53,13 +53,13 @@ struct Connections: Sendable {
     }
 
     /// Disconnects a device that is to be removed when its link has ended.
-    mutating func remove(_ key: DeviceKey, call: CallID, _ core: inout DaemonCore) {
+    mutating func remove(_ key: DeviceKey, call: CallID, _ core: inout Core) {
         removals[key, default: []].append(call)
         beginDisconnection(of: key, &core)
     }
 
     /// BlueZ ends the services first, and the link two seconds later (`DISCONNECT_TIMER`).
-    private mutating func beginDisconnection(of key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func beginDisconnection(of key: DeviceKey, _ core: inout Core) {
         guard core.tree.devices[key]?.isDisconnecting == false else { return }
         core.change(key) { $0.isDisconnecting = true }
         core.hideBattery(of: key)
@@ -70,7 +70,7 @@ struct Connections: Sendable {
 
     /// BlueZ announces the link and replies to `Connect` before it asks for services. Returns whether a call waits for
     /// the link.
-    mutating func linkWentUp(_ key: DeviceKey, mtu: Int, _ core: inout DaemonCore) -> Bool {
+    mutating func linkWentUp(_ key: DeviceKey, mtu: Int, _ core: inout Core) -> Bool {
         guard core.tree.devices[key] != nil, let call = connects.removeValue(forKey: key) else {
             core.order(.disconnect(key))
             return false
@@ -85,7 +85,7 @@ struct Connections: Sendable {
         return true
     }
 
-    mutating func linkFailed(_ key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
         var errors = failures[key.address] ?? []
         let error = errors.isEmpty ? DaemonError.failed(core.traits.connectionFailure) : errors.removeFirst()
         setFailures(errors, of: key.address)
@@ -98,7 +98,7 @@ struct Connections: Sendable {
     /// The order is that of the radio tests: the services are not resolved, a waiting `Connect` fails, the reason is
     /// signalled, calls of `Disconnect` succeed, the device is not connected. The end of a link to a peripheral is
     /// announced in two signals if BlueZ has ended the link, with the reply between them, and in one otherwise.
-    mutating func linkEnded(_ key: DeviceKey, _ reason: LinkEndCause, asCentral: Bool, _ core: inout DaemonCore) {
+    mutating func linkEnded(_ key: DeviceKey, _ reason: LinkEndCause, asCentral: Bool, _ core: inout Core) {
         core.alarms.remove(.dropLink(key))
         core.change(key) { $0.isDisconnecting = false }
         core.hideBattery(of: key)
@@ -122,7 +122,7 @@ struct Connections: Sendable {
         core.announce(.connected, of: key)
     }
 
-    private func signalEnd(of key: DeviceKey, _ reason: LinkEndCause, _ core: inout DaemonCore) {
+    private func signalEnd(of key: DeviceKey, _ reason: LinkEndCause, _ core: inout Core) {
         guard core.traits.signalsDisconnections, let device = core.tree.devices[key] else { return }
         core.flush()
         if core.traits.hasBearers {
@@ -132,7 +132,7 @@ struct Connections: Sendable {
     }
 
     /// Replies to the calls of `RemoveDevice` after the end of a link. Returns whether the device is to be removed.
-    mutating func concludeRemoval(of key: DeviceKey, _ core: inout DaemonCore) -> Bool {
+    mutating func concludeRemoval(of key: DeviceKey, _ core: inout Core) -> Bool {
         guard let calls = removals.removeValue(forKey: key) else { return false }
         if core.traits.diesOfRemovingConnected {
             core.perform(.die)
@@ -143,7 +143,7 @@ struct Connections: Sendable {
     }
 
     /// The attempts of an adapter to connect fail, because it goes off.
-    mutating func endAttempts(of index: Int, _ core: inout DaemonCore) {
+    mutating func endAttempts(of index: Int, _ core: inout Core) {
         for key in connects.keys.filter({ $0.adapter == index }).sorted() {
             core.order(.cancelConnection(key))
             if let call = connects.removeValue(forKey: key) {
@@ -153,13 +153,13 @@ struct Connections: Sendable {
     }
 
     /// Forgets a device that is removed; BlueZ never replies to the calls that wait for its link (`device_free`).
-    mutating func forget(_ key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func forget(_ key: DeviceKey, _ core: inout Core) {
         if connects.removeValue(forKey: key) != nil { core.order(.cancelConnection(key)) }
         disconnects[key] = nil
     }
 }
 
-extension DaemonCore {
+extension Core {
     /// Removes the interface of a device's battery.
     mutating func hideBattery(of key: DeviceKey) {
         guard let device = tree.devices[key], device.batteryLevel != nil else { return }

@@ -8,7 +8,7 @@ import Foundation
 struct Daemon: Sendable {
     let version: BlueZVersion
     private let interfaces: [String: InterfaceTable<Daemon>]
-    var core: DaemonCore
+    var core: Core
     var agents = Agents()
     var discovery = Discovery()
     var connections = Connections()
@@ -23,16 +23,16 @@ struct Daemon: Sendable {
     private var ignored: [MethodCall] = []
     /// Calls that came while objects were put on the bus.
     private var held: [MethodCall] = []
-    /// Clients whose connections to the bus are watched.
+    /// Clients that have something here, which ends with their connection to the bus.
     private var watched: Set<String> = []
-    /// Clients whose objects' signals are received.
+    /// Clients that serve or advertise, and send signals about their objects.
     private var listened: Set<String> = []
 
     init(version: BlueZVersion = .default) {
         self.version = version
         let traits = DaemonTraits(version)
-        core = DaemonCore(traits: traits)
-        interfaces = InterfaceTable.all(traits)
+        core = Core(traits: traits)
+        interfaces = InterfaceTable.all(core.tree.properties, traits)
     }
 
     // MARK: Calls
@@ -318,15 +318,13 @@ struct Daemon: Sendable {
     private mutating func setDeviceProperty(
         _ name: String, to value: BusValue, of key: DeviceKey, call: CallID
     ) throws(DaemonError) {
-        guard let property = DeviceProperty(rawValue: name), core.traits.deviceProperties.contains(property) else {
-            throw .noSuchProperty(name)
-        }
+        guard let property = core.tree.properties.device[name] else { throw .noSuchProperty(name) }
         guard property.isWritable else { throw .notWritable(name) }
-        switch (property, value) {
-        case (.alias, .string(let text)):
+        switch (name, value) {
+        case ("Alias", .string(let text)):
             core.set(\.alias, to: text.isEmpty ? nil : text, of: key, announcing: property)
-        case (.trusted, .bool(let isTrusted)): core.set(\.isTrusted, to: isTrusted, of: key, announcing: property)
-        case (.blocked, .bool(let isBlocked)): core.set(\.isBlocked, to: isBlocked, of: key, announcing: property)
+        case ("Trusted", .bool(let isTrusted)): core.set(\.isTrusted, to: isTrusted, of: key, announcing: property)
+        case ("Blocked", .bool(let isBlocked)): core.set(\.isBlocked, to: isBlocked, of: key, announcing: property)
         default: throw .invalidSignature(name)
         }
         core.reply(call)
@@ -337,24 +335,22 @@ struct Daemon: Sendable {
     private mutating func setAdapterProperty(
         _ name: String, to value: BusValue, of index: Int, call: CallID
     ) throws(DaemonError) {
-        guard let property = AdapterProperty(rawValue: name), core.traits.adapterProperties.contains(property) else {
-            throw .noSuchProperty(name)
-        }
+        guard let property = core.tree.properties.adapter[name] else { throw .noSuchProperty(name) }
         guard property.isWritable else { throw .notWritable(name) }
         guard let adapter = core.tree.adapters[index], value.signature == property.signature else {
             throw .invalidSignature(name)
         }
-        switch property {
-        case .powered: return try setPowered(value == .bool(true), of: adapter, call: call)
-        case .discoverable where adapter.discoverableTimeout > 0 && !adapter.isPowered: throw .failed("Not Powered")
+        switch name {
+        case "Powered": return try setPowered(value == .bool(true), of: adapter, call: call)
+        case "Discoverable" where adapter.discoverableTimeout > 0 && !adapter.isPowered: throw .failed("Not Powered")
         default: core.reply(call)
         }
-        switch (property, value) {
-        case (.alias, .string(let alias)):
+        switch (name, value) {
+        case ("Alias", .string(let alias)):
             core.set(\.alias, to: alias.isEmpty ? nil : alias, of: index, announcing: property)
-        case (.pairable, .bool(let isOn)): core.set(\.isPairable, to: isOn, of: index, announcing: property)
-        case (.connectable, .bool(let isOn)): core.set(\.isConnectable, to: isOn, of: index, announcing: property)
-        case (.discoverable, .bool(let isOn)):
+        case ("Pairable", .bool(let isOn)): core.set(\.isPairable, to: isOn, of: index, announcing: property)
+        case ("Connectable", .bool(let isOn)): core.set(\.isConnectable, to: isOn, of: index, announcing: property)
+        case ("Discoverable", .bool(let isOn)):
             discovery.discoverableWasSet(on: index)
             core.set(\.isDiscoverable, to: isOn, of: index, announcing: property)
             if isOn, adapter.discoverableTimeout > 0 {
@@ -362,10 +358,10 @@ struct Daemon: Sendable {
             } else {
                 core.alarms.remove(.endDiscoverable(index))
             }
-        case (.discoverableTimeout, .uint32(let seconds)):
+        case ("DiscoverableTimeout", .uint32(let seconds)):
             core.change(index) { $0.discoverableTimeout = seconds }
             core.announce(property, of: index)
-        case (.pairableTimeout, .uint32(let seconds)):
+        case ("PairableTimeout", .uint32(let seconds)):
             core.change(index) { $0.pairableTimeout = seconds }
             core.announce(property, of: index)
         default: break

@@ -50,38 +50,11 @@ struct Device: Sendable {
         self.sequence = sequence
     }
 
-    /// `DC-2C-…`, the alias of a device without a name.
-    private var addressAsName: String { key.address.written(separator: UInt8(ascii: "-")) }
-
-    /// Returns the value of a property; nil if it does not exist.
-    func value(of property: DeviceProperty) -> BusValue? {
-        switch property {
-        case .address: .string(key.address.description)
-        case .addressType: .string(addressType.rawValue)
-        case .name: name.map(BusValue.string)
-        case .alias: .string(alias ?? name ?? addressAsName)
-        case .appearance: appearance.map(BusValue.uint16)
-        case .icon: appearance.flatMap(Self.icon).map(BusValue.string)
-        case .paired: .bool(isPaired)
-        case .bonded: .bool(isBonded)
-        case .trusted: .bool(isTrusted)
-        case .blocked: .bool(isBlocked)
-        case .legacyPairing, .cablePairing: .bool(false)
-        case .rssi: rssi == 0 ? nil : .int16(rssi)
-        case .connected: .bool(isConnected)
-        case .uuids: .strings(shownUUIDs)
-        case .adapter: .objectPath(adapterPath)
-        case .manufacturerData: manufacturerData.isEmpty ? nil : .manufacturerData(manufacturerData)
-        case .serviceData: serviceData.isEmpty ? nil : .serviceData(serviceData)
-        case .txPower: txPower == 127 ? nil : .int16(txPower)
-        case .advertisingFlags: advertisingFlags.map { .bytes([$0]) }
-        case .advertisingData: otherData.isEmpty ? nil : .advertisingData(otherData)
-        case .servicesResolved: .bool(areServicesResolved)
-        }
-    }
+    /// The alias, the name, or the address as in `DC-2C-26-00-00-01`.
+    var shownName: String { alias ?? name ?? key.address.written(separator: UInt8(ascii: "-")) }
 
     /// The advertised UUIDs until the services are resolved, and those of the services after that.
-    private var shownUUIDs: [String] {
+    var shownUUIDs: [String] {
         (areServicesResolved && !gattUUIDs.isEmpty) || uuids.isEmpty ? gattUUIDs : uuids
     }
 
@@ -137,10 +110,10 @@ extension Device {
     ///   - repeatingData: Whether a client asked for duplicate data: then each report announces its data, else only
     ///     data that differ.
     mutating func take(_ sighting: Sighting, smallestChange: Int, longestField: Int, repeatingData: Bool)
-        -> [DeviceProperty]
+        -> [Property<Device>]
     {
         let report = sighting.report
-        var changed: [DeviceProperty] = []
+        var changed: [Property<Device>] = []
         changed.reserveCapacity(4)
 
         if setStrength(Int16(clamping: sighting.rssi), smallestChange: smallestChange) { changed.append(.rssi) }
@@ -178,8 +151,8 @@ extension Device {
     private static let transportDiscovery: UInt8 = 0x26
 
     /// Forgets the strengths, as BlueZ does for the devices that it found when a discovery ends.
-    mutating func forgetStrength() -> [DeviceProperty] {
-        var changed: [DeviceProperty] = []
+    mutating func forgetStrength() -> [Property<Device>] {
+        var changed: [Property<Device>] = []
         if rssi != 0 {
             rssi = 0
             changed.append(.rssi)

@@ -35,7 +35,7 @@ struct Discovery: Sendable {
     var owners: [String] { scans.values.flatMap { ($0.scanning + $0.waiting).map(\.owner) } }
 
     /// Whether an adapter receives advertisements.
-    func isListening(_ core: DaemonCore) -> Bool {
+    func isListening(_ core: Core) -> Bool {
         scans.contains { index, scan in
             scan.isRunning && !scan.isDeaf && core.tree.adapters[index]?.isPowered == true
         }
@@ -43,7 +43,7 @@ struct Discovery: Sendable {
 
     // MARK: Sessions
 
-    mutating func start(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func start(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         var scan = try powered(index, core)
         guard !scan.scanning.contains(where: { $0.owner == call.client }) else { throw .inProgress }
@@ -59,14 +59,14 @@ struct Discovery: Sendable {
     }
 
     /// Returns the devices that are removed with the last session.
-    mutating func stop(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) -> [DeviceKey] {
+    mutating func stop(_ call: MethodCall, _ core: inout Core) throws(DaemonError) -> [DeviceKey] {
         let index = call.adapter
         let scan = try powered(index, core)
         guard scan.scanning.contains(where: { $0.owner == call.client }) else { throw .noDiscoveryStarted }
         return leave(call.client, on: index, keepingFilter: true, &core) { $0.reply(call.id) }
     }
 
-    mutating func setFilter(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func setFilter(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         var scan = try powered(index, core)
         let filter = try DiscoveryFilter.parsed(
@@ -89,7 +89,7 @@ struct Discovery: Sendable {
         announceRunning(on: index, &core)
     }
 
-    private func powered(_ index: Int, _ core: DaemonCore) throws(DaemonError) -> Scan {
+    private func powered(_ index: Int, _ core: Core) throws(DaemonError) -> Scan {
         guard core.tree.adapters[index]?.isPowered == true else { throw .notReady }
         return scans[index] ?? Scan()
     }
@@ -100,14 +100,14 @@ struct Discovery: Sendable {
     /// BlueZ 5.66 takes the same steps for a client that set a filter and does not scan: if exactly one other client
     /// scans, it stops that other's scan (`discovery_disconnect` to `discovery_stop`, which counts the scanning sessions
     /// and ignores their owners). The other client keeps its session, and only `Discovering` shows what has happened.
-    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) -> [DeviceKey] {
+    mutating func clientLeft(_ client: String, _ core: inout Core) -> [DeviceKey] {
         scans.sorted { $0.key < $1.key }.filter { entry in
             (entry.value.scanning + entry.value.waiting).contains { $0.owner == client }
         }.flatMap { leave(client, on: $0.key, keepingFilter: false, &core) { _ in } }
     }
 
     /// The kernel's scan ends on its own. Sessions stay; `Discovering` turns false unless the end goes unnoticed.
-    mutating func scanDied(on index: Int, isAnnounced: Bool, _ core: inout DaemonCore) {
+    mutating func scanDied(on index: Int, isAnnounced: Bool, _ core: inout Core) {
         guard isAnnounced else {
             scans[index]?.isDeaf = true
             return
@@ -118,7 +118,7 @@ struct Discovery: Sendable {
 
     /// The adapter goes off (`adapter_stop`): every session, every filter and the scan end. Returns the devices that are
     /// removed.
-    mutating func adapterStopped(_ index: Int, _ core: inout DaemonCore) -> [DeviceKey] {
+    mutating func adapterStopped(_ index: Int, _ core: inout Core) -> [DeviceKey] {
         let gone = forgetFound(on: index, &core)
         let makesDiscoverable = scans.updateValue(Scan(), forKey: index)?.makesDiscoverable == true
         core.change(index) { $0.isDiscovering = false }
@@ -138,8 +138,8 @@ struct Discovery: Sendable {
 
     /// Removes a client's session, and stops the scan with the last one.
     private mutating func leave(
-        _ client: String, on index: Int, keepingFilter: Bool, _ core: inout DaemonCore,
-        reply: (inout DaemonCore) -> Void
+        _ client: String, on index: Int, keepingFilter: Bool, _ core: inout Core,
+        reply: (inout Core) -> Void
     ) -> [DeviceKey] {
         guard let scan = scans[index] else { return [] }
         let isLast = scan.scanning.count <= 1
@@ -165,7 +165,7 @@ struct Discovery: Sendable {
     }
 
     /// Works out what the kernel passes on, and starts the scan again if that has changed.
-    private mutating func updateKernelFilter(of index: Int, _ core: inout DaemonCore) {
+    private mutating func updateKernelFilter(of index: Int, _ core: inout Core) {
         guard var scan = scans[index], let adapter = core.tree.adapters[index] else { return }
         let merged = KernelFilter.merged(
             scan.scanning, rule: core.traits.filterRule, adapter: adapter.hardware.transports)
@@ -181,12 +181,12 @@ struct Discovery: Sendable {
         }
     }
 
-    private func announceRunning(on index: Int, _ core: inout DaemonCore) {
+    private func announceRunning(on index: Int, _ core: inout Core) {
         guard scans[index]?.isRunning == true else { return }
         core.set(\.isDiscovering, to: true, of: index, announcing: .discovering)
     }
 
-    private mutating func setDiscoverable(_ isDiscoverable: Bool, on index: Int, _ core: inout DaemonCore) {
+    private mutating func setDiscoverable(_ isDiscoverable: Bool, on index: Int, _ core: inout Core) {
         guard scans[index]?.makesDiscoverable == !isDiscoverable else { return }
         if isDiscoverable, core.tree.adapters[index]?.isDiscoverable == true { return }
         scans[index]?.makesDiscoverable = isDiscoverable
@@ -195,7 +195,7 @@ struct Discovery: Sendable {
 
     /// After the last session: the strengths of the devices that were found are forgotten. Returns the devices to remove:
     /// those that are temporary and take no connections.
-    private func forgetFound(on index: Int, _ core: inout DaemonCore) -> [DeviceKey] {
+    private func forgetFound(on index: Int, _ core: inout Core) -> [DeviceKey] {
         let devices = core.tree.devices(of: index)
         let found = devices.compactMap { device in device.foundNumber.map { (device.key, $0) } }
         for (key, _) in found.sorted(by: { $0.1 > $1.1 }) {
@@ -211,12 +211,12 @@ struct Discovery: Sendable {
     // MARK: Reports
 
     /// An advertisement reaches the adapters.
-    mutating func received(_ sighting: Sighting, _ core: inout DaemonCore) {
+    mutating func received(_ sighting: Sighting, _ core: inout Core) {
         for index in scans.keys.sorted() { received(sighting, on: index, &core) }
     }
 
     /// An advertisement reaches one adapter (`btd_adapter_update_found_device`, in its order).
-    private mutating func received(_ sighting: Sighting, on index: Int, _ core: inout DaemonCore) {
+    private mutating func received(_ sighting: Sighting, on index: Int, _ core: inout Core) {
         // An adapter does not receive what it sends.
         guard let scan = scans[index], sighting.sender != index, scan.isRunning, !scan.isDeaf,
             let adapter = core.tree.adapters[index], adapter.isPowered, adapter.isDiscovering,

@@ -34,9 +34,9 @@ struct GattClient: Sendable {
 
     private(set) var links: [DeviceKey: Link] = [:]
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
-    /// Devices whose objects are being put on the bus; until that is done no call is carried out.
+    /// Devices that get their objects at the moment; until that is done no call is carried out.
     private(set) var exporting: Set<DeviceKey> = []
-    /// A fault: devices whose attributes do not reply to calls.
+    /// A fault: devices that do not reply to calls of their attributes.
     private var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
     private var batteryCount: UInt64 = 0
@@ -80,7 +80,7 @@ struct GattClient: Sendable {
 
     // MARK: Reading
 
-    mutating func readValue(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func readValue(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
         let offset = Int(call.options(0)["offset"]?.number ?? 0)
         guard links[key.device] != nil else { throw .notConnected }
@@ -93,7 +93,7 @@ struct GattClient: Sendable {
         send(.read, .read(handle: attribute.requestHandle, offset: offset), key, &core)
     }
 
-    private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout DaemonCore) {
+    private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
         guard let operation = attribute(key)?.reading else { return }
         change(key) { $0.reading = nil }
         var known: [UInt8] = []
@@ -114,7 +114,7 @@ struct GattClient: Sendable {
 
     // MARK: Writing
 
-    mutating func writeValue(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func writeValue(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
         let options = call.options(1)
         let offset = Int(options["offset"]?.number ?? 0)
@@ -163,7 +163,7 @@ struct GattClient: Sendable {
 
     // MARK: Subscriptions
 
-    mutating func startNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func startNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
         guard let attribute = attribute(key) else { throw .doesNotExist }
         guard attribute.canNotify else { throw .notSupported }
@@ -178,7 +178,7 @@ struct GattClient: Sendable {
         arm(call.client, at: key, call: call.id, &core)
     }
 
-    mutating func stopNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func stopNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard attribute(call.attribute)?.clients.contains(where: { $0.owner == call.client }) == true else {
             throw .failed("No notify session started")
         }
@@ -187,7 +187,7 @@ struct GattClient: Sendable {
     }
 
     /// Ends a client's session of notifications.
-    private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout DaemonCore) {
+    private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout Core) {
         change(key) { $0.clients.removeAll { $0.owner == client } }
         closeNotifySocket(key, &core)
         guard let attribute = attribute(key), !attribute.clients.contains(where: \.isArmed) else { return }
@@ -198,7 +198,7 @@ struct GattClient: Sendable {
         setNotifying(false, key, &core)
     }
 
-    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+    mutating func clientLeft(_ client: String, _ core: inout Core) {
         for device in tables.keys.sorted() {
             for (key, attribute) in attributes(of: device)
             where attribute.clients.contains(where: { $0.owner == client }) {
@@ -208,7 +208,7 @@ struct GattClient: Sendable {
     }
 
     /// The subscription of the first client is written to the peer; later ones need no request.
-    private mutating func arm(_ client: String, at key: AttributeKey, call: CallID?, _ core: inout DaemonCore) {
+    private mutating func arm(_ client: String, at key: AttributeKey, call: CallID?, _ core: inout Core) {
         guard let attribute = attribute(key) else { return }
         let isBeingConfigured = links[key.device]?.requests.values.contains { request in
             if case .subscribe = request.purpose, request.handle == key.handle { true } else { false }
@@ -224,7 +224,7 @@ struct GattClient: Sendable {
     }
 
     private mutating func concludeSubscription(
-        _ key: AttributeKey, owner: String, call: CallID?, _ result: AttributeResult, _ core: inout DaemonCore
+        _ key: AttributeKey, owner: String, call: CallID?, _ result: AttributeResult, _ core: inout Core
     ) {
         guard attribute(key)?.clients.contains(where: { $0.owner == owner }) == true else {
             // The client has stopped in the meantime.
@@ -249,14 +249,14 @@ struct GattClient: Sendable {
         }
     }
 
-    private func setNotifying(_ isNotifying: Bool, _ key: AttributeKey, _ core: inout DaemonCore) {
+    private func setNotifying(_ isNotifying: Bool, _ key: AttributeKey, _ core: inout Core) {
         guard core.tree.attribute(key)?.properties["Notifying"] == .bool(!isNotifying) else { return }
-        core.set(.notifying, to: .bool(isNotifying), of: key)
+        core.set("Notifying", to: .bool(isNotifying), of: key)
     }
 
     /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
     /// client on the bus receives it twice.
-    mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey, _ core: inout DaemonCore) {
+    mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey, _ core: inout Core) {
         let key = AttributeKey(device: device, handle: handle)
         guard let attribute = attribute(key) else { return }
         if let level = bytes.first, attribute.uuid == Self.batteryLevel,
@@ -273,7 +273,7 @@ struct GattClient: Sendable {
 
     // MARK: Sockets
 
-    mutating func acquireNotify(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func acquireNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
         guard let attribute = attribute(key) else { throw .doesNotExist }
         guard links[key.device] != nil else { throw .notConnected }
@@ -294,7 +294,7 @@ struct GattClient: Sendable {
 
     /// The subscription is in effect, or was refused. Values that came before this moment are lost, as with BlueZ.
     private mutating func concludeAcquisition(
-        _ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult, _ core: inout DaemonCore
+        _ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult, _ core: inout Core
     ) {
         guard case .pending? = attribute(key)?.notifySocket else {
             return core.fail(call, .failed("Operation failed"))
@@ -306,7 +306,7 @@ struct GattClient: Sendable {
                 attribute.notifySocket = .open(socket)
                 for place in attribute.clients.indices { attribute.clients[place].isArmed = true }
             }
-            open(socket, .notifyAcquired, of: key, call: call, &core)
+            open(socket, "NotifyAcquired", of: key, call: call, &core)
         case .error(let code):
             // Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
             guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return }
@@ -319,7 +319,7 @@ struct GattClient: Sendable {
         }
     }
 
-    mutating func acquireWrite(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func acquireWrite(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let key = call.attribute
         guard let attribute = attribute(key) else { throw .doesNotExist }
         guard !attribute.isClaimed else { throw .notAuthorized }
@@ -328,35 +328,35 @@ struct GattClient: Sendable {
         guard attribute.flags.contains(.writeWithoutResponse) else { throw .notSupported }
         let socket = core.nextSocket()
         change(key) { $0.writeSocket = socket }
-        open(socket, .writeAcquired, of: key, call: call.id, &core)
+        open(socket, "WriteAcquired", of: key, call: call.id, &core)
     }
 
     private func open(
-        _ socket: SocketID, _ property: CharacteristicProperty, of key: AttributeKey, call: CallID,
-        _ core: inout DaemonCore
+        _ socket: SocketID, _ property: String, of key: AttributeKey, call: CallID,
+        _ core: inout Core
     ) {
         core.set(property, to: .bool(true), of: key)
         core.flush()
         core.perform(.openSocket(socket, call, mtu: core.tree.devices[key.device]?.mtu ?? 23))
     }
 
-    private mutating func closeNotifySocket(_ key: AttributeKey, _ core: inout DaemonCore) {
+    private mutating func closeNotifySocket(_ key: AttributeKey, _ core: inout Core) {
         guard let socket = attribute(key)?.notifySocket else { return }
         change(key) { $0.notifySocket = nil }
         guard let id = socket.id else { return }
         core.perform(.closeSocket(id))
-        core.set(.notifyAcquired, to: .bool(false), of: key)
+        core.set("NotifyAcquired", to: .bool(false), of: key)
     }
 
-    private mutating func closeWriteSocket(_ key: AttributeKey, _ core: inout DaemonCore) {
+    private mutating func closeWriteSocket(_ key: AttributeKey, _ core: inout Core) {
         guard let socket = attribute(key)?.writeSocket else { return }
         change(key) { $0.writeSocket = nil }
         core.perform(.closeSocket(socket))
-        core.set(.writeAcquired, to: .bool(false), of: key)
+        core.set("WriteAcquired", to: .bool(false), of: key)
     }
 
     /// Takes packets of a client, each a write command; one that is longer than the link allows is dropped.
-    mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID, _ core: inout DaemonCore) {
+    mutating func packetsCame(_ packets: [[UInt8]], from socket: SocketID, _ core: inout Core) {
         guard let key = owner(of: socket), let handle = attribute(key)?.requestHandle, links[key.device] != nil,
             let mtu = core.tree.devices[key.device]?.mtu
         else { return }
@@ -366,7 +366,7 @@ struct GattClient: Sendable {
     }
 
     /// The client has closed its end.
-    mutating func socketClosed(_ socket: SocketID, _ core: inout DaemonCore) {
+    mutating func socketClosed(_ socket: SocketID, _ core: inout Core) {
         guard let key = owner(of: socket), let attribute = attribute(key) else { return }
         if attribute.writeSocket == socket {
             closeWriteSocket(key, &core)
@@ -375,14 +375,14 @@ struct GattClient: Sendable {
         }
     }
 
-    /// A fault: closes the sockets of a device, whose links stay.
-    mutating func loseSockets(of address: VirtualAddress, _ core: inout DaemonCore) {
+    /// A fault: closes the sockets of a device. Its links stay.
+    mutating func loseSockets(of address: VirtualAddress, _ core: inout Core) {
         for key in tables.keys.filter({ $0.address == address }).sorted() { closeSockets(of: key, &core) }
         core.flush()
     }
 
     /// Sockets end with their link, and are not renewed with the next one.
-    private mutating func closeSockets(of device: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func closeSockets(of device: DeviceKey, _ core: inout Core) {
         for (key, attribute) in attributes(of: device) {
             closeWriteSocket(key, &core)
             guard attribute.notifySocket != nil else { continue }
@@ -404,7 +404,7 @@ struct GattClient: Sendable {
     // MARK: Requests
 
     private mutating func send(
-        _ purpose: Purpose, _ kind: AttributeRequest.Kind, _ key: AttributeKey, _ core: inout DaemonCore
+        _ purpose: Purpose, _ kind: AttributeRequest.Kind, _ key: AttributeKey, _ core: inout Core
     ) {
         guard let link = links[key.device] else { return }
         if link.requests.isEmpty { core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout) }
@@ -413,7 +413,7 @@ struct GattClient: Sendable {
         core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
     }
 
-    private mutating func sendCommand(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func sendCommand(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
         requestCount += 1
         core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
     }
@@ -421,7 +421,7 @@ struct GattClient: Sendable {
     /// In seconds; then the link is given up (core specification 5.3, volume 3, part F, 3.3.3).
     static let requestTimeout: TimeInterval = 30
 
-    mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout DaemonCore) {
+    mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout Core) {
         guard id & Self.batteryRequest == 0 else {
             if id & Self.batterySubscription != Self.batterySubscription { batteryCame(result, of: key, &core) }
             return
@@ -435,7 +435,7 @@ struct GattClient: Sendable {
     }
 
     private mutating func conclude(
-        _ request: Request, _ result: AttributeResult, of device: DeviceKey, _ core: inout DaemonCore
+        _ request: Request, _ result: AttributeResult, of device: DeviceKey, _ core: inout Core
     ) {
         let key = AttributeKey(device: device, handle: request.handle)
         switch request.purpose {
@@ -453,7 +453,7 @@ struct GattClient: Sendable {
     }
 
     /// The requests of a link fail with it, in their order.
-    private mutating func failRequests(of link: Link, at key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func failRequests(of link: Link, at key: DeviceKey, _ core: inout Core) {
         for (_, request) in link.requests.sorted(by: { $0.key < $1.key }) {
             conclude(request, .error(ATTError.unlikely), of: key, &core)
         }
@@ -461,7 +461,7 @@ struct GattClient: Sendable {
 
     // MARK: Links
 
-    mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, _ core: inout DaemonCore) {
+    mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, _ core: inout Core) {
         links[key] = Link(exportDelay: exportDelay)
         // Subscriptions are renewed, the earliest first.
         for (attribute, remote) in attributes(of: key) {
@@ -471,7 +471,7 @@ struct GattClient: Sendable {
     }
 
     /// A link has ended. Returns it for ``conclude(_:of:_:)``; nil if there was none.
-    mutating func linkWentDown(_ key: DeviceKey, _ core: inout DaemonCore) -> Link? {
+    mutating func linkWentDown(_ key: DeviceKey, _ core: inout Core) -> Link? {
         guard let link = links.removeValue(forKey: key) else { return nil }
         core.alarms.remove(.requestTimeout(key))
         core.alarms.remove(.export(key))
@@ -489,14 +489,14 @@ struct GattClient: Sendable {
     }
 
     /// Ends what was under way over a link, when its end has been announced.
-    mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout Core) {
         failRequests(of: link, at: key, &core)
         closeSockets(of: key, &core)
         exporting.remove(key)
     }
 
     /// Ends the link of a device that is removed, and removes its attributes.
-    mutating func remove(_ key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func remove(_ key: DeviceKey, _ core: inout Core) {
         if let link = links[key] {
             failRequests(of: link, at: key, &core)
             links[key] = nil
@@ -517,7 +517,7 @@ struct GattClient: Sendable {
     /// announced. The new objects follow one by one, parents first. If BlueZ has stored the device's table before it was
     /// started, the objects come first.
     mutating func discovered(
-        _ services: [AttributeDatabase.Service], name: String?, of key: DeviceKey, _ core: inout DaemonCore
+        _ services: [AttributeDatabase.Service], name: String?, of key: DeviceKey, _ core: inout Core
     ) {
         guard links[key] != nil, let device = core.tree.devices[key] else { return }
         let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
@@ -538,7 +538,7 @@ struct GattClient: Sendable {
         exportNext(of: key, &core)
     }
 
-    private func resolve(_ key: DeviceKey, repeating: Bool, _ core: inout DaemonCore) {
+    private func resolve(_ key: DeviceKey, repeating: Bool, _ core: inout Core) {
         guard let device = core.tree.devices[key], !device.areServicesResolved || repeating else { return }
         core.change(key) { $0.areServicesResolved = true }
         core.announce(.servicesResolved, of: key)
@@ -546,16 +546,14 @@ struct GattClient: Sendable {
 
     /// Takes a table: objects of unchanged services stay, and those of changed ones are removed and made again. Returns
     /// whether objects are to be added.
-    private mutating func take(
-        _ services: [AttributeDatabase.Service], of device: Device, _ core: inout DaemonCore
-    ) -> Bool {
+    private mutating func take(_ services: [AttributeDatabase.Service], of device: Device, _ core: inout Core) -> Bool {
         let key = device.key
         for service in tables[key]?.services ?? [] where !services.contains(service) { hide(service, of: key, &core) }
         tables[key, default: RemoteTable()].services = services
         var isAddition = false
         for service in services
         where core.traits.claimedServices != .hidden || !RemoteTable.claimedServices.contains(service.uuid) {
-            tables[key]?.adopt(service, of: device, core.traits)
+            tables[key]?.adopt(service, of: device, core.tree.properties)
             let handles = unshown(of: service, key, core)
             guard !handles.isEmpty else { continue }
             isAddition = true
@@ -572,16 +570,14 @@ struct GattClient: Sendable {
 
     /// The attributes of a service that have no objects, parents first: all of a new service; of a known one those that
     /// were not reached before a link ended.
-    private func unshown(
-        of service: AttributeDatabase.Service, _ key: DeviceKey, _ core: DaemonCore
-    ) -> [UInt16] {
+    private func unshown(of service: AttributeDatabase.Service, _ key: DeviceKey, _ core: Core) -> [UInt16] {
         RemoteTable.handles(of: service).filter {
             core.tree.attribute(AttributeKey(device: key, handle: $0)) == nil
         }
     }
 
     /// Adds the next object, or all of them if that takes no time.
-    private mutating func exportNext(of key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func exportNext(of key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
         guard link.exportDelay > 0, !link.unseen.isEmpty else {
             for handle in link.unseen { export(handle, of: key, &core) }
@@ -591,19 +587,19 @@ struct GattClient: Sendable {
         core.alarms.set(.export(key), to: core.now + link.exportDelay)
     }
 
-    mutating func exportDue(of key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func exportDue(of key: DeviceKey, _ core: inout Core) {
         guard let handle = links[key]?.unseen.first else { return }
         links[key]?.unseen.removeFirst()
         export(handle, of: key, &core)
         exportNext(of: key, &core)
     }
 
-    private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout DaemonCore) {
+    private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout Core) {
         guard let attribute = tables[key]?[handle] else { return }
         core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
     }
 
-    private mutating func exportEnded(of key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func exportEnded(of key: DeviceKey, _ core: inout Core) {
         links[key]?.unseen = []
         core.flush()
         if links[key]?.resolvesAfterExport == true {
@@ -615,7 +611,7 @@ struct GattClient: Sendable {
     }
 
     /// A service that appears later than the others is due.
-    mutating func exportService(_ key: AttributeKey, _ core: inout DaemonCore) {
+    mutating func exportService(_ key: AttributeKey, _ core: inout Core) {
         guard let link = links[key.device], let device = core.tree.devices[key.device],
             let service = tables[key.device]?.service(key.handle)
         else { return }
@@ -632,7 +628,7 @@ struct GattClient: Sendable {
     }
 
     /// Removes the objects of a service, children first.
-    private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func hide(_ service: AttributeDatabase.Service, of device: DeviceKey, _ core: inout Core) {
         core.alarms.remove(.exportService(AttributeKey(device: device, handle: service.handle)))
         for characteristic in service.characteristics {
             for descriptor in characteristic.descriptors { hide(descriptor.handle, of: device, &core) }
@@ -641,7 +637,7 @@ struct GattClient: Sendable {
         hide(service.handle, of: device, &core)
     }
 
-    private mutating func hide(_ handle: UInt16, of device: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func hide(_ handle: UInt16, of device: DeviceKey, _ core: inout Core) {
         let key = AttributeKey(device: device, handle: handle)
         core.removeAttribute(key)
         for socket in [attribute(key)?.notifySocket?.id, attribute(key)?.writeSocket] {
@@ -656,14 +652,14 @@ struct GattClient: Sendable {
     }
 
     /// The services of the peer have changed.
-    func servicesChanged(of key: DeviceKey, _ core: inout DaemonCore) {
+    func servicesChanged(of key: DeviceKey, _ core: inout Core) {
         if links[key] != nil { core.order(.discover(key)) }
     }
 
     // MARK: Battery
 
     /// BlueZ reads the battery level itself when the services are resolved.
-    private mutating func readBattery(of key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func readBattery(of key: DeviceKey, _ core: inout Core) {
         guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
             let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
@@ -673,7 +669,7 @@ struct GattClient: Sendable {
     }
 
     /// BlueZ has read the battery level; it subscribes too.
-    private mutating func batteryCame(_ result: AttributeResult, of key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func batteryCame(_ result: AttributeResult, of key: DeviceKey, _ core: inout Core) {
         guard case .bytes(let bytes) = result, let level = bytes.first, let device = core.tree.devices[key],
             links[key] != nil
         else { return }
@@ -693,7 +689,7 @@ struct GattClient: Sendable {
             .first { $0.uuid == Self.batteryLevel }
     }
 
-    private func setBatteryLevel(_ level: UInt8, of key: DeviceKey, _ core: inout DaemonCore) {
+    private func setBatteryLevel(_ level: UInt8, of key: DeviceKey, _ core: inout Core) {
         guard let device = core.tree.devices[key], device.batteryLevel != level else { return }
         core.change(key) { $0.batteryLevel = level }
         guard device.batteryLevel != nil else { return }

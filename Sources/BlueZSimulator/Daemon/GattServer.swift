@@ -41,24 +41,24 @@ struct GattServer: Sendable {
 
     // MARK: Applications
 
-    mutating func register(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         try applications.register(call, &core)
     }
 
-    mutating func unregister(_ call: MethodCall, _ core: inout DaemonCore) throws(DaemonError) {
+    mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard let id = applications.application(call) else { throw .doesNotExist }
         // A registration that is under way gets no reply.
         remove(id, &core)
         core.reply(call.id)
     }
 
-    mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout DaemonCore) {
+    mutating func objectsCame(_ id: ApplicationID, _ reply: ClientReply, _ core: inout Core) {
         guard let registered = applications.take(reply, for: id, &core) else { return }
         servicesChanged(registered.services, on: registered.adapter, &core)
         core.reply(registered.call)
     }
 
-    private mutating func remove(_ id: ApplicationID, _ core: inout DaemonCore) {
+    private mutating func remove(_ id: ApplicationID, _ core: inout Core) {
         guard let application = applications.remove(id) else { return }
         core.forgetPurposes(.applicationObjects(id))
         for packet in packets.keys.sorted(by: { $0.number < $1.number })
@@ -68,27 +68,25 @@ struct GattServer: Sendable {
         servicesRemoved(applications.close(application, &core), on: application.adapter, &core)
     }
 
-    mutating func clientLeft(_ client: String, _ core: inout DaemonCore) {
+    mutating func clientLeft(_ client: String, _ core: inout Core) {
         for application in applications.all where application.owner == client { remove(application.id, &core) }
     }
 
     mutating func addAdapter(_ index: Int, _ database: AttributeDatabase) { applications.addDatabase(index, database) }
 
-    mutating func removeAdapter(_ index: Int, _ core: inout DaemonCore) {
+    mutating func removeAdapter(_ index: Int, _ core: inout Core) {
         for application in applications.all where application.adapter == index { remove(application.id, &core) }
         applications.removeDatabase(index)
     }
 
-    mutating func removeService(at path: String, of client: String, _ core: inout DaemonCore) {
+    mutating func removeService(at path: String, of client: String, _ core: inout Core) {
         for application in applications.all where application.owner == client {
             guard let gone = applications.removeService(at: path, of: application.id) else { continue }
             servicesRemoved([gone], on: application.adapter, &core)
         }
     }
 
-    private mutating func servicesRemoved(
-        _ services: [AttributeDatabase.Service], on index: Int, _ core: inout DaemonCore
-    ) {
+    private mutating func servicesRemoved(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard !services.isEmpty else { return }
         servicesChanged(services, on: index, &core)
         func isKept(_ entry: (key: UInt16, value: UInt16)) -> Bool {
@@ -104,9 +102,7 @@ struct GattServer: Sendable {
     }
 
     /// Announces the adapter's UUIDs, and indicates the handles to centrals that subscribe to Service Changed.
-    private mutating func servicesChanged(
-        _ services: [AttributeDatabase.Service], on index: Int, _ core: inout DaemonCore
-    ) {
+    private mutating func servicesChanged(_ services: [AttributeDatabase.Service], on index: Int, _ core: inout Core) {
         guard let database = applications.databases[index] else { return }
         let serviceChanged =
             database.services.first { $0.uuid == AttributeDatabase.genericAttribute }?
@@ -131,7 +127,7 @@ struct GattServer: Sendable {
     // MARK: Links
 
     /// A central has connected. It gets an object of a device, as each device does.
-    mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity, _ core: inout DaemonCore) {
+    mutating func centralCame(_ key: DeviceKey, _ central: CentralIdentity, _ core: inout Core) {
         guard core.tree.adapters[key.adapter]?.isPowered == true else { return core.order(.hangUp(central.end)) }
         if core.tree.devices[key] == nil {
             core.addDevice(key, central.addressType)
@@ -152,7 +148,7 @@ struct GattServer: Sendable {
     }
 
     /// BlueZ has read the central's own services, of which the simulator has none.
-    func centralResolved(_ key: DeviceKey, _ core: inout DaemonCore) {
+    func centralResolved(_ key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
         core.change(key) { $0.areServicesResolved = true }
         core.announce(.servicesResolved, of: key)
@@ -160,7 +156,7 @@ struct GattServer: Sendable {
     }
 
     /// A central's link has ended: so do its subscriptions, and its requests get no response. Returns whether there was one.
-    mutating func centralLeft(_ key: DeviceKey, _ core: inout DaemonCore) -> Bool {
+    mutating func centralLeft(_ key: DeviceKey, _ core: inout Core) -> Bool {
         guard let link = links.removeValue(forKey: key) else { return false }
         for alarm in [Alarm.confirmation(key), .confirmationTimeout(key), .resolveCentral(key)] {
             core.alarms.remove(alarm)
@@ -176,7 +172,7 @@ struct GattServer: Sendable {
     // MARK: Requests
 
     /// A central sends a request, or a command, which does not wait for earlier requests.
-    mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
         if case .write(let handle, _, let bytes, .command) = request.kind {
             _ = write(handle, bytes, over: key, packet: nil, &core)
@@ -191,7 +187,7 @@ struct GattServer: Sendable {
         take(step, key, &core)
     }
 
-    private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func take(_ step: ServerExchange.Step, _ key: DeviceKey, _ core: inout Core) {
         switch step {
         case .send(let packet):
             let id = nextPacket()
@@ -203,7 +199,7 @@ struct GattServer: Sendable {
         }
     }
 
-    private mutating func continueExchange(_ key: DeviceKey, _ result: AttributeResult, _ core: inout DaemonCore) {
+    private mutating func continueExchange(_ key: DeviceKey, _ result: AttributeResult, _ core: inout Core) {
         guard var exchange = links[key]?.exchange else { return }
         let step = exchange.answered(result)
         links[key]?.exchange = exchange
@@ -217,7 +213,7 @@ struct GattServer: Sendable {
 
     /// Returns the result of a packet; nil if a program must be asked first.
     private mutating func result(
-        of packet: ServerPacket, _ id: PacketID, over key: DeviceKey, _ core: inout DaemonCore
+        of packet: ServerPacket, _ id: PacketID, over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult? {
         switch packet {
         case .read(let handle, let offset): return read(handle, offset, over: key, id, &core)
@@ -251,7 +247,7 @@ struct GattServer: Sendable {
     }
 
     private mutating func read(
-        _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout DaemonCore
+        _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout Core
     ) -> AttributeResult? {
         guard let link = links[key] else { return .error(ATTError.invalidHandle) }
         let (content, code) = attribute(handle, on: key.adapter, writing: false)
@@ -271,7 +267,7 @@ struct GattServer: Sendable {
 
     /// A write that is no part of a longer one. The packet is nil for a command, which has no response.
     private mutating func write(
-        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout DaemonCore
+        _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout Core
     ) -> AttributeResult? {
         let (content, code) = attribute(handle, on: key.adapter, writing: true)
         guard code != ATTError.invalidHandle else { return .error(code) }
@@ -286,7 +282,7 @@ struct GattServer: Sendable {
 
     private mutating func prepare(
         _ handle: UInt16, _ offset: Int, _ bytes: [UInt8], over key: DeviceKey, _ id: PacketID,
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) -> AttributeResult? {
         guard let link = links[key], link.prepared.count < ServerLink.longestQueue else {
             return .error(Self.prepareQueueFull)
@@ -316,9 +312,7 @@ struct GattServer: Sendable {
     }
 
     /// Executes what is prepared, one value after another.
-    private mutating func execute(
-        _ key: DeviceKey, _ id: PacketID, _ core: inout DaemonCore
-    ) -> AttributeResult? {
+    private mutating func execute(_ key: DeviceKey, _ id: PacketID, _ core: inout Core) -> AttributeResult? {
         while let next = links[key]?.prepared.first {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
@@ -343,7 +337,7 @@ struct GattServer: Sendable {
 
     /// Calls an object of a program.
     private func call(
-        _ object: ObjectID, _ member: String, _ core: inout DaemonCore, _ arguments: [BusValue] = [],
+        _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         form: ClientCall.Form = .none, for purpose: CallPurpose? = nil
     ) {
         guard let application = applications[object.application] else { return }
@@ -355,16 +349,14 @@ struct GattServer: Sendable {
     /// Calls an object of a program for a packet that waits for it.
     private mutating func ask(
         _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ form: ClientCall.Form,
-        _ purpose: CallPurpose, _ id: PacketID, _ key: DeviceKey, _ core: inout DaemonCore
+        _ purpose: CallPurpose, _ id: PacketID, _ key: DeviceKey, _ core: inout Core
     ) {
         guard applications[object.application] != nil else { return }
         wait(for: object, id, key, &core)
         call(object, member, &core, arguments, form: form, for: purpose)
     }
 
-    private mutating func wait(
-        for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout DaemonCore
-    ) {
+    private mutating func wait(for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout Core) {
         if packets[id] == nil { packets[id] = PendingPacket(link: key, object: object) }
         core.alarms.set(.packetTimeout(id), to: core.now + Self.packetTimeout)
     }
@@ -374,9 +366,7 @@ struct GattServer: Sendable {
     private static let proxyTimeout: Double = 300
 
     /// The options of a call, in BlueZ's order.
-    private func options(
-        _ key: DeviceKey, offset: Int = 0, isAuthorizing: Bool = false, _ core: DaemonCore
-    ) -> BusValue {
+    private func options(_ key: DeviceKey, offset: Int = 0, isAuthorizing: Bool = false, _ core: Core) -> BusValue {
         var options: [NamedValue] = []
         if let device = core.tree.devices[key] {
             options.append(NamedValue(name: "device", value: .objectPath(device.path)))
@@ -389,7 +379,7 @@ struct GattServer: Sendable {
     }
 
     /// Gives a packet its result.
-    private mutating func answer(_ id: PacketID, _ result: AttributeResult, _ core: inout DaemonCore) {
+    private mutating func answer(_ id: PacketID, _ result: AttributeResult, _ core: inout Core) {
         guard let pending = packets.removeValue(forKey: id) else { return }
         core.alarms.remove(.packetTimeout(id))
         var result = result
@@ -408,7 +398,7 @@ struct GattServer: Sendable {
     }
 
     /// A program has not answered in time, or the central has disconnected before it did.
-    mutating func packetTimedOut(_ id: PacketID, _ core: inout DaemonCore) {
+    mutating func packetTimedOut(_ id: PacketID, _ core: inout Core) {
         guard packets[id] != nil else {
             // 5.66 then uses a link that does not exist any more.
             if diesOfAbandonedAnswers { core.perform(.die) }
@@ -417,58 +407,31 @@ struct GattServer: Sendable {
         answer(id, .error(ATTError.unlikely), &core)
     }
 
-    mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout DaemonCore) {
+    mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
         guard let pending = packets[packet], let link = links[pending.link] else { return }
         switch reply {
         case .bytes(let bytes):
             let longest = min(ServerExchange.longestValue, link.mtu - 1)
             answer(packet, .bytes(Array(bytes.prefix(longest))), &core)
-        default: answer(packet, .error(code(reply, ATTError.readNotPermitted, core.traits)), &core)
+        default: answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
     }
 
-    mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout DaemonCore) {
+    mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
         guard let pending = packets[packet] else { return }
         switch reply {
         case .done:
             if pending.prepared != nil { applications.setAuthorized(pending.object, true) }
             answer(packet, .bytes([]), &core)
-        default: answer(packet, .error(code(reply, ATTError.writeNotPermitted, core.traits)), &core)
+        default: answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
         }
-    }
-
-    /// Returns what a program's error becomes for the central (`dbus_error_to_att_ecode`), or the error for a reply of
-    /// another form than BlueZ expects.
-    private func code(_ reply: ClientReply, _ notPermitted: UInt8, _ traits: DaemonTraits) -> UInt8 {
-        guard case .error(let name, let message) = reply else { return ATTError.requestNotSupported }
-        switch name {
-        case "org.bluez.Error.Failed":
-            guard traits.passesApplicationErrors, let number = Self.number(message) else { return 0x80 }
-            return (0x80...0x9F).contains(number) ? UInt8(number) : ATTError.unlikely
-        case "org.bluez.Error.NotSupported": return ATTError.requestNotSupported
-        case "org.bluez.Error.NotAuthorized": return ATTError.insufficientAuthorization
-        case "org.bluez.Error.InvalidValueLength": return ATTError.invalidLength
-        case "org.bluez.Error.InvalidOffset": return ATTError.invalidOffset
-        case "org.bluez.Error.InProgress": return 0xFE
-        case "org.bluez.Error.NotPermitted": return notPermitted
-        case "org.bluez.Error.ImproperlyConfigured" where traits.passesImproperlyConfigured:
-            return Self.improperlyConfigured
-        default: return ATTError.unlikely
-        }
-    }
-
-    /// Reads a number as `strtol` does, with or without a base; an empty text is 0.
-    private static func number(_ text: String) -> Int? {
-        if text.isEmpty { return 0 }
-        if text.lowercased().hasPrefix("0x") { return Int(text.dropFirst(2), radix: 16) }
-        return text.hasPrefix("0") ? Int(text, radix: 8) : Int(text)
     }
 
     // MARK: Writing
 
     private mutating func write(
         _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) -> AttributeResult? {
         guard applications[object.application] != nil else { return .error(ATTError.unlikely) }
         if let characteristic = applications.characteristic(object) {
@@ -494,7 +457,7 @@ struct GattServer: Sendable {
     /// Calls `WriteValue`; without a packet it asks for no reply.
     private mutating func writeValue(
         _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) {
         let arguments = [.bytes(bytes), options(key, offset: offset, core)]
         guard let id else { return call(object, "WriteValue", &core, arguments) }
@@ -503,7 +466,7 @@ struct GattServer: Sendable {
 
     /// Asks a program for a socket, once for all writes that wait for it.
     private mutating func acquireWrite(
-        _ object: ObjectID, _ bytes: [UInt8], _ key: DeviceKey, _ id: PacketID?, _ core: inout DaemonCore
+        _ object: ObjectID, _ bytes: [UInt8], _ key: DeviceKey, _ id: PacketID?, _ core: inout Core
     ) {
         let packet = id ?? nextPacket()
         let isAsked = applications.characteristic(object)?.waitingForSocket.isEmpty == false
@@ -517,7 +480,7 @@ struct GattServer: Sendable {
     }
 
     mutating func writeSocketReturned(
-        _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout DaemonCore
+        _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core
     ) {
         guard let waiting = applications.characteristic(object)?.waitingForSocket else {
             if case .socket(let socket, _) = reply { core.perform(.closeSocket(socket)) }
@@ -535,7 +498,7 @@ struct GattServer: Sendable {
             return
         }
         if case .error = reply {
-            let code = code(reply, ATTError.writeNotPermitted, core.traits)
+            let code = reply.code(ATTError.writeNotPermitted, core.traits)
             // The writes behind it go on waiting: 5.66 does not look at them again.
             guard code == ATTError.unlikely else { return answer(packet, .error(code), &core) }
         }
@@ -552,7 +515,7 @@ struct GattServer: Sendable {
 
     /// A central writes the descriptor for subscriptions (`gatt_ccc_write_cb`, `ccc_write_cb`).
     private mutating func configure(
-        _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout DaemonCore
+        _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult {
         guard let link = links[key], bytes.count <= 2, let low = bytes.first else {
             return .error(ATTError.invalidLength)
@@ -568,7 +531,7 @@ struct GattServer: Sendable {
 
     /// Returns the error code of a subscription that is refused.
     private mutating func subscribe(
-        _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout DaemonCore
+        _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout Core
     ) -> UInt8? {
         guard let characteristic = applications.characteristic(object) else { return ATTError.unlikely }
         guard value != 0 else {
@@ -581,22 +544,19 @@ struct GattServer: Sendable {
         if notifySocket(of: characteristic, for: key, core.traits) != nil {
             applications.change(object) { $0.subscriptions += 1 }
         } else if characteristic.offersNotifySocket {
-            call(
-                object, "AcquireNotify", &core, [options(key, core)], form: .socket, for: .acquireNotify(object, key))
+            call(object, "AcquireNotify", &core, [options(key, core)], form: .socket, for: .acquireNotify(object, key))
         } else {
             startNotify(object, &core)
         }
         return nil
     }
 
-    private mutating func startNotify(_ object: ObjectID, _ core: inout DaemonCore) {
+    private mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
         call(object, "StartNotify", &core)
         applications.change(object) { $0.subscriptions += 1 }
     }
 
-    mutating func notifySocketReturned(
-        _ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout DaemonCore
-    ) {
+    mutating func notifySocketReturned(_ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core) {
         switch reply {
         case .socket(let socket, _):
             // The central may have disconnected or unsubscribed in the meantime.
@@ -635,7 +595,7 @@ struct GattServer: Sendable {
     }
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
-    private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout DaemonCore) {
+    private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
         if link.isBonded {
             bonded[key] = link.configurations
         } else {
@@ -644,7 +604,7 @@ struct GattServer: Sendable {
                     case .configuration(let value)? = applications.databases[key.adapter]?.attributes[handle]?.content,
                     let object = applications.object(of: value, on: key.adapter)
                 else { continue }
-                // The versions with a socket per central do not tell the sockets apart here (bluez#1452).
+                // The versions with a socket per central close the oldest one here (bluez#1452).
                 unsubscribe(object, by: nil, &core)
             }
         }
@@ -654,7 +614,7 @@ struct GattServer: Sendable {
 
     private mutating func closeSockets(
         of key: DeviceKey, _ sockets: WritableKeyPath<ServedCharacteristicObject, [ServedSocket]>,
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) {
         for (object, characteristic) in applications.characteristics {
             for socket in characteristic[keyPath: sockets] where socket.central == key {
@@ -664,7 +624,7 @@ struct GattServer: Sendable {
         }
     }
 
-    private mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout DaemonCore) {
+    private mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout Core) {
         guard let characteristic = applications.characteristic(object), characteristic.subscriptions > 0 else {
             return
         }
@@ -685,7 +645,7 @@ struct GattServer: Sendable {
     /// The `Value` of an object has changed: all subscribers get it.
     mutating func valueChanged(
         at path: String, of client: String, _ changed: [NamedValue], _ invalidated: [String],
-        _ core: inout DaemonCore
+        _ core: inout Core
     ) {
         for application in applications.all where application.owner == client {
             guard let characteristic = application.characteristics[path] else { continue }
@@ -704,7 +664,7 @@ struct GattServer: Sendable {
     /// Sends a value to the subscribers of an adapter, or to one of them.
     private mutating func send(
         _ bytes: [UInt8], from handle: UInt16, on index: Int, to central: DeviceKey? = nil,
-        confirmation: ServerLink.Confirmation, _ core: inout DaemonCore
+        confirmation: ServerLink.Confirmation, _ core: inout Core
     ) {
         guard let database = applications.databases[index],
             let configuration = database.configurationHandle(of: handle)
@@ -728,7 +688,7 @@ struct GattServer: Sendable {
     }
 
     private func deliver(
-        _ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool, _ core: inout DaemonCore
+        _ bytes: [UInt8], _ handle: UInt16, to key: DeviceKey, isIndication: Bool, _ core: inout Core
     ) {
         guard let link = links[key] else { return }
         let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
@@ -737,7 +697,7 @@ struct GattServer: Sendable {
     }
 
     /// Sends the next indication; the one after it is sent when this one is confirmed.
-    private func indicate(_ key: DeviceKey, _ core: inout DaemonCore) {
+    private func indicate(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.set(.confirmationTimeout(key), to: core.now + GattClient.requestTimeout)
         deliver(indication.bytes, indication.handle, to: key, isIndication: true, &core)
@@ -745,7 +705,7 @@ struct GattServer: Sendable {
     }
 
     /// A central has confirmed an indication.
-    mutating func confirmed(_ key: DeviceKey, _ core: inout DaemonCore) {
+    mutating func confirmed(_ key: DeviceKey, _ core: inout Core) {
         guard let indication = links[key]?.indications.first else { return }
         core.alarms.remove(.confirmationTimeout(key))
         links[key]?.indications.removeFirst()
@@ -760,7 +720,7 @@ struct GattServer: Sendable {
     // MARK: Sockets
 
     /// Takes packets of a program's socket (`sock_io_read`). Returns false if the socket is not a program's.
-    mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout DaemonCore) -> Bool {
+    mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout Core) -> Bool {
         guard let object = object(with: id, \.notifySockets),
             let application = applications[object.application],
             let characteristic = applications.characteristic(object),
@@ -798,5 +758,33 @@ struct GattServer: Sendable {
         with id: SocketID, _ sockets: KeyPath<ServedCharacteristicObject, [ServedSocket]>
     ) -> ObjectID? {
         applications.characteristics.first { $0.characteristic[keyPath: sockets].contains { $0.id == id } }?.id
+    }
+}
+
+extension ClientReply {
+    /// Returns what a program's error becomes for the central (`dbus_error_to_att_ecode`), or the error for a reply of
+    /// another form than BlueZ expects.
+    fileprivate func code(_ notPermitted: UInt8, _ traits: DaemonTraits) -> UInt8 {
+        guard case .error(let name, let message) = self else { return ATTError.requestNotSupported }
+        switch name {
+        case "org.bluez.Error.Failed":
+            guard traits.passesApplicationErrors, let number = Self.number(message) else { return 0x80 }
+            return (0x80...0x9F).contains(number) ? UInt8(number) : ATTError.unlikely
+        case "org.bluez.Error.NotSupported": return ATTError.requestNotSupported
+        case "org.bluez.Error.NotAuthorized": return ATTError.insufficientAuthorization
+        case "org.bluez.Error.InvalidValueLength": return ATTError.invalidLength
+        case "org.bluez.Error.InvalidOffset": return ATTError.invalidOffset
+        case "org.bluez.Error.InProgress": return 0xFE
+        case "org.bluez.Error.NotPermitted": return notPermitted
+        case "org.bluez.Error.ImproperlyConfigured" where traits.passesImproperlyConfigured: return 0xFD
+        default: return ATTError.unlikely
+        }
+    }
+
+    /// Reads a number as `strtol` does, with or without a base; an empty text is 0.
+    private static func number(_ text: String) -> Int? {
+        if text.isEmpty { return 0 }
+        if text.lowercased().hasPrefix("0x") { return Int(text.dropFirst(2), radix: 16) }
+        return text.hasPrefix("0") ? Int(text, radix: 8) : Int(text)
     }
 }

@@ -16,13 +16,17 @@ struct ObjectTree: Sendable {
     }
 
     let traits: DaemonTraits
+    let properties: PropertyTables
     var adapters: [Int: Adapter] = [:]
     var devices: [DeviceKey: Device] = [:]
     private var attributes: [DeviceKey: Attributes] = [:]
     /// By device, the properties that a fault makes the daemon write with a wrong type.
     var mistyped: [VirtualAddress: Set<String>] = [:]
 
-    init(traits: DaemonTraits) { self.traits = traits }
+    init(traits: DaemonTraits) {
+        self.traits = traits
+        properties = PropertyTables(traits)
+    }
 
     // MARK: Lists
 
@@ -58,8 +62,7 @@ struct ObjectTree: Sendable {
     }
 
     /// Sets a property; one that the object does not have stays absent.
-    mutating func set(_ property: CharacteristicProperty, to value: BusValue, of key: AttributeKey) {
-        let name = property.rawValue
+    mutating func set(_ name: String, to value: BusValue, of key: AttributeKey) {
         guard let place = attributes[key.device]?.objects[key.handle]?.properties.firstIndex(where: { $0.name == name })
         else { return }
         attributes[key.device]?.objects[key.handle]?.properties[place].value = value
@@ -143,13 +146,11 @@ struct ObjectTree: Sendable {
             path: adapter.path,
             interfaces: [
                 .introspectable,
-                InterfaceState(
-                    name: InterfaceName.adapter,
-                    properties: AdapterProperty.values(of: traits.adapterProperties, adapter.value)),
+                InterfaceState(name: InterfaceName.adapter, properties: properties.adapter.values(of: adapter)),
                 .properties, InterfaceState(name: InterfaceName.gattManager),
                 InterfaceState(
                     name: InterfaceName.advertisingManager,
-                    properties: AdvertisingProperty.values(of: traits.advertisingProperties, adapter.value)),
+                    properties: properties.advertisingManager.values(of: adapter)),
             ] + (traits.hasBatteryProviders ? [InterfaceState(name: InterfaceName.batteryProviders)] : []))
     }
 
@@ -158,7 +159,9 @@ struct ObjectTree: Sendable {
             .introspectable,
             InterfaceState(
                 name: InterfaceName.device,
-                properties: DeviceProperty.values(of: traits.deviceProperties) { value(of: $0, of: device) }),
+                properties: properties.device.properties.compactMap { property in
+                    value(of: property, of: device).map { NamedValue(name: property.name, value: $0) }
+                }),
             .properties,
         ]
         if traits.hasBearers { interfaces.append(InterfaceState(name: InterfaceName.bearer)) }
@@ -167,22 +170,22 @@ struct ObjectTree: Sendable {
     }
 
     private func state(of attribute: Attribute, _ device: Device?) -> ObjectState {
-        var properties = attribute.properties
-        if attribute.interface == InterfaceName.characteristic, traits.characteristicProperties.contains(.mtu),
+        var values = attribute.properties
+        if attribute.interface == InterfaceName.characteristic, properties.characteristic["MTU"] != nil,
             let mtu = device?.mtu
         {
-            properties.append(NamedValue(name: CharacteristicProperty.mtu.rawValue, value: .uint16(UInt16(mtu))))
+            values.append(NamedValue(name: "MTU", value: .uint16(UInt16(mtu))))
         }
         return ObjectState(
             path: attribute.path,
             interfaces: [
-                .introspectable, InterfaceState(name: attribute.interface, properties: properties), .properties,
+                .introspectable, InterfaceState(name: attribute.interface, properties: values), .properties,
             ])
     }
 
-    private func value(of property: DeviceProperty, of device: Device) -> BusValue? {
-        let value = device.value(of: property)
-        guard !mistyped.isEmpty, mistyped[device.key.address]?.contains(property.rawValue) == true else {
+    private func value(of property: Property<Device>, of device: Device) -> BusValue? {
+        let value = property.value(device)
+        guard !mistyped.isEmpty, mistyped[device.key.address]?.contains(property.name) == true else {
             return value
         }
         return value?.mistyped
@@ -207,25 +210,20 @@ struct ObjectTree: Sendable {
         case .adapter(let index), .advertising(let index):
             guard let adapter = adapters[index] else { return nil }
             path = adapter.path
-            interface = entry.key == .adapter(index) ? InterfaceName.adapter : InterfaceName.advertisingManager
-            for case .adapter(let property) in entry.properties where traits.adapterProperties.contains(property) {
-                take(property.rawValue, adapter.value(of: property))
-            }
-            for case .advertising(let property) in entry.properties {
-                take(property.rawValue, adapter.value(of: property))
-            }
+            let isAdapter = entry.key == .adapter(index)
+            interface = isAdapter ? InterfaceName.adapter : InterfaceName.advertisingManager
+            let table = isAdapter ? properties.adapter : properties.advertisingManager
+            for name in entry.properties { if let property = table[name] { take(name, property.value(adapter)) } }
         case .device(let key):
             guard let device = devices[key] else { return nil }
             (path, interface) = (device.path, InterfaceName.device)
-            for case .device(let property) in entry.properties where traits.deviceProperties.contains(property) {
-                take(property.rawValue, value(of: property, of: device))
+            for name in entry.properties {
+                if let property = properties.device[name] { take(name, value(of: property, of: device)) }
             }
         case .attribute(let key):
             guard let attribute = attribute(key) else { return nil }
             (path, interface) = (attribute.path, attribute.interface)
-            for case .characteristic(let property) in entry.properties {
-                take(property.rawValue, attribute.properties[property.rawValue])
-            }
+            for name in entry.properties { take(name, attribute.properties[name]) }
         }
         guard !changed.isEmpty || !invalidated.isEmpty else { return nil }
         return .propertiesChanged(path: path, interface: interface, changed: changed, invalidated: invalidated)

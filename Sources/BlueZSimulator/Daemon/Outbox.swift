@@ -1,18 +1,11 @@
-/// A property that is announced when it changes.
-enum ObjectProperty: Hashable, Sendable {
-    case adapter(AdapterProperty)
-    case device(DeviceProperty)
-    case characteristic(CharacteristicProperty)
-    case advertising(AdvertisingProperty)
-}
-
 /// The changes that are not announced yet, as gdbus keeps them: each object once, each property once however often it
 /// changed, and no property of an object that is itself not announced.
 struct Outbox: Sendable {
     struct Entry: Sendable, Equatable {
         var key: ObjectKey
         var isNew: Bool
-        var properties: [ObjectProperty]
+        /// By their names.
+        var properties: [String]
         /// The numbers of its first and its latest change.
         var first: Int
         var last: Int
@@ -28,7 +21,7 @@ struct Outbox: Sendable {
         entries[key] = Entry(key: key, isNew: true, properties: [], first: step, last: step)
     }
 
-    mutating func changed(_ property: ObjectProperty, of key: ObjectKey) {
+    mutating func changed(_ property: String, of key: ObjectKey) {
         step += 1
         guard entries[key] != nil else {
             entries[key] = Entry(key: key, isNew: false, properties: [property], first: step, last: step)

@@ -69,64 +69,39 @@ struct RemoteTable: Sendable {
     }
 
     /// Makes the attributes of a service, unless they are there.
-    mutating func adopt(_ service: AttributeDatabase.Service, of device: Device, _ traits: DaemonTraits) {
+    mutating func adopt(_ service: AttributeDatabase.Service, of device: Device, _ properties: PropertyTables) {
         guard attributes[service.handle] == nil else { return }
         let isClaimed = Self.claimedServices.contains(service.uuid)
-        let path = device.path + "/service" + Self.digits(service.handle)
-        let properties = ServiceProperty.values(of: traits.serviceProperties) { property in
-            switch property {
-            case .handle: .uint16(service.handle)
-            case .uuid: .string(service.uuid)
-            case .device: .objectPath(device.path)
-            case .primary: .bool(service.isPrimary)
-            case .includes: .objectPaths(service.includes.map { device.path + "/service" + Self.digits($0) })
-            }
+        func add(
+            _ handle: UInt16, _ path: String, _ interface: String, _ values: [NamedValue], uuid: String,
+            requestHandle: UInt16, flags: Set<CharacteristicFlag> = []
+        ) {
+            attributes[handle] = RemoteAttribute(
+                object: ObjectTree.Attribute(path: path, interface: interface, properties: values), uuid: uuid,
+                requestHandle: requestHandle, flags: flags, isClaimed: isClaimed)
         }
-        attributes[service.handle] = RemoteAttribute(
-            object: ObjectTree.Attribute(path: path, interface: InterfaceName.service, properties: properties),
-            uuid: service.uuid, requestHandle: service.handle, flags: [], isClaimed: isClaimed)
+        let servicePath = Self.path(of: service.handle, in: device.path)
+        add(
+            service.handle, servicePath, InterfaceName.service, properties.service.values(of: (service, device.path)),
+            uuid: service.uuid, requestHandle: service.handle)
         for characteristic in service.characteristics {
-            adopt(characteristic, in: path, isClaimed: isClaimed, traits)
+            let path = servicePath + "/char" + Self.digits(characteristic.handle)
+            add(
+                characteristic.handle, path, InterfaceName.characteristic,
+                properties.characteristic.values(of: (characteristic, servicePath)), uuid: characteristic.uuid,
+                requestHandle: characteristic.valueHandle, flags: characteristic.flags)
+            for descriptor in characteristic.descriptors {
+                add(
+                    descriptor.handle, path + "/desc" + Self.digits(descriptor.handle), InterfaceName.descriptor,
+                    properties.descriptor.values(of: (descriptor, path)), uuid: descriptor.uuid,
+                    requestHandle: descriptor.handle)
+            }
         }
     }
 
-    private mutating func adopt(
-        _ characteristic: AttributeDatabase.Characteristic, in servicePath: String, isClaimed: Bool,
-        _ traits: DaemonTraits
-    ) {
-        let path = servicePath + "/char" + Self.digits(characteristic.handle)
-        let flags = characteristic.flags
-        let properties = CharacteristicProperty.values(of: traits.characteristicProperties) { property in
-            switch property {
-            case .handle: .uint16(characteristic.handle)
-            case .uuid: .string(characteristic.uuid)
-            case .service: .objectPath(servicePath)
-            case .value: .bytes([])
-            case .notifying: characteristic.canNotify ? .bool(false) : nil
-            case .flags: .strings(CharacteristicFlag.allCases.filter(flags.contains).map(\.rawValue))
-            case .writeAcquired: flags.contains(.writeWithoutResponse) ? .bool(false) : nil
-            case .notifyAcquired: flags.contains(.notify) ? .bool(false) : nil
-            case .mtu: nil
-            }
-        }
-        attributes[characteristic.handle] = RemoteAttribute(
-            object: ObjectTree.Attribute(path: path, interface: InterfaceName.characteristic, properties: properties),
-            uuid: characteristic.uuid, requestHandle: characteristic.valueHandle, flags: flags, isClaimed: isClaimed)
-        for descriptor in characteristic.descriptors {
-            let properties = DescriptorProperty.values(of: traits.descriptorProperties) { property in
-                switch property {
-                case .handle: .uint16(descriptor.handle)
-                case .uuid: .string(descriptor.uuid)
-                case .characteristic: .objectPath(path)
-                case .value: .bytes([])
-                }
-            }
-            attributes[descriptor.handle] = RemoteAttribute(
-                object: ObjectTree.Attribute(
-                    path: path + "/desc" + Self.digits(descriptor.handle), interface: InterfaceName.descriptor,
-                    properties: properties),
-                uuid: descriptor.uuid, requestHandle: descriptor.handle, flags: [], isClaimed: isClaimed)
-        }
+    /// Returns the path of a service's object.
+    static func path(of service: UInt16, in devicePath: String) -> String {
+        devicePath + "/service" + digits(service)
     }
 
     /// Services that BlueZ keeps for itself: generic access, and input devices, which it passes to the kernel.

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The order of effects is that of gdbus. A reply follows the signals of what happened before it, signals of what it
 /// causes follow the reply, and a property that changes several times before the daemon is idle is announced once.
-struct DaemonCore: Sendable {
+struct Core: Sendable {
     let traits: DaemonTraits
     /// The time of the event that is being handled.
     var now: TimeInterval = 0
@@ -84,7 +84,7 @@ struct DaemonCore: Sendable {
 
     /// Forgets everything but the time, as when the process ends.
     mutating func reset() {
-        var core = DaemonCore(traits: traits)
+        var core = Core(traits: traits)
         core.now = now
         core.tree.mistyped = tree.mistyped
         core.deviceCount = deviceCount
@@ -118,7 +118,7 @@ struct DaemonCore: Sendable {
 
     /// Sets a field of an adapter, and announces the property if the field has changed.
     mutating func set<Value: Equatable>(
-        _ field: WritableKeyPath<Adapter, Value>, to value: Value, of index: Int, announcing property: AdapterProperty
+        _ field: WritableKeyPath<Adapter, Value>, to value: Value, of index: Int, announcing property: Property<Adapter>
     ) {
         guard let adapter = tree.adapters[index], adapter[keyPath: field] != value else { return }
         change(index) { $0[keyPath: field] = value }
@@ -132,14 +132,14 @@ struct DaemonCore: Sendable {
         body(&tree.adapters[index]!)
     }
 
-    mutating func announce(_ property: AdapterProperty, of index: Int) {
-        outbox.changed(.adapter(property), of: .adapter(index))
+    mutating func announce(_ property: Property<Adapter>, of index: Int) {
+        outbox.changed(property.name, of: .adapter(index))
     }
 
     mutating func announceInstances(of index: Int) {
         guard tree.adapters[index] != nil else { return }
-        outbox.changed(.advertising(.supportedInstances), of: .advertising(index))
-        outbox.changed(.advertising(.activeInstances), of: .advertising(index))
+        outbox.changed(Property<Adapter>.supportedInstances.name, of: .advertising(index))
+        outbox.changed(Property<Adapter>.activeInstances.name, of: .advertising(index))
     }
 
     // MARK: Devices
@@ -166,7 +166,8 @@ struct DaemonCore: Sendable {
 
     /// Sets a field of a device, and announces the property if the field has changed.
     mutating func set<Value: Equatable>(
-        _ field: WritableKeyPath<Device, Value>, to value: Value, of key: DeviceKey, announcing property: DeviceProperty
+        _ field: WritableKeyPath<Device, Value>, to value: Value, of key: DeviceKey,
+        announcing property: Property<Device>
     ) {
         guard let place = tree.devices.index(forKey: key), tree.devices.values[place][keyPath: field] != value else {
             return
@@ -182,8 +183,8 @@ struct DaemonCore: Sendable {
         return body(&tree.devices.values[place])
     }
 
-    mutating func announce(_ property: DeviceProperty, of key: DeviceKey) {
-        outbox.changed(.device(property), of: .device(key))
+    mutating func announce(_ property: Property<Device>, of key: DeviceKey) {
+        outbox.changed(property.name, of: .device(key))
     }
 
     /// Takes a name that was read from the device.
@@ -216,7 +217,7 @@ struct DaemonCore: Sendable {
         let concerned = names.union(tree.mistyped[address] ?? [])
         tree.mistyped[address] = names.isEmpty ? nil : names
         for key in tree.devices.keys.filter({ $0.address == address }).sorted() {
-            for property in DeviceProperty.allCases where concerned.contains(property.rawValue) {
+            for property in Property<Device>.all where concerned.contains(property.name) {
                 announce(property, of: key)
             }
         }
@@ -237,15 +238,15 @@ struct DaemonCore: Sendable {
         _ = tree.removeAttribute(key)
     }
 
-    mutating func set(_ property: CharacteristicProperty, to value: BusValue, of key: AttributeKey) {
+    mutating func set(_ property: String, to value: BusValue, of key: AttributeKey) {
         tree.set(property, to: value, of: key)
-        outbox.changed(.characteristic(property), of: .attribute(key))
+        outbox.changed(property, of: .attribute(key))
     }
 
     /// Sets the value of a characteristic or a descriptor. It is announced at once, also if it is the same.
     mutating func setValue(_ value: [UInt8], of key: AttributeKey) {
         guard let attribute = tree.attribute(key) else { return }
-        tree.set(.value, to: .bytes(value), of: key)
+        tree.set("Value", to: .bytes(value), of: key)
         flush()
         emit(
             .propertiesChanged(
@@ -339,7 +340,7 @@ enum Effect: Hashable, Sendable {
     /// Sends a packet to the client.
     case transmit(SocketID, [UInt8])
     case closeSocket(SocketID)
-    /// Watches a client, whose sessions and registrations end with its connection to the bus.
+    /// Watches a client: its sessions and registrations end with its connection to the bus.
     case watch(client: String)
     case unwatch(client: String)
     /// Subscribes to the signals of a client's objects.
