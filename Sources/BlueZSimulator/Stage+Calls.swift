@@ -16,48 +16,39 @@ extension Stage {
         ) { writer in
             for argument in call.arguments { writer.value(argument) }
         }
-        guard call.form != .none else { return connection.send(message.withoutReply()) }
+        guard call.reply != .none else { return connection.send(message.withoutReply()) }
         connection.call(message, timeout: call.timeout) { [weak self, weak connection] result in
             // The daemon may have been killed in the meantime.
             guard let self, let connection, wire.withLock({ $0.connection === connection }) else { return }
-            settle(call, reply(call.form, result))
+            settle(call, reply(to: call, result))
         }
     }
 
     private func settle(_ call: ClientCall, _ reply: ClientReply) {
-        guard call.form != .ignored else { return }
+        guard call.reply != .ignored else { return }
         let now = seconds
         decide { $0.daemon.clientReplied(call.id, reply, now: now) }
     }
 
-    private func reply(_ form: ClientCall.Form, _ result: Result<Message, DBusError>) -> ClientReply {
+    private func reply(to call: ClientCall, _ result: Result<Message, DBusError>) -> ClientReply {
         switch result {
-        case .failure(let error): return .error(name: error.name, message: error.message)
+        case .failure(let error): .error(name: error.name, message: error.message)
         case .success(let message):
-            var reader = message.reader
-            switch form {
-            case .objects: return reader.objects().map(ClientReply.objects) ?? .malformed
-            case .properties: return reader.properties().map(ClientReply.properties) ?? .malformed
-            case .bytes: return reader.bytes().map(ClientReply.bytes) ?? .malformed
-            case .nothing:
-                // BlueZ refuses only a second value.
-                reader.skip()
-                return reader.isAtEnd ? .done : .malformed
-            case .socket: return socket(&reader)
-            case .ignored, .none: return .done
-            }
+            call.reply == .socket
+                ? socket(of: message).map(ClientReply.socket) ?? .values([]) : .values(message.values)
         }
     }
 
-    /// Takes a program's end of a pair of sockets.
-    private func socket(_ reader: inout MessageReader) -> ClientReply {
-        guard let owned = reader.descriptor(), let descriptor = owned.rawValue, let mtu = reader.uint16() else {
-            return .malformed
+    /// Takes a program's end of a pair of sockets; nil if the message has none.
+    private func socket(of message: Message) -> SocketID? {
+        var reader = message.reader
+        guard let owned = reader.descriptor(), let descriptor = owned.rawValue, reader.uint16() != nil else {
+            return nil
         }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         let id = shared.withLock { $0.simulation.daemon.core.nextSocket() }
         adopt(owned, as: id)
-        return .socket(id, mtu: Int(mtu))
+        return id
     }
 
     // MARK: Listening

@@ -77,12 +77,9 @@ struct MethodCall: Hashable, Sendable {
 
 extension MethodCall {
     init(_ message: Message, id: CallID) {
-        var arguments: [BusValue] = []
-        var reader = message.reader
-        while let value = reader.value() { arguments.append(value) }
         self.init(
             path: message.path?.rawValue ?? "/", interface: message.interface, member: message.member ?? "",
-            signature: message.signature, arguments: arguments, client: message.sender ?? "", id: id)
+            signature: message.signature, arguments: message.values, client: message.sender ?? "", id: id)
     }
 }
 
@@ -137,9 +134,10 @@ enum Emission: Hashable, Sendable {
 
 /// A call of a client's object by the daemon.
 struct ClientCall: Hashable, Sendable {
-    /// What the reply must be.
-    enum Form: Hashable, Sendable {
-        case objects, properties, bytes, nothing, socket
+    enum Reply: Hashable, Sendable {
+        case values
+        /// One end of a pair of sockets, and the MTU.
+        case socket
         /// The daemon does not read the reply.
         case ignored
         /// The message asks for no reply.
@@ -153,21 +151,19 @@ struct ClientCall: Hashable, Sendable {
     var interface: String
     var member: String
     var arguments: [BusValue] = []
-    var form: Form
+    var reply: Reply
     /// Seconds: 25 as libdbus has it, or 300 where BlueZ calls through a proxy.
     var timeout: Double
 }
 
 /// The reply to a call of a client's object.
 enum ClientReply: Hashable, Sendable {
-    case objects([ObjectState])
-    case properties([NamedValue])
-    case bytes([UInt8])
-    case done
-    case socket(SocketID, mtu: Int)
-    /// A reply of another form than the call asked for.
-    case malformed
+    case values([BusValue])
+    case socket(SocketID)
     case error(name: String, message: String)
+
+    /// The first value; nil for a socket and an error.
+    var value: BusValue? { if case .values(let values) = self { values.first } else { nil } }
 }
 
 /// A signal of a client's object.
@@ -193,6 +189,13 @@ enum ClientSignal: Hashable, Sendable {
 }
 
 extension Message {
+    var values: [BusValue] {
+        var values: [BusValue] = []
+        var reader = reader
+        while let value = reader.value() { values.append(value) }
+        return values
+    }
+
     /// Returns the message of a signal. Those of the object manager come from the root object, as with BlueZ.
     static func signal(_ emission: Emission) -> Message {
         switch emission {

@@ -14,7 +14,8 @@ enum BusValue: Hashable, Sendable {
     case bytes([UInt8])
     case strings([String])
     case objectPaths([String])
-    /// A dictionary whose values are variants. Holds each value without its variant, in the order of the message.
+    /// A dictionary whose values are variants, here without those, in the order of the message. One that was read may have
+    /// values of another type.
     case dictionary(key: String, [Entry])
     indirect case variant(BusValue)
     /// A value of a type that no interface of BlueZ has. It can be read, and not written.
@@ -80,6 +81,21 @@ enum BusValue: Hashable, Sendable {
     }
 }
 
+extension BusValue {
+    /// The objects that `GetManagedObjects` returns; nil for any other value.
+    var objects: [ObjectState]? {
+        guard case .dictionary(_, let entries) = self else { return nil }
+        return entries.compactMap { object in
+            guard let path = object.key.path, case .dictionary(_, let interfaces) = object.value else { return nil }
+            return ObjectState(
+                path: path,
+                interfaces: interfaces.map {
+                    InterfaceState(name: $0.key.text ?? "", properties: $0.value.options)
+                })
+        }
+    }
+}
+
 /// A property or an option with its name.
 struct NamedValue: Hashable, Sendable {
     var name: String
@@ -127,21 +143,6 @@ extension MessageReader {
     mutating func properties() -> [NamedValue]? {
         guard elementType == .dictionaryEntry else { return nil }
         return value()?.options
-    }
-
-    /// Reads what `GetManagedObjects` returns, in the order of the message; nil if the next value is something else.
-    mutating func objects() -> [ObjectState]? {
-        var objects: [ObjectState] = []
-        let isDictionary = dictionary { entry in
-            guard let path = entry.objectPath()?.rawValue else { return }
-            var object = ObjectState(path: path, interfaces: [])
-            entry.dictionary { interface in
-                guard let name = interface.string() else { return }
-                object.interfaces.append(InterfaceState(name: name, properties: interface.properties() ?? []))
-            }
-            objects.append(object)
-        }
-        return isDictionary ? objects : nil
     }
 }
 

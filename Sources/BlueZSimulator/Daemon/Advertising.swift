@@ -39,7 +39,7 @@ struct Advertising: Sendable {
         updateCount(of: index, &core)
         // The object may be an object manager itself, though most are not.
         core.call(
-            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", form: .objects,
+            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values,
             for: .advertisementObjects(key))
     }
 
@@ -56,24 +56,21 @@ struct Advertising: Sendable {
 
     mutating func objectsCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
         guard let record = record(key), case .asksObjects(let call) = record.stage else { return }
-        if case .objects(let objects) = reply,
-            let interface = objects.first(where: { $0.path == record.path })?.interfaces
-                .first(where: { $0.name == InterfaceName.advertisement })
+        if let object = reply.value?.objects?.first(where: { $0.path == record.path }),
+            let interface = object.interfaces.first(where: { $0.name == InterfaceName.advertisement })
         {
             return take(interface.properties, for: key, call: call, &core)
         }
         change(key) { $0.stage = .asksProperties(call) }
         core.call(
             record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
-            form: .properties, for: .advertisementProperties(key))
+            reply: .values, for: .advertisementProperties(key))
     }
 
     /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.
     mutating func propertiesCame(_ key: AdvertisementKey, _ reply: ClientReply, _ core: inout Core) {
         guard let record = record(key), case .asksProperties(let call) = record.stage else { return }
-        var properties: [NamedValue] = []
-        if case .properties(let read) = reply { properties = read }
-        take(properties, for: key, call: call, &core)
+        take(reply.value?.options ?? [], for: key, call: call, &core)
     }
 
     private mutating func take(
@@ -186,7 +183,7 @@ struct Advertising: Sendable {
 
     private func release(_ key: AdvertisementKey, _ core: inout Core) {
         guard let record = record(key) else { return }
-        core.call(record.owner, record.path, InterfaceName.advertisement, "Release", form: .none)
+        core.call(record.owner, record.path, InterfaceName.advertisement, "Release", reply: .none)
     }
 
     private mutating func remove(_ key: AdvertisementKey, _ core: inout Core) {

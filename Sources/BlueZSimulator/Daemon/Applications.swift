@@ -81,7 +81,7 @@ struct Applications: Sendable {
         applications[id] = LocalApplication(
             id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)
         core.call(
-            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", form: .objects,
+            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values,
             for: .applicationObjects(id))
     }
 
@@ -100,12 +100,10 @@ struct Applications: Sendable {
         guard let application = applications[id], let call = application.registration,
             let database = databases[application.adapter]
         else { return nil }
-        var objects: [ObjectState] = []
-        if case .objects(let listed) = reply { objects = listed }
         var builder = ApplicationBuilder(application, in: database, traits: core.traits)
         var failure: ApplicationBuilder.Failure?
         do throws(ApplicationBuilder.Failure) {
-            try builder.build(objects)
+            try builder.build(reply.value?.objects ?? [])
         } catch {
             failure = error
         }

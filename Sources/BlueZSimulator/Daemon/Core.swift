@@ -266,7 +266,7 @@ struct Core: Sendable {
     /// - Parameter purpose: What the reply is for; nil if the daemon does not use it.
     mutating func call(
         _ client: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
-        form: ClientCall.Form, timeout: Double = 25, for purpose: CallPurpose? = nil
+        reply: ClientCall.Reply, timeout: Double = 25, for purpose: CallPurpose? = nil
     ) {
         callCount += 1
         if let purpose { purposes[callCount] = purpose }
@@ -274,7 +274,7 @@ struct Core: Sendable {
             .call(
                 ClientCall(
                     id: callCount, client: client, path: path, interface: interface, member: member,
-                    arguments: arguments, form: form, timeout: timeout)))
+                    arguments: arguments, reply: reply, timeout: timeout)))
     }
 
     /// Writes a property of a client's object, and ignores the reply.
@@ -283,7 +283,7 @@ struct Core: Sendable {
     ) {
         call(
             client, path, InterfaceName.properties, "Set", [.string(interface), .string(name), .variant(value)],
-            form: .ignored)
+            reply: .ignored)
     }
 
     /// Returns what a reply is for; nil if it is not needed any more.

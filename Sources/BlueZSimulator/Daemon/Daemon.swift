@@ -127,7 +127,7 @@ struct Daemon: Sendable {
     mutating func clientReplied(_ id: UInt64, _ reply: ClientReply, now: TimeInterval) {
         core.now = now
         switch core.takePurpose(of: id) {
-        case nil: if case .socket(let socket, _) = reply { core.perform(.closeSocket(socket)) }
+        case nil: if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
         case .applicationObjects(let id): server.objectsCame(id, reply, &core)
         case .advertisementObjects(let key): advertising.objectsCame(key, reply, &core)
         case .advertisementProperties(let key): advertising.propertiesCame(key, reply, &core)

@@ -260,7 +260,7 @@ struct GattServer: Sendable {
             let value = link.configurations[handle] ?? 0
             return .bytes([UInt8(value & 0xFF), UInt8(value >> 8)])
         case .object(let object):
-            ask(object, "ReadValue", [options(key, offset: offset, core)], .bytes, .read(id), id, key, &core)
+            ask(object, "ReadValue", [options(key, offset: offset, core)], .read(id), id, key, &core)
             return nil
         }
     }
@@ -303,7 +303,7 @@ struct GattServer: Sendable {
                 link: key, object: object,
                 prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
             ask(
-                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)], .nothing,
+                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)],
                 .write(id), id, key, &core)
             return nil
         }
@@ -338,22 +338,22 @@ struct GattServer: Sendable {
     /// Calls an object of a program.
     private func call(
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
-        form: ClientCall.Form = .none, for purpose: CallPurpose? = nil
+        reply: ClientCall.Reply = .none, for purpose: CallPurpose? = nil
     ) {
         guard let application = applications[object.application] else { return }
         core.call(
-            application.owner, object.path, applications.interface(of: object), member, arguments, form: form,
-            timeout: form == .none ? 25 : Self.proxyTimeout, for: purpose)
+            application.owner, object.path, applications.interface(of: object), member, arguments, reply: reply,
+            timeout: reply == .none ? 25 : Self.proxyTimeout, for: purpose)
     }
 
     /// Calls an object of a program for a packet that waits for it.
     private mutating func ask(
-        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ form: ClientCall.Form,
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue],
         _ purpose: CallPurpose, _ id: PacketID, _ key: DeviceKey, _ core: inout Core
     ) {
         guard applications[object.application] != nil else { return }
         wait(for: object, id, key, &core)
-        call(object, member, &core, arguments, form: form, for: purpose)
+        call(object, member, &core, arguments, reply: .values, for: purpose)
     }
 
     private mutating func wait(for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout Core) {
@@ -409,22 +409,20 @@ struct GattServer: Sendable {
 
     mutating func readReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
         guard let pending = packets[packet], let link = links[pending.link] else { return }
-        switch reply {
-        case .bytes(let bytes):
-            let longest = min(ServerExchange.longestValue, link.mtu - 1)
-            answer(packet, .bytes(Array(bytes.prefix(longest))), &core)
-        default: answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
+        guard case .bytes(let bytes)? = reply.value else {
+            return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
+        answer(packet, .bytes(Array(bytes.prefix(min(ServerExchange.longestValue, link.mtu - 1)))), &core)
     }
 
     mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
         guard let pending = packets[packet] else { return }
-        switch reply {
-        case .done:
-            if pending.prepared != nil { applications.setAuthorized(pending.object, true) }
-            answer(packet, .bytes([]), &core)
-        default: answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
+        // BlueZ refuses only a second value.
+        guard case .values(let values) = reply, values.count <= 1 else {
+            return answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
         }
+        if pending.prepared != nil { applications.setAuthorized(pending.object, true) }
+        answer(packet, .bytes([]), &core)
     }
 
     // MARK: Writing
@@ -461,7 +459,7 @@ struct GattServer: Sendable {
     ) {
         let arguments = [.bytes(bytes), options(key, offset: offset, core)]
         guard let id else { return call(object, "WriteValue", &core, arguments) }
-        ask(object, "WriteValue", arguments, .nothing, .write(id), id, key, &core)
+        ask(object, "WriteValue", arguments, .write(id), id, key, &core)
     }
 
     /// Asks a program for a socket, once for all writes that wait for it.
@@ -476,17 +474,18 @@ struct GattServer: Sendable {
         if id != nil { wait(for: object, packet, key, &core) }
         guard !isAsked else { return }
         call(
-            object, "AcquireWrite", &core, [options(key, core)], form: .socket, for: .acquireWrite(object, packet, key))
+            object, "AcquireWrite", &core, [options(key, core)], reply: .socket, for: .acquireWrite(object, packet, key)
+        )
     }
 
     mutating func writeSocketReturned(
         _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core
     ) {
         guard let waiting = applications.characteristic(object)?.waitingForSocket else {
-            if case .socket(let socket, _) = reply { core.perform(.closeSocket(socket)) }
+            if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
             return
         }
-        if case .socket(let socket, _) = reply {
+        if case .socket(let socket) = reply {
             applications.change(object) { characteristic in
                 characteristic.writeSockets.append(ServedSocket(id: socket, central: key))
                 characteristic.waitingForSocket = []
@@ -544,7 +543,7 @@ struct GattServer: Sendable {
         if notifySocket(of: characteristic, for: key, core.traits) != nil {
             applications.change(object) { $0.subscriptions += 1 }
         } else if characteristic.offersNotifySocket {
-            call(object, "AcquireNotify", &core, [options(key, core)], form: .socket, for: .acquireNotify(object, key))
+            call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket, for: .acquireNotify(object, key))
         } else {
             startNotify(object, &core)
         }
@@ -558,7 +557,7 @@ struct GattServer: Sendable {
 
     mutating func notifySocketReturned(_ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core) {
         switch reply {
-        case .socket(let socket, _):
+        case .socket(let socket):
             // The central may have disconnected or unsubscribed in the meantime.
             guard isSubscribed(key, to: object) else { return core.perform(.closeSocket(socket)) }
             let isShared = core.traits.notificationSockets == .shared
@@ -572,7 +571,7 @@ struct GattServer: Sendable {
                 characteristic.subscriptions += 1
             }
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
-        case .error, .objects, .properties, .bytes, .done, .malformed: startNotify(object, &core)
+        case .error, .values: startNotify(object, &core)
         }
     }
 
