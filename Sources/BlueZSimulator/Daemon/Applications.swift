@@ -71,6 +71,81 @@ struct Applications: Sendable {
         databases[index]?.characteristic(withValue: handle)?.flags.contains(.reliableWrite) == true
     }
 
+    // MARK: Calls
+
+    /// Calls an object of a program.
+    func call(
+        _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
+        reply: ClientCall.Reply = .none, for purpose: CallPurpose? = nil
+    ) {
+        guard let application = applications[object.application] else { return }
+        core.call(
+            application.owner, object.path, interface(of: object), member, arguments, reply: reply,
+            timeout: reply == .none ? 25 : 300, for: purpose)
+    }
+
+    // MARK: Subscriptions and sockets
+
+    /// Subscribes to a characteristic.
+    mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
+        call(object, "StartNotify", &core)
+        change(object) { $0.subscriptions += 1 }
+    }
+
+    /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
+    func notifySocket(
+        of characteristic: ServedCharacteristicObject, for key: DeviceKey?, _ traits: DaemonTraits
+    ) -> ServedSocket? {
+        characteristic.notifySockets.first { socket in
+            traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
+        }
+    }
+
+    /// Closes the sockets of a central.
+    mutating func closeSockets(
+        of key: DeviceKey, _ sockets: WritableKeyPath<ServedCharacteristicObject, [ServedSocket]>,
+        _ core: inout Core
+    ) {
+        for (object, characteristic) in characteristics {
+            for socket in characteristic[keyPath: sockets] where socket.central == key {
+                core.perform(.closeSocket(socket.id))
+            }
+            change(object) { $0[keyPath: sockets].removeAll { $0.central == key } }
+        }
+    }
+
+    /// Ends the subscription of a central; of any one if no central is given.
+    mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout Core) {
+        guard let characteristic = characteristic(object), characteristic.subscriptions > 0 else {
+            return
+        }
+        change(object) { $0.subscriptions -= 1 }
+        let isLast = characteristic.subscriptions == 1
+        if isLast || core.traits.notificationSockets != .shared,
+            let socket = notifySocket(of: characteristic, for: key, core.traits)
+        {
+            change(object) { $0.notifySockets.removeAll { $0.id == socket.id } }
+            core.perform(.closeSocket(socket.id))
+        } else if isLast {
+            call(object, "StopNotify", &core)
+        }
+    }
+
+    /// Forgets a socket that a program has closed. Returns false if the socket is not a program's.
+    mutating func socketClosed(_ id: SocketID) -> Bool {
+        for sockets in [\ServedCharacteristicObject.notifySockets, \.writeSockets] {
+            guard let object = object(with: id, sockets) else { continue }
+            change(object) { $0[keyPath: sockets].removeAll { $0.id == id } }
+            return true
+        }
+        return false
+    }
+
+    /// Returns the object that a socket belongs to.
+    func object(with id: SocketID, _ sockets: KeyPath<ServedCharacteristicObject, [ServedSocket]>) -> ObjectID? {
+        characteristics.first { $0.characteristic[keyPath: sockets].contains { $0.id == id } }?.id
+    }
+
     // MARK: Registration
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {

@@ -335,17 +335,6 @@ struct GattServer: Sendable {
 
     // MARK: Programs
 
-    /// Calls an object of a program.
-    private func call(
-        _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
-        reply: ClientCall.Reply = .none, for purpose: CallPurpose? = nil
-    ) {
-        guard let application = applications[object.application] else { return }
-        core.call(
-            application.owner, object.path, applications.interface(of: object), member, arguments, reply: reply,
-            timeout: reply == .none ? 25 : Self.proxyTimeout, for: purpose)
-    }
-
     /// Calls an object of a program for a packet that waits for it.
     private mutating func ask(
         _ object: ObjectID, _ member: String, _ arguments: [BusValue],
@@ -353,7 +342,7 @@ struct GattServer: Sendable {
     ) {
         guard applications[object.application] != nil else { return }
         wait(for: object, id, key, &core)
-        call(object, member, &core, arguments, reply: .values, for: purpose)
+        applications.call(object, member, &core, arguments, reply: .values, for: purpose)
     }
 
     private mutating func wait(for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout Core) {
@@ -363,7 +352,6 @@ struct GattServer: Sendable {
 
     /// `ATTRIBUTE_TIMEOUT` of `src/shared/gatt-db.c`, in seconds.
     private static let packetTimeout: TimeInterval = 5
-    private static let proxyTimeout: Double = 300
 
     /// The options of a call, in BlueZ's order.
     private func options(_ key: DeviceKey, offset: Int = 0, isAuthorizing: Bool = false, _ core: Core) -> BusValue {
@@ -458,7 +446,7 @@ struct GattServer: Sendable {
         _ core: inout Core
     ) {
         let arguments = [.bytes(bytes), options(key, offset: offset, core)]
-        guard let id else { return call(object, "WriteValue", &core, arguments) }
+        guard let id else { return applications.call(object, "WriteValue", &core, arguments) }
         ask(object, "WriteValue", arguments, .write(id), id, key, &core)
     }
 
@@ -473,7 +461,7 @@ struct GattServer: Sendable {
         }
         if id != nil { wait(for: object, packet, key, &core) }
         guard !isAsked else { return }
-        call(
+        applications.call(
             object, "AcquireWrite", &core, [options(key, core)], reply: .socket, for: .acquireWrite(object, packet, key)
         )
     }
@@ -534,25 +522,21 @@ struct GattServer: Sendable {
     ) -> UInt8? {
         guard let characteristic = applications.characteristic(object) else { return ATTError.unlikely }
         guard value != 0 else {
-            unsubscribe(object, by: key, &core)
+            applications.unsubscribe(object, by: key, &core)
             return nil
         }
         guard value <= 2, characteristic.properties.contains(value == 1 ? .notify : .indicate) else {
             return Self.improperlyConfigured
         }
-        if notifySocket(of: characteristic, for: key, core.traits) != nil {
+        if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
             applications.change(object) { $0.subscriptions += 1 }
         } else if characteristic.offersNotifySocket {
-            call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket, for: .acquireNotify(object, key))
+            applications.call(
+                object, "AcquireNotify", &core, [options(key, core)], reply: .socket, for: .acquireNotify(object, key))
         } else {
-            startNotify(object, &core)
+            applications.startNotify(object, &core)
         }
         return nil
-    }
-
-    private mutating func startNotify(_ object: ObjectID, _ core: inout Core) {
-        call(object, "StartNotify", &core)
-        applications.change(object) { $0.subscriptions += 1 }
     }
 
     mutating func notifySocketReturned(_ object: ObjectID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core) {
@@ -571,7 +555,7 @@ struct GattServer: Sendable {
                 characteristic.subscriptions += 1
             }
         case .error("org.freedesktop.DBus.Error.NoReply", _), .error("org.bluez.Error.Failed", _): return
-        case .error, .values: startNotify(object, &core)
+        case .error, .values: applications.startNotify(object, &core)
         }
     }
 
@@ -582,15 +566,6 @@ struct GattServer: Sendable {
                 of: characteristic.valueHandle)
         else { return false }
         return links[key]?.configurations[handle] ?? 0 != 0
-    }
-
-    /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
-    private func notifySocket(
-        of characteristic: ServedCharacteristicObject, for key: DeviceKey?, _ traits: DaemonTraits
-    ) -> ServedSocket? {
-        characteristic.notifySockets.first { socket in
-            traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
-        }
     }
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
@@ -604,39 +579,11 @@ struct GattServer: Sendable {
                     let object = applications.object(of: value, on: key.adapter)
                 else { continue }
                 // The versions with a socket per central close the oldest one here (bluez#1452).
-                unsubscribe(object, by: nil, &core)
+                applications.unsubscribe(object, by: nil, &core)
             }
         }
-        if core.traits.notificationSockets != .shared { closeSockets(of: key, \.notifySockets, &core) }
-        if core.traits.hasWriteSocketPerCentral { closeSockets(of: key, \.writeSockets, &core) }
-    }
-
-    private mutating func closeSockets(
-        of key: DeviceKey, _ sockets: WritableKeyPath<ServedCharacteristicObject, [ServedSocket]>,
-        _ core: inout Core
-    ) {
-        for (object, characteristic) in applications.characteristics {
-            for socket in characteristic[keyPath: sockets] where socket.central == key {
-                core.perform(.closeSocket(socket.id))
-            }
-            applications.change(object) { $0[keyPath: sockets].removeAll { $0.central == key } }
-        }
-    }
-
-    private mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout Core) {
-        guard let characteristic = applications.characteristic(object), characteristic.subscriptions > 0 else {
-            return
-        }
-        applications.change(object) { $0.subscriptions -= 1 }
-        let isLast = characteristic.subscriptions == 1
-        if isLast || core.traits.notificationSockets != .shared,
-            let socket = notifySocket(of: characteristic, for: key, core.traits)
-        {
-            applications.change(object) { $0.notifySockets.removeAll { $0.id == socket.id } }
-            core.perform(.closeSocket(socket.id))
-        } else if isLast {
-            call(object, "StopNotify", &core)
-        }
+        if core.traits.notificationSockets != .shared { applications.closeSockets(of: key, \.notifySockets, &core) }
+        if core.traits.hasWriteSocketPerCentral { applications.closeSockets(of: key, \.writeSockets, &core) }
     }
 
     // MARK: Values
@@ -710,7 +657,7 @@ struct GattServer: Sendable {
         links[key]?.indications.removeFirst()
         switch indication.confirmation {
         case .none: break
-        case .call(let object): call(object, "Confirm", &core)
+        case .call(let object): applications.call(object, "Confirm", &core)
         case .packet(let socket): core.perform(.transmit(socket, [1]))
         }
         indicate(key, &core)
@@ -720,7 +667,7 @@ struct GattServer: Sendable {
 
     /// Takes packets of a program's socket (`sock_io_read`). Returns false if the socket is not a program's.
     mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout Core) -> Bool {
-        guard let object = object(with: id, \.notifySockets),
+        guard let object = applications.object(with: id, \.notifySockets),
             let application = applications[object.application],
             let characteristic = applications.characteristic(object),
             let place = characteristic.notifySockets.firstIndex(where: { $0.id == id })
@@ -744,20 +691,7 @@ struct GattServer: Sendable {
     }
 
     /// A program has closed its end of a socket. Returns false if the socket is not a program's.
-    mutating func socketClosed(_ id: SocketID) -> Bool {
-        for sockets in [\ServedCharacteristicObject.notifySockets, \.writeSockets] {
-            guard let object = object(with: id, sockets) else { continue }
-            applications.change(object) { $0[keyPath: sockets].removeAll { $0.id == id } }
-            return true
-        }
-        return false
-    }
-
-    private func object(
-        with id: SocketID, _ sockets: KeyPath<ServedCharacteristicObject, [ServedSocket]>
-    ) -> ObjectID? {
-        applications.characteristics.first { $0.characteristic[keyPath: sockets].contains { $0.id == id } }?.id
-    }
+    mutating func socketClosed(_ id: SocketID) -> Bool { applications.socketClosed(id) }
 }
 
 extension ClientReply {
