@@ -115,38 +115,6 @@ extension NotificationSource: Codable {
     }
 }
 
-/// In JSON every key is optional: `{"mtu": 185, "callLatency": 0.03}`.
-extension VirtualLink: Codable {
-    private enum Key: String, CodingKey, CaseIterable {
-        case connectLatency, resolveLatency, exportDelay, callLatency, mtu, connectTimeout
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.strictContainer(keyedBy: Key.self)
-        let usual = VirtualLink()
-        func seconds(_ key: Key, _ usual: TimeInterval) throws -> TimeInterval {
-            try container.number(Limits.seconds, forKey: key) ?? usual
-        }
-        self.init(
-            connectLatency: try seconds(.connectLatency, usual.connectLatency),
-            resolveLatency: try seconds(.resolveLatency, usual.resolveLatency),
-            exportDelay: try seconds(.exportDelay, usual.exportDelay),
-            callLatency: try seconds(.callLatency, usual.callLatency),
-            mtu: try container.number(Limits.mtu, forKey: .mtu) ?? usual.mtu,
-            connectTimeout: try seconds(.connectTimeout, usual.connectTimeout))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(connectLatency, forKey: .connectLatency)
-        try container.encode(resolveLatency, forKey: .resolveLatency)
-        try container.encode(exportDelay, forKey: .exportDelay)
-        try container.encode(callLatency, forKey: .callLatency)
-        try container.encode(mtu, forKey: .mtu)
-        try container.encode(connectTimeout, forKey: .connectTimeout)
-    }
-}
-
 extension CharacteristicFlag {
     public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
 }
