@@ -177,8 +177,9 @@ struct Advertising: Sendable {
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
         for record in records[index] ?? [] {
             release(record.key, &core)
-            remove(record.key, &core)
+            stopTimers(of: record.key, &core)
         }
+        records[index] = nil
     }
 
     private func release(_ key: AdvertisementKey, _ core: inout Core) {
@@ -188,10 +189,14 @@ struct Advertising: Sendable {
 
     private mutating func remove(_ key: AdvertisementKey, _ core: inout Core) {
         records[key.adapter]?.removeAll { $0.key == key }
-        core.alarms.remove(.endAdvertisement(key))
-        core.alarms.remove(.endAdvertisedDiscoverable(key))
+        stopTimers(of: key, &core)
         updateCount(of: key.adapter, &core)
         core.announceInstances(of: key.adapter)
+    }
+
+    private func stopTimers(of key: AdvertisementKey, _ core: inout Core) {
+        core.alarms.remove(.endAdvertisement(key))
+        core.alarms.remove(.endAdvertisedDiscoverable(key))
     }
 
     // MARK: Records

@@ -297,6 +297,8 @@ struct Daemon: Sendable {
         hangUp(key)
         client.remove(key, &core)
         core.removeDevice(key)
+        // The calls that waited for its objects.
+        if !held.isEmpty { settle() }
     }
 
     mutating func remove(_ keys: [DeviceKey]) {
@@ -442,8 +444,8 @@ struct Daemon: Sendable {
     /// An adapter is pulled out: its devices are removed first, then its own object.
     mutating func removeAdapter(_ index: Int) {
         guard core.tree.adapters[index] != nil else { return }
-        advertising.removeAdapter(index, &core)
         server.removeAdapter(index, &core)
+        advertising.removeAdapter(index, &core)
         remove(core.tree.devices(of: index).map(\.key))
         discovery.adapterRemoved(index)
         core.removeAdapter(index)
