@@ -75,6 +75,18 @@ final class LinkFaultTests: XCTestCase {
         XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_01"])
     }
 
+    func testCallsThatWaitForObjectsAreCarriedOutWhenTheDeviceIsRemoved() {
+        var bench = DaemonBench(remembering: [GattCast.known])
+        _ = bench.ask(.connect(DaemonBench.strap))
+        bench.daemon.take(.linkUp(DaemonBench.strap, VirtualLink(exportDelay: 1)), now: 0)
+        let table = AttributeTable(GattCast.strap.services, name: "Strap", appearance: nil)
+        bench.daemon.take(.discovered(DaemonBench.strap, table.services, AirIdentity()), now: 0)
+        _ = bench.settle()
+        XCTAssertEqual(bench.ask(.getDiscoveryFilters), [])
+        bench.daemon.remove(DaemonBench.strap)
+        XCTAssertEqual(bench.settle().outline, ["- _00_01", "reply"])
+    }
+
     // MARK: Requests
 
     func testALinkLossIsToldBeforeWhatItEndsFails() {
