@@ -79,7 +79,7 @@ final class LinkFaultTests: XCTestCase {
         var bench = DaemonBench(remembering: [GattCast.known])
         _ = bench.ask(.connect(DaemonBench.strap))
         bench.daemon.take(.linkUp(DaemonBench.strap, VirtualLink(exportDelay: 1)), now: 0)
-        let table = AttributeTable(GattCast.strap.services, name: "Strap", appearance: nil)
+        let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
         bench.daemon.take(.discovered(DaemonBench.strap, table.services, AirIdentity()), now: 0)
         _ = bench.settle()
         XCTAssertEqual(bench.ask(.getDiscoveryFilters), [])
