@@ -15,35 +15,31 @@ final class RecordingDelegate: ServerDelegate {
         var refusal: CBATTError.Code?
         var isSilent = false
         var held: [ServerAnswer] = []
-        var writes: [ServerWriteRequest] = []
-        var reads: [ServerReadRequest] = []
+        var writes: [ServerRequest] = []
+        var reads: [ServerRequest] = []
         var subscribers: [ServerAttributeID: [ServerSubscriber]] = [:]
     }
 
     let state = Locked(State())
     var log: [String] { state.withLock { $0.log } }
 
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer) {
-        let (value, refusal) = state.withLock { state in
-            state.reads.append(request)
-            state.log.append("read \(request.attribute.rawValue)")
-            return (state.value, state.refusal)
-        }
-        if let refusal { answer.refuse(refusal) } else { answer.succeed(value) }
-    }
-
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
-        let (refusal, isSilent) = state.withLock { state in
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer) {
+        let (value, refusal, isSilent) = state.withLock { state -> (Data, CBATTError.Code?, Bool) in
+            guard request.value != nil else {
+                state.reads.append(request)
+                state.log.append("read \(request.attribute.rawValue)")
+                return (state.value, state.refusal, false)
+            }
             state.writes.append(request)
             state.log.append("write \(request.attribute.rawValue)")
             if state.isSilent { state.held.append(answer) }
-            return (state.refusal, state.isSilent)
+            return (Data(), state.refusal, state.isSilent)
         }
         guard !isSilent else { return }
-        if let refusal { answer.refuse(refusal) } else { answer.succeed() }
+        if let refusal { answer.refuse(refusal) } else { answer.succeed(value) }
     }
 
-    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
+    func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
         state.withLock { $0.log.append("authorize \(request.attribute.rawValue)") }
         answer.refuse(.insufficientAuthorization)
     }

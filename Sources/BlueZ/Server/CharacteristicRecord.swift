@@ -157,8 +157,8 @@ extension CharacteristicRecord {
     }
 
     private func packetCame(_ value: Data, from peer: ServerPeer) {
-        let request = ServerWriteRequest(attribute: id, peer: peer, value: value, expectsAnswer: false)
-        content.delegate?.writeRequested(request, ServerAnswer(loop: content.client.loop) { _ in })
+        let request = ServerRequest(attribute: id, peer: peer, value: value, expectsAnswer: false)
+        content.delegate?.requested(request, ServerAnswer(loop: content.client.loop) { _ in })
     }
 
     /// Replies with one end of a pair of sockets; returns the other.

@@ -16,52 +16,20 @@ package struct ServerPeer: Hashable, Sendable {
         case lowEnergy = "LE"
         case classic = "BR/EDR"
     }
-
-    package init(
-        device: ObjectKey? = nil, address: BluetoothAddress? = nil, mtu: Int? = nil, link: Link? = nil
-    ) {
-        self.device = device
-        self.address = address
-        self.mtu = mtu
-        self.link = link
-    }
 }
 
-/// A central reads a characteristic or a descriptor. A long read is one request, however many packets it takes.
-package struct ServerReadRequest: Hashable, Sendable {
+/// A central reads or writes a characteristic or a descriptor. A long read is one request, however many packets it takes.
+package struct ServerRequest: Hashable, Sendable {
     package let attribute: ServerAttributeID
     package let peer: ServerPeer
-    /// From which byte on the central reads: other than 0 only if it did not read the beginning before. The reply is
-    /// the whole value nevertheless.
-    package let offset: Int
-
-    package init(attribute: ServerAttributeID, peer: ServerPeer, offset: Int = 0) {
-        self.attribute = attribute
-        self.peer = peer
-        self.offset = offset
-    }
-}
-
-/// A central writes a characteristic or a descriptor.
-package struct ServerWriteRequest: Hashable, Sendable {
-    package let attribute: ServerAttributeID
-    package let peer: ServerPeer
-    /// Where in the value the bytes belong: other than 0 only if the central wrote an end of it without its beginning.
-    package let offset: Int
-    package let value: Data
-    /// Whether the reply reaches the central. Otherwise one is allowed, and has no effect: for a write without
-    /// response, and for every write to a characteristic that takes both kinds, which 5.66 accepts before it calls us.
-    package let expectsAnswer: Bool
-
-    package init(
-        attribute: ServerAttributeID, peer: ServerPeer, offset: Int = 0, value: Data, expectsAnswer: Bool = true
-    ) {
-        self.attribute = attribute
-        self.peer = peer
-        self.offset = offset
-        self.value = value
-        self.expectsAnswer = expectsAnswer
-    }
+    /// At which byte of the value the request begins: other than 0 only if the central reads or writes an end of it without
+    /// its beginning. The reply to a read is the whole value nevertheless.
+    package var offset = 0
+    /// What the central writes; `nil` in a read.
+    package var value: Data?
+    /// Whether the reply reaches the central. Otherwise one is allowed, and has no effect: for a write without response, and
+    /// for every write to a characteristic that takes both kinds, which 5.66 accepts before it calls us.
+    package var expectsAnswer = true
 }
 
 /// The reply to a request of a central: given once, at any time and on any thread.
@@ -124,14 +92,12 @@ package final class ServerAnswer: Sendable {
 
 /// Handles the requests to an application's attributes. Everything is called on the client's loop.
 package protocol ServerDelegate: AnyObject, Sendable {
-    /// A central reads. The reply is the whole value, at most 512 bytes; the part that the central asked for is sent.
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer)
-
-    /// A central writes; parts of a long value have been put together.
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer)
+    /// A central reads, or writes; parts of a long value have been put together. The reply to a read is the whole value, at
+    /// most 512 bytes, of which the central receives the part that it asked for.
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer)
 
     /// A central begins a long write to an attribute with the flag `authorize`: nothing is written yet.
-    func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer)
+    func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer)
 
     /// The centrals that are subscribed to the characteristic have changed, as far as BlueZ reports it: see
     /// ``SubscriberTable``. With none left, or with the registration lost, the list is empty, and what was not sent has
@@ -143,7 +109,7 @@ package protocol ServerDelegate: AnyObject, Sendable {
 }
 
 extension ServerDelegate {
-    package func writeAuthorizationRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
+    package func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
         answer.succeed()
     }
     package func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {}

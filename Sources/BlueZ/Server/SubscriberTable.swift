@@ -14,11 +14,6 @@ package struct ServerSubscriber: Hashable, Sendable {
         case closed
         case open
     }
-
-    package init(peer: ServerPeer?, directWay: DirectWay) {
-        self.peer = peer
-        self.directWay = directWay
-    }
 }
 
 /// Which centrals are subscribed to a characteristic of ours.

@@ -54,14 +54,14 @@ extension ValueRecord {
         let options = ServerOptions(&reader)
         if let value = value ?? snapshot(options) { return reply(value, options, invocation) }
         guard let delegate = content.delegate else { return invocation.fail(.refusal(.unlikelyError, ofRead: true)) }
-        let request = ServerReadRequest(attribute: id, peer: options.peer, offset: options.offset)
+        let request = ServerRequest(attribute: id, peer: options.peer, offset: options.offset)
         let answer = ServerAnswer(loop: content.client.loop) { result in
             switch result {
             case .success(let value): self.reply(value, options, invocation)
             case .failure(let error): invocation.fail(.refusal(error.code, ofRead: true))
             }
         }
-        delegate.readRequested(request, answer)
+        delegate.requested(request, answer)
     }
 
     private func snapshot(_ options: ServerOptions) -> Data? {
@@ -107,7 +107,7 @@ extension ValueRecord {
         cancelAssemblyTimer(key)
         switch assemblies[key, default: WriteAssembly()].written(value, at: options.offset, mtu: options.peer.mtu) {
         case .give(let offset, let value):
-            give(value, at: offset, options, invocation) { $0.writeRequested($1, $2) }
+            give(value, at: offset, options, invocation) { $0.requested($1, $2) }
         case .collect:
             assemblyTimers[key] = content.client.loop.schedule(after: WriteAssembly.pause) { [weak self] in
                 self?.giveCollected(key, options)
@@ -120,13 +120,13 @@ extension ValueRecord {
 
     private func give(
         _ value: Data, at offset: Int, _ options: ServerOptions, _ invocation: Invocation?,
-        _ ask: (any ServerDelegate, ServerWriteRequest, ServerAnswer) -> Void
+        _ ask: (any ServerDelegate, ServerRequest, ServerAnswer) -> Void
     ) {
         guard let delegate = content.delegate else {
             invocation?.fail(.refusal(.unlikelyError, ofRead: false))
             return
         }
-        let request = ServerWriteRequest(
+        let request = ServerRequest(
             attribute: id, peer: options.peer, offset: offset, value: value,
             expectsAnswer: invocation.map { !$0.message.expectsNoReply } ?? false)
         let answer = ServerAnswer(loop: content.client.loop) { result in
@@ -141,7 +141,7 @@ extension ValueRecord {
     private func giveCollected(_ key: ObjectKey?, _ options: ServerOptions) {
         cancelAssemblyTimer(key)
         guard let (offset, value) = assemblies[key]?.collected() else { return }
-        give(value, at: offset, options, nil) { $0.writeRequested($1, $2) }
+        give(value, at: offset, options, nil) { $0.requested($1, $2) }
     }
 
     private func cancelAssemblyTimer(_ key: ObjectKey?) {

@@ -58,7 +58,7 @@ final class ServingEdgeTests: PeripheralStage {
         try serve(service, with: try XCTUnwrap(first))
         _ = control.startRespondingToWriteRequests()
         phone().write([1], to: "2A39")
-        wait { control.core.withLock { $0.answers.count } == 1 }
+        wait { control.core.withLock { $0.requests.count } == 1 }
         first = nil
         wait { !service.isAdded }
         simulator.advance(by: ServerAnswer.limit + 1)
@@ -70,7 +70,7 @@ final class ServingEdgeTests: PeripheralStage {
         let began = simulator.seconds
         XCTAssertEqual(result(of: phone.write([1], to: "2A39")), .failure(.attribute(0x0E)))
         XCTAssertEqual(simulator.seconds - began, ServerAnswer.limit, accuracy: 0.3)
-        XCTAssertEqual(control.core.withLock { $0.answers.count }, 0)
+        XCTAssertEqual(control.core.withLock { $0.requests.count }, 0)
     }
 
     /// What is on its way cannot be given up, which is no reason to refuse what a program wants to have sent.

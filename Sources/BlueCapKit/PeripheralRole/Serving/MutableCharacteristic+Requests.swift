@@ -27,11 +27,11 @@ extension MutableCharacteristic {
     public func startRespondingToWriteRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
-        startResponding(\.writes, capacity)
+        startResponding(isRead: false, capacity)
     }
 
     /// Stops delivering writes: the stream ends. Those that were delivered can still be answered.
-    public func stopRespondingToWriteRequests() { stopResponding(\.writes) }
+    public func stopRespondingToWriteRequests() { stopResponding(isRead: false) }
 
     /// Starts to deliver the reads of centrals to the application, which responds to each with
     /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)``, where `success` sends
@@ -42,28 +42,20 @@ extension MutableCharacteristic {
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
     ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
-        startResponding(\.reads, capacity)
+        startResponding(isRead: true, capacity)
     }
 
     /// Stops delivering reads: the stream ends, and centrals read ``value`` again.
-    public func stopRespondingToReadRequests() { stopResponding(\.reads) }
+    public func stopRespondingToReadRequests() { stopResponding(isRead: true) }
 
-    private func startResponding(
-        _ kind: WritableKeyPath<Core, StreamPromise<Request>?>, _ capacity: Int
-    ) -> FutureStream<Request> {
+    private func startResponding(isRead: Bool, _ capacity: Int) -> FutureStream<Request> {
         core.withLock { core -> FutureStream<Request>? in
-            guard core.session != nil else { return nil }
-            let promise = core[keyPath: kind] ?? StreamPromise(capacity: max(capacity, 0))
-            core[keyPath: kind] = promise
-            return promise.stream
+            core.session == nil ? nil : core.requests.start(isRead: isRead, capacity: max(capacity, 0))
         } ?? .failed(MutableCharacteristicError.unconfigured)
     }
 
-    private func stopResponding(_ kind: WritableKeyPath<Core, StreamPromise<Request>?>) {
-        let (promise, session) = core.withLock { core in
-            defer { core[keyPath: kind] = nil }
-            return (core[keyPath: kind], core.session)
-        }
+    private func stopResponding(isRead: Bool) {
+        let (promise, session) = core.withLock { ($0.requests.stop(isRead: isRead), $0.session) }
         guard let promise else { return }
         if let session { session.complete { promise.finish() } } else { promise.finish() }
     }
@@ -101,71 +93,43 @@ extension MutableCharacteristic {
         _ request: any CBATTRequestInjectable, _ give: (_ answer: ServerAnswer, _ isRead: Bool) -> Bool
     ) -> Bool {
         guard let request = request as? ATTRequest, request.characteristic == number, let number = request.number,
-            let answer = core.withLock({ $0.answers.removeValue(forKey: number) })
+            let answer = core.withLock({ $0.requests.take(number) })
         else { return false }
         return give(answer, request.isRead)
     }
 
     // MARK: What happens; on the loop
 
-    func readArrived(
-        _ request: ServerReadRequest, from central: Central, _ answer: ServerAnswer,
-        _ session: PeripheralManagerSession
+    func requested(
+        _ request: ServerRequest, from central: Central, _ answer: ServerAnswer, _ session: PeripheralManagerSession
     ) {
-        guard permissionEnabled([.readable, .readEncryptionRequired]) else {
-            return _ = answer.refuse(.readNotPermitted)
-        }
-        guard let (stream, number) = open(\.reads, answer) else {
-            return _ = answer.succeed(value ?? Data())
-        }
-        hand(over: number, offset: request.offset, value: nil, expectsAnswer: true, central, stream, session)
-    }
-
-    func writeArrived(
-        _ request: ServerWriteRequest, from central: Central, _ answer: ServerAnswer,
-        _ session: PeripheralManagerSession
-    ) {
-        guard permissionEnabled([.writeable, .writeEncryptionRequired]) else {
-            return _ = answer.refuse(.writeNotPermitted)
-        }
-        guard request.expectsAnswer else {
+        let isRead = request.value == nil
+        guard
+            permissionEnabled(isRead ? [.readable, .readEncryptionRequired] : [.writeable, .writeEncryptionRequired])
+        else { return _ = answer.refuse(isRead ? .readNotPermitted : .writeNotPermitted) }
+        guard isRead || request.expectsAnswer else {
             answer.succeed()
-            guard let stream = core.withLock({ $0.writes }) else { return }
-            return hand(
-                over: nil, offset: request.offset, value: request.value, expectsAnswer: false, central, stream, session)
+            guard let stream = core.withLock({ $0.requests.writes }) else { return }
+            return deliver(request, nil, from: central, to: stream, session)
         }
-        guard let (stream, number) = open(\.writes, answer) else {
-            return _ = answer.refuse(.requestNotSupported)
-        }
-        hand(
-            over: number, offset: request.offset, value: request.value, expectsAnswer: true, central, stream, session)
-    }
-
-    /// Keeps the answer until it is given or expires; `nil` if the application does not ask for such requests.
-    private func open(
-        _ kind: KeyPath<Core, StreamPromise<Request>?>, _ answer: ServerAnswer
-    ) -> (StreamPromise<Request>, Number)? {
         let number = Number.next()
-        let stream = core.withLock { core -> StreamPromise<Request>? in
-            guard let stream = core[keyPath: kind] else { return nil }
-            core.answers[number] = answer
-            return stream
+        guard let stream = core.withLock({ $0.requests.open(number, answer, isRead: isRead) }) else {
+            return _ = isRead ? answer.succeed(value ?? Data()) : answer.refuse(.requestNotSupported)
         }
-        guard let stream else { return nil }
         answer.whenExpired { [weak self] in
-            let expired = self?.core.withLock { $0.answers.removeValue(forKey: number) }
+            let expired = self?.core.withLock { $0.requests.take(number) }
             withExtendedLifetime(expired) {}
         }
-        return (stream, number)
+        deliver(request, number, from: central, to: stream, session)
     }
 
-    private func hand(
-        over number: Number?, offset: Int, value: Data?, expectsAnswer: Bool, _ central: Central,
-        _ stream: StreamPromise<Request>, _ session: PeripheralManagerSession
+    private func deliver(
+        _ request: ServerRequest, _ number: Number?, from central: Central, to stream: StreamPromise<Request>,
+        _ session: PeripheralManagerSession
     ) {
         let request = ATTRequest(
-            characteristicUUID: uuid, offset: offset, value: value, expectsAnswer: expectsAnswer,
-            characteristic: self.number, number: number)
+            characteristicUUID: uuid, offset: request.offset, value: request.value,
+            expectsAnswer: request.expectsAnswer, characteristic: self.number, number: number)
         session.complete { stream.success((request: request, central: central)) }
     }
 
@@ -194,16 +158,14 @@ extension MutableCharacteristic {
         }
         let left = core.withLock { core -> Left in
             var left = Left()
-            left.answers = core.answers.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
-            core.answers = [:]
-            left.streams = [core.writes, core.reads].compactMap { $0 }
+            (left.answers, left.streams) = core.requests.close()
             left.subscribers = core.subscriberPromise
             left.waiting = core.whenSent
             left.updates = core.updates.removeAll()
             left.session = core.session
             left.application = core.application
             core.application = nil
-            (core.writes, core.reads, core.subscriberPromise, core.session) = (nil, nil, nil, nil)
+            (core.subscriberPromise, core.session) = (nil, nil)
             (core.whenSent, core.subscribers) = ([], [])
             return left
         }
@@ -214,5 +176,48 @@ extension MutableCharacteristic {
             left.subscribers?.finish()
         }
         withExtendedLifetime(left) {}
+    }
+}
+
+/// The requests of centrals for which the application asks, and their answers until those are given.
+struct CentralRequests {
+    typealias Request = MutableCharacteristic.Request
+    typealias Number = MutableCharacteristic.Number
+
+    private(set) var writes: StreamPromise<Request>?
+    private var reads: StreamPromise<Request>?
+    private var answers: [Number: ServerAnswer] = [:]
+
+    /// How many wait for the application.
+    var count: Int { answers.count }
+
+    /// The stream of reads or writes, which begins now if there is none.
+    mutating func start(isRead: Bool, capacity: Int) -> FutureStream<Request> {
+        let promise = (isRead ? reads : writes) ?? StreamPromise(capacity: capacity)
+        if isRead { reads = promise } else { writes = promise }
+        return promise.stream
+    }
+
+    /// Returns the stream that ends.
+    mutating func stop(isRead: Bool) -> StreamPromise<Request>? {
+        defer { if isRead { reads = nil } else { writes = nil } }
+        return isRead ? reads : writes
+    }
+
+    /// Keeps an answer; returns the stream of the request, or `nil` if the application does not ask for such requests.
+    mutating func open(_ number: Number, _ answer: ServerAnswer, isRead: Bool) -> StreamPromise<Request>? {
+        guard let stream = isRead ? reads : writes else { return nil }
+        answers[number] = answer
+        return stream
+    }
+
+    mutating func take(_ number: Number) -> ServerAnswer? { answers.removeValue(forKey: number) }
+
+    /// Returns the answers that were not given, in the sequence of their requests, and the streams.
+    mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
+        defer { self = CentralRequests() }
+        return (
+            answers.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value), [writes, reads].compactMap { $0 }
+        )
     }
 }

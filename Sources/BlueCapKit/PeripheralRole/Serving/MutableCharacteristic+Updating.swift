@@ -207,7 +207,7 @@ extension MutableCharacteristic {
             }
             var update = update
             if let centrals {
-                switch core.devices(of: centrals, for: value) {
+                switch core.subscribers.devices(of: centrals, for: value) {
                 case .success(let devices): update = ServerUpdate(value, for: devices)
                 case .failure(let refusal):
                     error = .directedUpdateRefused(refusal)
@@ -334,17 +334,19 @@ extension MutableCharacteristic.Core {
         defer { whenSent = [] }
         return whenSent
     }
+}
 
+extension [MutableCharacteristic.Subscriber] {
     /// BlueZ's devices of the centrals that a value is for.
     fileprivate func devices(
         of centrals: [UUID], for value: Data
     ) -> Result<[ObjectKey], DirectedUpdateRefusal> {
-        if subscribers.contains(where: { $0.source.directWay == .unsupported }) { return .failure(.notSupported) }
+        if contains(where: { $0.source.directWay == .unsupported }) { return .failure(.notSupported) }
         guard !value.isEmpty else { return .failure(.emptyValue) }
         guard !centrals.isEmpty else { return .failure(.notSubscribed) }
         var devices: [ObjectKey] = []
         for identifier in centrals {
-            guard let subscriber = subscribers.first(where: { $0.central.identifier == identifier }) else {
+            guard let subscriber = first(where: { $0.central.identifier == identifier }) else {
                 return .failure(.notSubscribed)
             }
             guard subscriber.source.directWay == .open, let device = subscriber.source.peer?.device else {

@@ -51,10 +51,7 @@ public final class MutableCharacteristic: Sendable {
         var whenSent: [Promise<Void>] = []
         var subscribers: [Subscriber] = []
         var subscriberPromise: StreamPromise<[any CBCentralInjectable]>?
-        /// For the requests that wait for the application.
-        var answers: [Number: ServerAnswer] = [:]
-        var writes: StreamPromise<Request>?
-        var reads: StreamPromise<Request>?
+        var requests = CentralRequests()
     }
 
     /// What is known of characteristics of this kind; of one that was made by hand, its UUID and properties.

@@ -160,24 +160,14 @@ final class ServiceDelegate: ServerDelegate {
         self.targets = targets
     }
 
-    func readRequested(_ request: ServerReadRequest, _ answer: ServerAnswer) {
+    func requested(_ request: ServerRequest, _ answer: ServerAnswer) {
         guard let session, let target = targets[request.attribute] else { return }
         switch target {
         case .characteristic(let characteristic):
-            characteristic.readArrived(request, from: session.central(request.peer), answer, session)
+            characteristic.requested(request, from: session.central(request.peer), answer, session)
         case .descriptor(let descriptor):
-            answer.succeed(descriptor.value ?? Data())
-        }
-    }
-
-    func writeRequested(_ request: ServerWriteRequest, _ answer: ServerAnswer) {
-        guard let session, let target = targets[request.attribute] else { return }
-        switch target {
-        case .characteristic(let characteristic):
-            characteristic.writeArrived(request, from: session.central(request.peer), answer, session)
-        case .descriptor(let descriptor):
-            answer.succeed()
-            descriptor.written(request.value) { session.complete($0) }
+            answer.succeed(request.value == nil ? descriptor.value ?? Data() : Data())
+            if let value = request.value { descriptor.written(value) { session.complete($0) } }
         }
     }
 
