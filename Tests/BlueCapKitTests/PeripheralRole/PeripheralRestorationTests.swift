@@ -217,4 +217,55 @@ final class PeripheralRestorationTests: PeripheralStage {
         made.advertisements = state.advertisements
         XCTAssertEqual(made, state)
     }
+
+    /// A file that version 1 has written, with each key; what has its usual value is left out of it.
+    func testTheFormOfTheFileStays() throws {
+        let text = """
+            {
+              "format": "bluecap peripheral state", "version": 1, "identifier": "\(identifier)",
+              "services": [
+                {
+                  "uuid": "180F", "name": "Battery", "isSecondary": true,
+                  "characteristics": [
+                    {
+                      "uuid": "2A19", "name": "Level", "properties": 18, "permissions": 1, "value": "50",
+                      "updatesOverBus": true, "writesOverSocket": true,
+                      "descriptors": [{"uuid": "2901", "permissions": 1, "value": "4c6576656c"}]
+                    },
+                    {"uuid": "2A1A", "name": "Power", "properties": 2, "permissions": 1, "descriptors": []}
+                  ]
+                },
+                {"uuid": "180D", "name": "Heart Rate", "characteristics": []}
+              ],
+              "advertisements": [
+                {"isMain": true},
+                {
+                  "isMain": false, "isBroadcast": true, "localName": "Strap", "serviceUUIDs": ["180D"],
+                  "solicitedServiceUUIDs": ["180F"], "manufacturerData": {"76": "0102"},
+                  "serviceData": {"180F": "03"}, "appearance": 833, "includesTxPower": true, "txPower": -4,
+                  "interval": [0.5, 1.5], "isHidden": true, "timeout": 60, "duration": 2, "secondaryChannel": "Coded",
+                  "scanResponseServiceUUIDs": ["180A"], "scanResponseManufacturerData": {"1": "04"},
+                  "scanResponseServiceData": {"180A": "05"}
+                }
+              ]
+            }
+            """
+        let state = try PeripheralRestorationState(decoding: Data(text.utf8), for: identifier)
+        func object(_ data: Data) throws -> NSDictionary? {
+            try JSONSerialization.jsonObject(with: data) as? NSDictionary
+        }
+        XCTAssertEqual(try object(state.encoded(for: identifier)), try object(Data(text.utf8)))
+        let service = try XCTUnwrap(state.services.first).made
+        XCTAssertFalse(service.isPrimary)
+        let level = service.characteristics[0]
+        XCTAssertEqual([level.value, level.descriptors.first?.value], [Data([0x50]), Data("Level".utf8)])
+        XCTAssertFalse(level.sendsUpdatesOverSocket)
+        XCTAssertTrue(level.takesWritesOverSocket)
+        XCTAssertTrue(service.characteristics[1].sendsUpdatesOverSocket)
+        let data = state.advertisements[1].data
+        XCTAssertEqual(data.manufacturerData, [76: Data([1, 2])])
+        XCTAssertEqual(data.scanResponse.serviceData, [CBUUID(string: "180A"): Data([5])])
+        XCTAssertEqual(data.secondaryChannel, .coded)
+        XCTAssertFalse(data.isDiscoverable)
+    }
 }
