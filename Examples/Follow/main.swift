@@ -1,11 +1,11 @@
 import BlueCapKit
 import Dispatch
 
-// Follows a heart rate strap, and goes on where it was when it is killed and started again.
+// Follows a heart rate strap. After a crash or a restart it restores its connection and subscription.
 let (heartRate, measurement) = (CBUUID(string: "180D"), CBUUID(string: "2A37"))
 let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.follow"])
 
-/// Receives from a strap; `isNew` where nobody has subscribed to it in an earlier run.
+/// Receives measurements from a strap. `isNew` is true if no earlier run has subscribed to it.
 @Sendable func follow(_ strap: Peripheral, isNew: Bool) {
     strap.connect().onSuccess { strap, event in
         guard event == .connect else { return strap.reconnect() }

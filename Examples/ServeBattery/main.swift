@@ -3,7 +3,7 @@ import Foundation
 import Profiles
 
 let level = MutableCharacteristic(profile: RawCharacteristicProfile<BluetoothSIG.BatteryService.Level>())
-level.unsubscribedUpdatePolicy = .latest  // a central that comes late receives the present level alone
+level.unsubscribedUpdatePolicy = .latest  // a central that subscribes later receives only the newest level
 let battery = MutableService(uuid: "180F")
 battery.characteristics = [level]
 let manager = PeripheralManager()
