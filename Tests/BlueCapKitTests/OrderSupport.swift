@@ -64,7 +64,7 @@ extension AttributeState {
     mutating func tableRead(
         _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32
     ) -> [Order.Action] {
-        Orders.given { tableRead(declarations, naming: named, link: link, into: &$0) }
+        Orders.given { tableRead(ExportedAttributes(declarations, services: named), link: link, into: &$0) }
     }
 
     mutating func fired(_ timer: ServiceDiscoveryMachine.Timer) -> [Order.Action] {

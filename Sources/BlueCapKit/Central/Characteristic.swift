@@ -26,7 +26,7 @@ public final class Characteristic: PeripheralAttribute {
     }
 
     /// The service that it belongs to.
-    public var service: Service? { session.parent(of: id, peripheral, \.services) }
+    public var service: Service? { peripheral.parent(of: id, \.services) }
 
     /// What is known of characteristics of this kind: the profile that the manager was given, or one that knows the
     /// UUID alone.
@@ -51,7 +51,7 @@ public final class Characteristic: PeripheralAttribute {
     // MARK: Descriptors
 
     /// Its descriptors, in the order of the peripheral's table.
-    public var descriptors: [Descriptor] { session.handles(of: peripheral, \.descriptors) { $0.descriptors(of: id) } }
+    public var descriptors: [Descriptor] { peripheral.handles(\.descriptors) { $0.descriptors(of: id) } }
 
     /// The first descriptor with this UUID.
     public func descriptor(_ uuid: CBUUID) -> Descriptor? { descriptors.first { $0.uuid == uuid } }
@@ -76,5 +76,13 @@ public final class Characteristic: PeripheralAttribute {
         session.operation(on: peripheral.key, yielding: value) {
             $0.attributes.submit(request, on: id, $1, timeout: timeout, into: &$2)
         }
+    }
+}
+
+extension CharacteristicIdentifier {
+    /// The identifier of this characteristic; `nil` if its service is not known any more.
+    public init?(_ characteristic: Characteristic) {
+        guard let service = characteristic.service else { return nil }
+        self.init(uuid: characteristic.uuid, service: ServiceIdentifier(uuid: service.uuid))
     }
 }

@@ -10,14 +10,14 @@ extension Peripheral {
     /// The services that were discovered on this connection, in the order of the peripheral's table.
     ///
     /// A UUID can be there several times; each of them is a service of its own.
-    public var services: [Service] { session.handles(of: self, \.services) { $0.services } }
+    public var services: [Service] { handles(\.services) { $0.services } }
 
     /// The first discovered service with this UUID.
     public func service(_ uuid: CBUUID) -> Service? { services(withUUID: uuid)?.first }
 
     /// The discovered services with this UUID; `nil` where there is none.
     public func services(withUUID uuid: CBUUID) -> [Service]? {
-        let found = session.handles(of: self, \.services) { table in table.services.filter { table[$0]?.uuid == uuid } }
+        let found = handles(\.services) { table in table.services.filter { table[$0]?.uuid == uuid } }
         return found.isEmpty ? nil : found
     }
 

@@ -1,4 +1,3 @@
-import BlueZ
 public import Foundation
 
 /// One report of a scan: a peripheral with the data that were valid when the report was received.
@@ -24,18 +23,5 @@ extension ScanReport: CustomStringConvertible {
     public var description: String {
         let name = advertisements.localName ?? "Unknown"
         return "ScanReport(\(name), \(peripheral.address), RSSI \(rssi.map(String.init) ?? "unknown"), \(date))"
-    }
-}
-
-/// A report without its handle, as the state gives it to the session.
-struct ReportData: Equatable {
-    let date: Date
-    let rssi: Int?
-    let advertisements: PeripheralAdvertisements
-
-    init(_ device: borrowing Device1, date: Date) {
-        self.date = date
-        rssi = device.rssi
-        advertisements = PeripheralAdvertisements(device)
     }
 }

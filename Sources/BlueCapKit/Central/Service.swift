@@ -38,7 +38,7 @@ public final class Service: PeripheralAttribute {
 
     /// The services that it includes, in the order in which it names them.
     public var includedServices: [Service] {
-        session.handles(of: peripheral, \.services) { $0.includedServices(of: id) }
+        peripheral.handles(\.services) { $0.includedServices(of: id) }
     }
 
     // MARK: Characteristics
@@ -47,7 +47,7 @@ public final class Service: PeripheralAttribute {
     ///
     /// A UUID can be there several times; each of them is a characteristic of its own.
     public var characteristics: [Characteristic] {
-        session.handles(of: peripheral, \.characteristics) { $0.characteristics(of: id) }
+        peripheral.handles(\.characteristics) { $0.characteristics(of: id) }
     }
 
     /// The first discovered characteristic with this UUID.
@@ -55,7 +55,7 @@ public final class Service: PeripheralAttribute {
 
     /// The discovered characteristics with this UUID; `nil` where there is none.
     public func characteristics(withUUID uuid: CBUUID) -> [Characteristic]? {
-        let found = session.handles(of: peripheral, \.characteristics) { table in
+        let found = peripheral.handles(\.characteristics) { table in
             table.characteristics(of: id).filter { table[$0]?.uuid == uuid }
         }
         return found.isEmpty ? nil : found

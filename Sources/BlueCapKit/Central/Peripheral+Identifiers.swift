@@ -40,7 +40,7 @@ extension Peripheral {
             return session.failed(error)
         }
         return find(name, timeout).flatMap(context: ImmediateContext()) { [self] id in
-            session.handles(of: self, \.services) { table in table[id]?.isPresent == true ? [id] : [] }.first
+            handles(\.services) { table in table[id]?.isPresent == true ? [id] : [] }.first
                 .map { Future(value: $0) } ?? Future(error: ServiceError.invalidated)
         }
     }
@@ -61,7 +61,7 @@ extension Peripheral {
             return session.failed(error)
         }
         return find(name, timeout).flatMap(context: ImmediateContext()) { [self] id in
-            session.handles(of: self, \.characteristics) { table in table[id]?.isPresent == true ? [id] : [] }.first
+            handles(\.characteristics) { table in table[id]?.isPresent == true ? [id] : [] }.first
                 .map { Future(value: $0) } ?? Future(error: CharacteristicError.invalidated)
         }
     }
@@ -195,7 +195,7 @@ extension Peripheral {
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
             // Also if the link is lost by now: its subscription waits for the next one.
-            guard let characteristic = session.handles(of: self, \.characteristics, { _ in [id] }).first else {
+            guard let characteristic = handles(\.characteristics, { _ in [id] }).first else {
                 return end(CharacteristicError.invalidated)
             }
             let sink = NotificationSink(
@@ -251,7 +251,7 @@ extension Peripheral {
     private func known(_ identifier: CharacteristicIdentifier) -> Characteristic? {
         guard let (service, characteristic) = try? identifier.checked() else { return nil }
         let name = AttributeName(service: service, characteristic: characteristic)
-        return session.handles(of: self, \.characteristics) { table in (try? table.find(name).get()).map { [$0] } ?? []
+        return handles(\.characteristics) { table in (try? table.find(name).get()).map { [$0] } ?? []
         }.first
     }
 }

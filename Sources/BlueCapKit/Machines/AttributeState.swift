@@ -122,27 +122,29 @@ struct AttributeState {
         if link == discovery.link { discover(.fencePassed, &orders) }
     }
 
-    /// The attributes that BlueZ has exported, in the order of handles; and the services that the device was found to have.
-    mutating func tableRead(
-        _ declarations: [AttributeDeclaration], naming named: [CBUUID], link: UInt32, into orders: inout Orders
-    ) {
+    mutating func tableRead(_ exported: ExportedAttributes, link: UInt32, into orders: inout Orders) {
         guard link == discovery.link, discovery.hasLink else { return }
-        let difference = table.read(declarations)
+        let difference = table.read(exported.declarations)
         missing.formUnion(difference.invalidated)
         // The first reading is no change.
         if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
-        let isWhole = table.isWhole(naming: named.filter { !unexported.contains($0) })
+        let isWhole = table.isWhole(naming: exported.services.filter { !unexported.contains($0) })
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
         if discovery.isReady {
             let gone = missing.filter { table[$0]?.isPresent != true }.sorted()
             if !gone.isEmpty { orders.append(.release(gone)) }
             missing = []
-            unexported = Set(named).subtracting(table.allServices.compactMap { table[$0]?.uuid })
+            unexported = Set(exported.services).subtracting(table.allServices.compactMap { table[$0]?.uuid })
         }
         apply(change, &orders)
         if discovery.isReady {
             if isChangeUnreported { orders.append(.servicesChanged) }
             (wasReadOnThisLink, isChangeUnreported) = (true, false)
+        }
+        for (handle, value, mtu) in exported.values {
+            mtuChanged(at: handle, mtu)
+            // BlueZ exports an empty value before there is one.
+            if let value, !value.isEmpty { valueChanged(at: handle, value) }
         }
     }
 

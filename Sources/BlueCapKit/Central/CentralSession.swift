@@ -93,7 +93,7 @@ final class CentralSession: ManagerSession {
     }
 
     /// What was restored, as values and handles.
-    struct Restored: Sendable {
+    struct RestoredState: Sendable {
         var peripherals: [Peripheral] = []
         var scan: ScanRequest?
     }
@@ -106,7 +106,7 @@ final class CentralSession: ManagerSession {
     let core: Locked<Core>
     let queue: DispatchQueue?
     let keeper: StateKeeper<RestorationState>?
-    let restoredPromise = Promise<Restored>()
+    let restoredPromise = Promise<RestoredState>()
     /// On the loop only.
     let channels = NotificationChannels()
     let polls: RSSIPolls
@@ -269,9 +269,9 @@ final class CentralSession: ManagerSession {
             let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
-        case .callStart(let call): startNotifying(call, subject)
-        case .acquire(let call): acquireNotifications(call, subject)
-        case .callStop(let call): stopNotifying(call, subject)
+        case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
+        case .acquire(let call): SubscriptionCall(call, subject, self)?.acquire()
+        case .callStop(let call): SubscriptionCall(call, subject, self)?.stop()
         case .closeSocket(let call): if let attribute = subject.attribute { channels.closeSocket(of: attribute, call) }
         case .openGate(let transport, let afterGap): openGate(transport, afterGap: afterGap, subject)
         case .markGap: markGap(subject)
@@ -475,7 +475,7 @@ final class CentralSession: ManagerSession {
 
     private func completeRestoration() {
         let now = loop.now
-        var restored = Restored()
+        var restored = RestoredState()
         decide { core in
             guard let state = core.restored else { return }
             core.restored = nil
@@ -507,38 +507,7 @@ extension CentralSession.Core {
     }
 }
 
-/// The time limits of operations. Most operations end before their limits, so one timer of the loop serves all of them: it
-/// fires at the earliest limit that there was when it was set, also if that operation has ended.
-struct TimeLimits {
-    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
-    /// When the timer fires; `nil` if it is not set.
-    private var alarm: Instant?
-
-    /// Adds a limit. Returns whether it is the earliest one, so that the timer has to be set to it.
-    mutating func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
-        let instant = now.advanced(by: seconds)
-        limits[id] = (peripheral, instant)
-        if let alarm, alarm <= instant { return false }
-        alarm = instant
-        return true
-    }
-
-    mutating func remove(_ id: OperationID) { limits[id] = nil }
-
-    /// The timer has fired: removes the limits that are exceeded, and returns them in their order.
-    mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
-        let exceeded = limits.filter { $0.value.instant <= now }
-        for id in exceeded.keys { limits[id] = nil }
-        return exceeded.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
-            .map { ($0.key, $0.value.peripheral) }
-    }
-
-    /// In how many seconds the timer has to fire next; `nil` without limits.
-    mutating func restart(at now: Instant) -> Double? {
-        alarm = limits.values.lazy.map(\.instant).min()
-        return alarm?.seconds(since: now)
-    }
-}
+extension Orders: OrderQueue {}
 
 /// The streams of a central manager besides those of its state. Each call of a manager's function returns the same one.
 struct ManagerStreams {

@@ -6,44 +6,6 @@ import Reactor
 
 /// The attributes of peripherals: their handles, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {
-    // MARK: Handles; any thread
-
-    /// The handles of the attributes with the ids that `ids` finds in a peripheral's table.
-    func handles<Handle: AttributeObject>(
-        of peripheral: Peripheral,
-        _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>,
-        _ ids: (borrowing AttributeTable) -> [AttributeID]
-    ) -> [Handle] {
-        core.withLock { core in
-            let found = core.state.readState(of: peripheral.key) { state in
-                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
-            }
-            return (found ?? []).map { id, uuid in
-                core.attributeHandles[peripheral.key, default: AttributeHandles()][keyPath: memory].hold(id) {
-                    Handle(peripheral: peripheral, id: id, uuid: uuid)
-                }
-            }
-        }
-    }
-
-    /// The service of a characteristic, or the characteristic of a descriptor, also if it does not exist any more.
-    func parent<Handle: AttributeObject>(
-        of id: AttributeID, _ peripheral: Peripheral,
-        _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>
-    ) -> Handle? {
-        core.withLock { core in
-            let found = core.state.readState(of: peripheral.key) { state -> (AttributeID, CBUUID)? in
-                guard let parent = state.attributes.table[id]?.parent else { return nil }
-                return state.attributes.table[parent].map { (parent, $0.uuid) }
-            }
-            return found.map { id, uuid in
-                core.attributeHandles[peripheral.key, default: AttributeHandles()][keyPath: memory].find(id) {
-                    Handle(peripheral: peripheral, id: id, uuid: uuid)
-                }
-            }
-        }
-    }
-
     /// Reads the record of an attribute; `nil` if there is none.
     func attribute<R>(
         _ key: PeripheralKey, _ id: AttributeID, _ body: (borrowing AttributeTable.Record) -> R?
@@ -149,37 +111,8 @@ extension CentralSession {
     // MARK: Calls
 
     func readTable(of device: ObjectKey, of key: PeripheralKey, link: UInt32) {
-        var declarations: [AttributeDeclaration] = []
-        var values: [(handle: AttributeHandle, value: Data?, mtu: Int?)] = []
-        var named: [CBUUID] = []
-        var battery: UInt8?
-        client.withTree { tree in
-            battery = tree.batteryLevel(of: device)
-            if let handle = tree.handle(of: device) { tree.read(handle) { named = $0.uuids } }
-            for (attribute, kind) in tree.attributes(of: device) {
-                let handle = AttributeHandle(attribute.handle)
-                switch kind {
-                case .service: declarations += tree.service(attribute).map { AttributeDeclaration(handle, $0) }
-                case .characteristic:
-                    guard let characteristic = tree.characteristic(attribute) else { continue }
-                    declarations.append(AttributeDeclaration(handle, characteristic))
-                    values.append((handle, characteristic.value, characteristic.mtu))
-                case .descriptor: declarations += tree.descriptor(attribute).map { AttributeDeclaration(handle, $0) }
-                }
-            }
-        }
-        if let battery, !declarations.contains(where: { $0.uuid == .battery && $0.kind == .service }) {
-            declarations += AttributeDeclaration.virtualBattery
-            values.append((.batteryLevel, Data([battery]), nil))
-        }
-        decide(key) { state, orders in
-            state.attributes.tableRead(declarations, naming: named, link: link, into: &orders)
-            for (handle, value, mtu) in values {
-                state.attributes.mtuChanged(at: handle, mtu)
-                // BlueZ exports an empty value before there is one.
-                if let value, !value.isEmpty { state.attributes.valueChanged(at: handle, value) }
-            }
-        }
+        let exported = client.withTree { ExportedAttributes(of: device, in: $0) }
+        decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
     }
 
     func read(_ attribute: AttributeKey, offset: Int, for id: OperationID, of key: PeripheralKey) {
@@ -202,31 +135,5 @@ extension CentralSession {
 
     private func replied(_ id: OperationID, of key: PeripheralKey, _ result: Result<Data?, BlueZError>) {
         decideHere(key) { $0.attributes.replied(id, result, at: loop.now, into: &$1) }
-    }
-}
-
-extension [AttributeDeclaration] {
-    fileprivate static func += (list: inout [AttributeDeclaration], declaration: AttributeDeclaration?) {
-        if let declaration { list.append(declaration) }
-    }
-}
-
-extension AttributeDeclaration {
-    fileprivate init(_ handle: AttributeHandle, _ service: GattService1) {
-        self.init(
-            handle: handle, uuid: service.uuid,
-            role: .service(isPrimary: service.isPrimary, includes: service.includes.map { AttributeHandle($0) }))
-    }
-
-    fileprivate init(_ handle: AttributeHandle, _ characteristic: GattCharacteristic1) {
-        self.init(
-            handle: handle, uuid: characteristic.uuid,
-            role: .characteristic(
-                of: AttributeHandle(characteristic.service), properties: characteristic.properties))
-    }
-
-    fileprivate init(_ handle: AttributeHandle, _ descriptor: GattDescriptor1) {
-        self.init(
-            handle: handle, uuid: descriptor.uuid, role: .descriptor(of: AttributeHandle(descriptor.characteristic)))
     }
 }

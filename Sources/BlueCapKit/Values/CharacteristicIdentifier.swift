@@ -33,12 +33,6 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
         self.init(uuid: uuid, service: service)
     }
 
-    /// The identifier of this characteristic; `nil` if its service is not known any more.
-    public init?(_ characteristic: Characteristic) {
-        guard let service = characteristic.service else { return nil }
-        self.init(uuid: characteristic.uuid, service: ServiceIdentifier(uuid: service.uuid))
-    }
-
     /// The UUID; `nil` where the text was none.
     public var uuid: CBUUID? { spelling.uuid }
 

@@ -63,3 +63,39 @@ struct AttributeHandles {
         services.letGoOfAll() as [AnyObject] + characteristics.letGoOfAll() + descriptors.letGoOfAll()
     }
 }
+
+extension Peripheral {
+    /// The handles of the attributes with the ids that `ids` finds in the peripheral's table.
+    func handles<Handle: AttributeObject>(
+        _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>,
+        _ ids: (borrowing AttributeTable) -> [AttributeID]
+    ) -> [Handle] {
+        session.core.withLock { core in
+            let found = core.state.readState(of: key) { state in
+                ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
+            }
+            return (found ?? []).map { id, uuid in
+                core.attributeHandles[key, default: AttributeHandles()][keyPath: memory].hold(id) {
+                    Handle(peripheral: self, id: id, uuid: uuid)
+                }
+            }
+        }
+    }
+
+    /// The service of a characteristic, or the characteristic of a descriptor, also if it does not exist any more.
+    func parent<Handle: AttributeObject>(
+        of id: AttributeID, _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>
+    ) -> Handle? {
+        session.core.withLock { core in
+            let found = core.state.readState(of: key) { state -> (AttributeID, CBUUID)? in
+                guard let parent = state.attributes.table[id]?.parent else { return nil }
+                return state.attributes.table[parent].map { (parent, $0.uuid) }
+            }
+            return found.map { id, uuid in
+                core.attributeHandles[key, default: AttributeHandles()][keyPath: memory].find(id) {
+                    Handle(peripheral: self, id: id, uuid: uuid)
+                }
+            }
+        }
+    }
+}

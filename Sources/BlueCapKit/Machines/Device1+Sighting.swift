@@ -32,3 +32,16 @@ extension PackedData<UInt8> {
         return uuids.isEmpty ? nil : uuids
     }
 }
+
+/// A report without its handle, as the state gives it to the session.
+struct ReportData: Equatable {
+    let date: Date
+    let rssi: Int?
+    let advertisements: PeripheralAdvertisements
+
+    init(_ device: borrowing Device1, date: Date) {
+        self.date = date
+        rssi = device.rssi
+        advertisements = PeripheralAdvertisements(device)
+    }
+}

@@ -143,7 +143,7 @@ struct Order: Equatable {
 }
 
 /// The orders that wait for the loop. Machines append to it; the session removes them in their order.
-struct Orders: OrderQueue {
+struct Orders {
     var pending: [Order] = []
     /// What the orders that are appended next refer to.
     var subject = Order.Subject()

@@ -54,6 +54,14 @@ extension CentralSession {
         }
     }
 
+    /// Ends the writers of a peripheral, and the requests for writers.
+    func endWriters(of peripheral: PeripheralKey, _ error: PeripheralError) {
+        let (writers, requests) = core.withLock { $0.writers.remove(peripheral) }
+        for writer in writers { writer.end(.peripheral(error)) }
+        // BlueZ may never reply: 5.82 does not if pairing fails.
+        for promise in requests { complete { promise.failure(error) } }
+    }
+
     private func send(_ event: ConnectionMachine.Event, to key: PeripheralKey) {
         decide(key) { $0.connect(event, into: &$1) }
     }

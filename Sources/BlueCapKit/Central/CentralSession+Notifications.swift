@@ -1,0 +1,134 @@
+import BlueZ
+import Foundation
+import Futures
+import Reactor
+
+/// Notifications: their streams, and the orders of subscriptions.
+extension CentralSession {
+    // MARK: Streams; any thread
+
+    /// A stream that receives what the characteristic notifies from now on.
+    func notifications<T: Sendable>(
+        of subject: CharacteristicKey, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
+    ) -> FutureStream<T> {
+        let stream = FutureStream<T>(capacity: capacity)
+        feed(NotificationSink(stream, gap: gap, element: element), with: subject)
+        return stream
+    }
+
+    /// Delivers the values of the characteristic to a stream from here on.
+    func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
+        let isOpen = core.withLock { core in
+            if !core.shell.isClosed { core.sinks.add(sink, to: subject) }
+            return !core.shell.isClosed
+        }
+        if !isOpen { complete { sink.finish() } }
+    }
+
+    /// Ends the streams of a characteristic.
+    func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
+        guard let sinks = core.withLock({ $0.sinks.remove(subject) }) else { return }
+        complete {
+            for sink in sinks {
+                if let failure { sink.fail(failure) }
+                sink.finish()
+            }
+        }
+    }
+
+    /// Ends the streams of a peripheral.
+    func endNotifications(of peripheral: PeripheralKey) {
+        let subjects = core.withLock { $0.sinks.subjects(of: peripheral) }
+        for subject in subjects { endNotifications(of: subject) }
+    }
+
+    /// Ends the streams of a peripheral without a handle, if the manager has no state of it either.
+    func endForgottenNotifications(of peripheral: PeripheralKey) {
+        let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
+        if isForgotten { endNotifications(of: peripheral) }
+    }
+
+    func isNotifying(_ subject: CharacteristicKey) -> Bool {
+        readState(of: subject.peripheral) { $0.isNotifying(subject.characteristic) } ?? false
+    }
+
+    // MARK: Values; on the loop
+
+    /// Delivers the values since the last call: with one lock, and one call of each handler.
+    func deliverNotifications() {
+        guard !channels.isEmpty else { return }
+        channels.flush { subject, values in
+            let sinks = core.withLock { core -> [NotificationSink]? in
+                if case let newest?? = values.last(where: { $0 != nil }) {
+                    core.state.notified(subject.peripheral, subject.characteristic, newest)
+                }
+                return core.sinks[subject]
+            }
+            guard let sinks else { return }
+            complete { [self] in
+                for sink in sinks { sink.deliver(values) }
+                if sinks.contains(where: { $0.isForgotten() }) { dropForgotten(subject) }
+            }
+        }
+    }
+
+    private func dropForgotten(_ subject: CharacteristicKey) {
+        let sinks = core.withLock { $0.sinks.removeForgotten(of: subject) }
+        withExtendedLifetime(sinks) {}
+    }
+
+    // BlueZObserver: all reads of this process.
+
+    func readBegan(_ key: AttributeKey) { channels.readBegan(key) }
+
+    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {
+        channels.readEnded(key, offset: offset, reply: reply)
+        deliverNotifications()
+    }
+
+    // MARK: Orders; on the loop
+
+    func openGate(_ transport: NotificationTransport, afterGap: Bool, _ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        channels.open(key, of: CharacteristicKey(subject), transport, afterGap: afterGap)
+    }
+
+    func markGap(_ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        channels.markGap(key)
+        deliverNotifications()
+    }
+
+    func deliver(_ failure: SubscriptionMachine.Failure, _ subject: Order.Subject) {
+        guard subject.attribute != nil, let sinks = core.withLock({ $0.sinks[CharacteristicKey(subject)] }) else {
+            return
+        }
+        complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
+    }
+
+    /// Finishes the streams of a characteristic that was present on some link.
+    func finishNotifications(_ failure: SubscriptionMachine.Failure?, _ subject: Order.Subject) {
+        guard subject.attribute != nil else { return }
+        endNotifications(of: CharacteristicKey(subject), failure: failure.map { PeripheralFailure($0).error })
+    }
+
+    func closeGate(_ subject: Order.Subject) {
+        guard let key = subject.attribute else { return }
+        let hasPassed = channels.close(key)
+        deliverNotifications()
+        channels.forget(key)
+        if hasPassed { send(.valuesCame, to: CharacteristicKey(subject)) }
+    }
+
+    func send(_ event: SubscriptionMachine.Event, to characteristic: CharacteristicKey) {
+        decideHere(characteristic.peripheral) {
+            $0.subscriptionChanged(characteristic.characteristic, event, into: &$1)
+        }
+    }
+}
+
+extension CharacteristicKey {
+    init(_ subject: Order.Subject) {
+        self.init(peripheral: subject.peripheral, characteristic: subject.characteristic)
+    }
+}

@@ -1,0 +1,106 @@
+import BlueZ
+import Reactor
+
+/// One call of a subscription to BlueZ. On the loop only.
+struct SubscriptionCall: Sendable {
+    private let reference: CentralSession.Reference
+    private let client: BlueZClient
+    private let channels: NotificationChannels
+    private let call: SubscriptionMachine.Call
+    private let characteristic: CharacteristicKey
+    private let attribute: AttributeKey
+
+    /// `nil` if BlueZ has no name for the characteristic.
+    init?(_ call: SubscriptionMachine.Call, _ subject: Order.Subject, _ session: CentralSession) {
+        guard let attribute = subject.attribute else { return nil }
+        reference = session.reference
+        client = session.client
+        channels = session.channels
+        self.call = call
+        self.attribute = attribute
+        characteristic = CharacteristicKey(subject)
+    }
+
+    /// Begins a session over signals.
+    func start() {
+        // BlueZ reads this battery itself, and keeps the level current without a call.
+        if attribute.isVirtual { return reply(.startReplied(call, isNotifying: true)) }
+        // Another manager's socket is shared: BlueZ refuses a session while there is one.
+        guard client.subscriptions.transport(of: attribute) != .socket else {
+            channels.reopen(attribute, .socket)
+            return share()
+        }
+        guard let session = reference.session else { return }
+        client.subscriptions.startNotify(attribute, for: session) { [self] result in
+            switch result {
+            case .success:
+                let isNotifying = client.withTree { $0.characteristic(attribute)?.isNotifying } ?? false
+                send(.startReplied(call, isNotifying: isNotifying))
+            case .failure(let error):
+                send(.startFailed(call, SubscriptionMachine.Failure(error)))
+            }
+        }
+    }
+
+    /// Acquires a socket.
+    func acquire() {
+        if attribute.isVirtual { return reply(.startFailed(call, .notSupported)) }
+        guard client.subscriptions.transport(of: attribute) != .signals else {
+            channels.reopen(attribute, .signals)
+            return start()
+        }
+        share()
+    }
+
+    /// Ends the session or the socket.
+    func stop() {
+        if attribute.isVirtual { return reply(.stopReplied(call, nil)) }
+        guard let session = reference.session else { return }
+        client.subscriptions.stopNotify(attribute, for: session) { [self] result in
+            var failure: SubscriptionMachine.Failure?
+            if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
+            // Also a socket that was used instead of signals, without the knowledge of the subscription. The reply may be
+            // late, when there is another socket.
+            channels.closeSockets(of: attribute, before: call)
+            send(.stopReplied(call, failure))
+        }
+    }
+
+    private func share() {
+        guard let session = reference.session else { return }
+        client.subscriptions.shareNotify(attribute, for: session) { [reference, channels, attribute] values in
+            channels.received(values, from: attribute)
+            reference.session?.deliverNotifications()
+        } onClosed: { [reference, call, characteristic] in
+            reference.session?.send(.socketClosed(call), to: characteristic)
+            // If signals were requested.
+            reference.session?.send(.notifyingChanged(false), to: characteristic)
+        } completion: { [self] result in
+            switch result {
+            case .success(let share):
+                channels.keep(share, of: attribute, call)
+                send(.startReplied(call, isNotifying: true))
+            case .failure(let error):
+                send(.startFailed(call, SubscriptionMachine.Failure(error)))
+            }
+        }
+    }
+
+    private func reply(_ event: SubscriptionMachine.Event) { client.loop.post { self.send(event) } }
+
+    private func send(_ event: SubscriptionMachine.Event) {
+        reference.session?.send(event, to: characteristic)
+    }
+}
+
+extension BlueZError {
+    /// Whether a refused `StopNotify` means that there is no session, or nothing that it could be on.
+    fileprivate var meansNothingToStop: Bool {
+        switch cause {
+        case .unknownObject, .unknownMethod, .notConnected, .serviceGone, .disconnected, .doesNotExist: true
+        // The name says nothing, and this sentence all (src/gatt-client.c, the same from 5.55 on).
+        case .failed: message == "No notify session started"
+        default: false
+        }
+    }
+}
