@@ -88,7 +88,7 @@ extension CentralManager {
     }
 
     /// Tells each time that BlueZ's discovery had to be started anew under a scan of this manager, and why: there was a
-    /// gap. Every call answers the same stream, which keeps nothing.
+    /// gap. Every call returns the same stream, which keeps nothing.
     public func whenScanningRestarts() -> FutureStream<ScanRestart> { session.streams.restarts.stream }
 
     /// Completes when BlueZ has confirmed that this manager takes part in no discovery: at once where it does not scan

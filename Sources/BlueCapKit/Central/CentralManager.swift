@@ -1,6 +1,8 @@
 public import Dispatch
+package import Foundation
 public import Futures
 public import GATT
+import Reactor
 
 /// The central role: finds peripherals, and is where their connections live.
 ///
@@ -66,12 +68,12 @@ public final class CentralManager: Sendable {
     /// Why the state is what it is, and what can be done about it, in one sentence.
     public var stateExplanation: String { session.standing.explanation }
 
-    /// The state, and why it is that: both of one moment, so that no sentence of a state that has passed is told of another.
+    /// The state and its explanation, both of one moment.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
 
     /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
     ///
-    /// Every call answers the same stream, which keeps the newest state alone; any number of handlers may watch it.
+    /// Every call returns the same stream, which keeps the newest state alone; any number of handlers may watch it.
     /// It never fails, and it ends with the manager and with ``invalidate()``.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
@@ -80,7 +82,7 @@ public final class CentralManager: Sendable {
 
     /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
     ///
-    /// Every call answers the same stream, which keeps the newest value alone. It never fails, and it ends with the manager
+    /// Every call returns the same stream, which keeps the newest value alone. It never fails, and it ends with the manager
     /// and with ``invalidate()``.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
@@ -94,7 +96,7 @@ public final class CentralManager: Sendable {
         }
     }
 
-    /// Ends every connection that this manager has or attempts; each peripheral's stream tells `.forceDisconnect`.
+    /// Ends every connection that this manager has or attempts; each peripheral's stream reports `.forceDisconnect`.
     public func disconnectAllPeripherals() {
         _ = session.decideIfOpen { core in
             for key in core.state.keysWithState {
@@ -108,14 +110,36 @@ public final class CentralManager: Sendable {
 
     /// Peripherals that fell silent while this manager scanned.
     ///
-    /// A peripheral expires when it has not been heard for 30 seconds or, where that is longer, four times the interval
-    /// between its sightings; or when BlueZ drops it. It leaves `peripherals`, and is discovered anew when it is heard
-    /// again. Every call answers the same stream, which keeps nothing: it is for those who watch.
+    /// A peripheral expires when BlueZ has not received it for 30 seconds or, if that is longer, four times the interval
+    /// between its sightings; or when BlueZ drops it. It leaves `peripherals`, and is discovered again when BlueZ receives it again. Every call returns the same stream, which keeps nothing: it is for observers.
     public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.streams.expiries.stream }
 
-    /// Starts over: ends the scan, tells the state anew, and asks `bluetoothd` anew for everything. Connections,
+    /// Starts again: ends the scan, announces the state again, and requests everything from `bluetoothd` again. Connections,
     /// subscriptions and whatever is under way on them stay.
     ///
     /// Nothing needs this for coming back after `resetting`, which happens by itself.
     public func reset() { session.reset() }
+}
+
+/// The manager's clock for modules above this one, so that what they time stands still where a test holds the time.
+extension CentralManager {
+    /// Does the work once, on the thread that talks to the bus, that many seconds from now; at once where that is not
+    /// more than zero.
+    package func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer {
+        // A century is as good as infinity, and the loop can add it to its time.
+        let seconds = seconds > 0 ? min(seconds, 3e9) : 0
+        let loop = session.loop
+        let timer = loop.schedule(after: seconds, work)
+        return ManagerTimer { loop.cancel(timer) }
+    }
+}
+
+/// Something that a manager's clock is going to do.
+package struct ManagerTimer: Sendable {
+    private let end: @Sendable () -> Void
+
+    init(end: @escaping @Sendable () -> Void) { self.end = end }
+
+    /// Nothing more comes of it, unless it is being done at this moment.
+    package func cancel() { end() }
 }

@@ -8,26 +8,26 @@ extension Characteristic {
     /// Whether the peripheral sends its values by itself: `notify` or `indicate` is among the properties.
     public var canNotify: Bool { propertyEnabled([.notify, .indicate]) }
 
-    /// Whether this manager is subscribed and values come. False while the link is down, also where the subscription is
-    /// going to be taken up again.
+    /// Whether this manager is subscribed and values come. False while the link is down, also if the
+    /// subscription will be resumed.
     public var isNotifying: Bool { session.isNotifying(subject) }
 
     /// Subscribes to the value: from now on what the peripheral notifies or indicates goes to the streams of
     /// ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
     ///
-    /// All who subscribe to a characteristic share one subscription; a second call succeeds when the first has. It stays
-    /// until ``stopNotifying()->Future<Characteristic>``: when a link is lost and there is another one, whoever asked for that, and when
-    /// `bluetoothd` was started anew, the subscription is taken up again with one write to the peripheral. Then the
+    /// All subscribers of a characteristic share one subscription; a second call succeeds when the first has. It stays
+    /// until ``stopNotifying()->Future<Characteristic>``: after a lost link, when there is another one for any reason, and after a
+    /// restart of `bluetoothd`, the subscription is resumed with one write to the peripheral. Then the
     /// streams get a mark, since values may have been missed. It ends with ``Peripheral/terminate()`` and with the
     /// manager.
     ///
     /// A value that a read of this process brought is no notification. Where *another* program reads the characteristic
-    /// BlueZ does not tell the two apart, and where another program is subscribed over signals BlueZ tells each value
+    /// BlueZ does not distinguish the two, and if another program is subscribed over signals, BlueZ reports each value
     /// twice: both by the D-Bus signal that it has for all. Over a socket neither happens.
     ///
     /// - Parameter transport: How values come; see ``NotificationTransport``. Where there is a subscription already it
     ///   stays as it is.
-    /// - Returns: This characteristic, when the peripheral has been told and BlueZ confirms it; values that come before
+    /// - Returns: This characteristic, when the peripheral has confirmed it to BlueZ; values that come before
     ///   that are delivered. Or a failure: ``CharacteristicError/notifyNotSupported`` at once where the properties have
     ///   neither `notify` nor `indicate`, or BlueZ has no socket for it; ``CharacteristicError/acquiredByOther(_:)``
     ///   where another program has it; ``CharacteristicError/notifyFailed(_:)`` where the peripheral refuses, with its
@@ -38,7 +38,7 @@ extension Characteristic {
         subscribe(over: transport, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying(over transport: NotificationTransport) -> Future<Void> {
@@ -50,7 +50,7 @@ extension Characteristic {
     /// - Parameters:
     ///   - transport: How values come; see ``NotificationTransport``.
     ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``. A
-    ///     subscription that nothing else waits for is taken back then.
+    ///     subscription that no other operation waits for is cancelled then.
     /// - Returns: As without a time limit.
     @discardableResult
     public func startNotifying(
@@ -59,7 +59,7 @@ extension Characteristic {
         subscribe(over: transport, timeout: timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying(
@@ -72,7 +72,7 @@ extension Characteristic {
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
@@ -82,12 +82,12 @@ extension Characteristic {
     /// may be called in either order.
     ///
     /// - Returns: This characteristic, when BlueZ has confirmed it; at once where there is no subscription. While there
-    ///   is no link it makes that the subscription is not taken up again. It fails as
+    ///   is no link, it cancels the automatic resubscription. It fails as
     ///   ``startNotifying(over:)->Future<Characteristic>`` does.
     @discardableResult
     public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
@@ -103,7 +103,7 @@ extension Characteristic {
         unsubscribe(timeout: timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     ///
     /// - Parameter timeout: In seconds; `nil` is without a time limit. That it is optional makes the form with a
     ///   characteristic the preferred one of the two.
@@ -119,11 +119,11 @@ extension Characteristic {
     /// characteristic. Where values may have been missed, since the subscription was interrupted and is back, there is
     /// an element whose data is `nil`.
     ///
-    /// It needs no subscription, and receives nothing without one. Each call answers a stream of its own, and each gets
+    /// It needs no subscription, and receives nothing without one. Each call returns a stream of its own, and each gets
     /// all values. They end with ``stopNotificationUpdates()``; with ``CharacteristicError/invalidated`` when the
     /// peripheral does not have the characteristic any more; with ``Peripheral/terminate()``; with the manager. A
-    /// subscription that cannot be taken up again is a failure in the stream, which goes on. A characteristic that
-    /// cannot notify answers a stream with the failure ``CharacteristicError/notifyNotSupported``.
+    /// subscription that cannot be resumed is a failure in the stream, which continues. A characteristic that
+    /// cannot notify returns a stream with the failure ``CharacteristicError/notifyNotSupported``.
     ///
     /// ```swift
     /// characteristic.startNotifying().flatMap { characteristic in
@@ -134,11 +134,11 @@ extension Characteristic {
     /// }
     /// ```
     ///
-    /// What comes together is handed on together: a handler on a queue is woken once for all of it.
+    /// Values that arrive together are delivered together: a handler on a queue is called once for all of them.
     ///
     /// - Parameter capacity: How many values are kept for handlers that are added later. `Int.max`, the default, keeps all
     ///   until there is a handler, and from then on the latest 4 096; 0 keeps none. Of more than `capacity` values that
-    ///   come before there is a handler the oldest are lost, and `droppedCount` of the stream tells how many. While
+    ///   come before there is a handler the oldest are lost, and `droppedCount` of the stream is their number. While
     ///   there is a handler nothing is lost, however slow it is: what waits for it is in memory.
     public func receiveNotificationUpdates(
         capacity: Int = .max

@@ -26,7 +26,7 @@ extension Characteristic {
         submit(.write(value, type, offset: 0), timeout: timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func write(
@@ -45,7 +45,7 @@ extension Characteristic {
         write(spelled: stringValue, timeout, type, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func write(
@@ -63,7 +63,7 @@ extension Characteristic {
         submit(.write(value.serialize(), type, offset: 0), timeout: timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no characteristic back.
+    /// The later form, which yields no characteristic.
     @_disfavoredOverload
     @discardableResult
     public func write<T: CharacteristicCodable>(

@@ -37,7 +37,7 @@ extension Peripheral {
         discover(nil, timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no peripheral back.
+    /// The later form, which yields no peripheral.
     @_disfavoredOverload
     @discardableResult
     public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Void> {
@@ -56,7 +56,7 @@ extension Peripheral {
         discover(services, timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no peripheral back.
+    /// The later form, which yields no peripheral.
     @_disfavoredOverload
     @discardableResult
     public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Void> {
@@ -92,7 +92,7 @@ extension Peripheral {
     /// Tells each time the peripheral has changed its services while it was connected: discover them again.
     ///
     /// Attributes that are there as before go on to work; those that are not are invalid. Every call answers the same
-    /// stream, which keeps nothing: it is for those who watch. It ends with the manager.
+    /// stream, which keeps nothing: it is for observers. It ends with the manager.
     public func whenServicesChange() -> FutureStream<Peripheral> { session.serviceChanges(of: key) }
 
     /// Has BlueZ forget what it knows of the peripheral, connects anew and discovers all services.

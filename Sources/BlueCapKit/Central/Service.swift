@@ -91,7 +91,7 @@ public final class Service: PeripheralAttribute {
         discover(characteristics, timeout, yielding: self)
     }
 
-    /// The later form, for those who ask for no service back.
+    /// The later form, which yields no service.
     @_disfavoredOverload
     @discardableResult
     public func discoverCharacteristics(

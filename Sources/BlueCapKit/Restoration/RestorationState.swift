@@ -32,3 +32,105 @@ struct RestorationState: Equatable, Sendable {
 
     var isEmpty: Bool { connections.isEmpty && scan == nil }
 }
+
+extension RestorationState: KeptState {
+    static var folder: String { "central" }
+    static let format = "bluecap central state"
+    static let version = 1
+
+    var contents: Contents {
+        Contents(connections: connections.map(Contents.Connection.init), scan: scan.map(Contents.Scan.init))
+    }
+
+    init(_ contents: Contents) throws {
+        self.init(
+            connections: try contents.connections.map { try $0.connection },
+            scan: try contents.scan.map { try $0.request })
+    }
+}
+
+extension RestorationState {
+    /// The file, in its own words: what has no limit is left out, since JSON has no number for it.
+    struct Contents: Codable {
+        struct Subscription: Codable {
+            var service: CBUUID
+            var characteristic: CBUUID
+            var handle: UInt16
+            var overSocket: Bool?
+        }
+
+        struct Connection: Codable {
+            var address: String
+            var addressType: BluetoothAddress.AddressType
+            var timeoutRetries: UInt?
+            var disconnectRetries: UInt?
+            var connectionTimeout: TimeInterval?
+            var subscriptions: [Subscription]
+
+            init(_ connection: RestorationState.Connection) {
+                address = connection.address.description
+                addressType = connection.addressType
+                timeoutRetries = connection.timeoutRetries == .max ? nil : connection.timeoutRetries
+                disconnectRetries = connection.disconnectRetries == .max ? nil : connection.disconnectRetries
+                connectionTimeout = connection.connectionTimeout.isFinite ? connection.connectionTimeout : nil
+                subscriptions = connection.subscriptions.map {
+                    Subscription(
+                        service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
+                        overSocket: $0.transport == .socket ? true : nil)
+                }
+            }
+
+            var connection: RestorationState.Connection {
+                get throws {
+                    guard let address = BluetoothAddress(address) else {
+                        throw RestorationDamage.unreadable("\"\(address)\" is no Bluetooth address.")
+                    }
+                    if let connectionTimeout, connectionTimeout < 0 {
+                        throw RestorationDamage.unreadable("\(connectionTimeout) s is no time-out.")
+                    }
+                    return RestorationState.Connection(
+                        address: address, addressType: addressType, timeoutRetries: timeoutRetries ?? .max,
+                        disconnectRetries: disconnectRetries ?? .max, connectionTimeout: connectionTimeout ?? .infinity,
+                        subscriptions: subscriptions.map {
+                            .init(
+                                service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
+                                transport: $0.overSocket == true ? .socket : .signals)
+                        })
+                }
+            }
+        }
+
+        struct Scan: Codable {
+            var services: [CBUUID]?
+            var allowsDuplicates: Bool
+            var rssiThreshold: Int?
+            var pattern: String?
+            /// 0 for never, as in the option.
+            var watchdog: TimeInterval
+
+            init(_ request: ScanRequest) {
+                services = request.services?.sorted(by: CBUUID.precedes)
+                allowsDuplicates = request.allowsDuplicates
+                rssiThreshold = request.rssiThreshold
+                pattern = request.pattern
+                watchdog = request.watchdog ?? 0
+            }
+
+            /// Through the same checks as a program's own words.
+            var request: ScanRequest {
+                get throws {
+                    var options: [String: Any] = [
+                        CBCentralManagerScanOptionAllowDuplicatesKey: allowsDuplicates,
+                        CentralManagerScanOptionWatchdogKey: watchdog,
+                    ]
+                    options[CentralManagerScanOptionRSSIThresholdKey] = rssiThreshold
+                    options[CentralManagerScanOptionPatternKey] = pattern
+                    return try ScanRequest(services: services, options: options)
+                }
+            }
+        }
+
+        var connections: [Connection]
+        var scan: Scan?
+    }
+}

@@ -1,3 +1,4 @@
+import Foundation
 import GATT
 
 /// The `options` of a manager, read once. A wrong value is kept as `problem`, since an initializer cannot fail.
@@ -33,5 +34,50 @@ struct ManagerOptions {
         } catch {
             problem = error as? CentralManagerError
         }
+    }
+}
+
+/// Reads an `options` dictionary: a missing key is `nil`, a wrong value an error that says what the key takes.
+struct OptionReader {
+    private let options: [String: Any]
+
+    init(_ options: [String: Any]?) { self.options = options ?? [:] }
+
+    func string(_ key: String) throws -> String? {
+        try value(key, takes: "a String") { $0 as? String }
+    }
+
+    /// A text that `isTaken` takes; `form` says which that are.
+    func string(_ key: String, where form: String, _ isTaken: (String) -> Bool) throws -> String? {
+        try value(key, takes: "a String \(form)") { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
+    }
+
+    func bool(_ key: String) throws -> Bool? {
+        try value(key, takes: "a Bool") { ($0 as? Bool) ?? ($0 as? NSNumber)?.boolValue }
+    }
+
+    func integer(_ key: String, in range: ClosedRange<Int>, unit: String) throws -> Int? {
+        try value(key, takes: "an Int from \(range.lowerBound) to \(range.upperBound) \(unit)") { any in
+            guard let number = (any as? Int) ?? (any as? NSNumber)?.intValue, range.contains(number) else { return nil }
+            return number
+        }
+    }
+
+    /// Zero or more seconds, finite.
+    func seconds(_ key: String) throws -> TimeInterval? {
+        try value(key, takes: "a number of seconds, zero or more") { any in
+            guard let number = (any as? Double) ?? (any as? Int).map(Double.init) ?? (any as? NSNumber)?.doubleValue,
+                number.isFinite, number >= 0
+            else { return nil }
+            return number
+        }
+    }
+
+    private func value<T>(_ key: String, takes form: String, _ read: (Any) -> T?) throws -> T? {
+        guard let any = options[key] else { return nil }
+        guard let value = read(any) else {
+            throw CentralManagerError.invalidOption("The option \(key) takes \(form), not \(any).")
+        }
+        return value
     }
 }

@@ -18,3 +18,58 @@ struct PeripheralKey: Hashable, Comparable, Sendable {
     var address: BluetoothAddress { BluetoothAddress(rawValue: rawValue) }
     var addressType: BluetoothAddress.AddressType { rawValue & 1 << 48 == 0 ? .public : .random }
 }
+
+/// Values by peripheral: a dictionary that finds them for a few instructions and lets them be read where they lie.
+struct KeyedTable<Value> {
+    private struct Entry {
+        let key: PeripheralKey
+        var value: Value
+    }
+
+    private var slots = SlotTable()
+    /// Without gaps: the last one moves to the place of one that is removed.
+    private var entries: [Entry] = []
+
+    var keys: [PeripheralKey] { entries.map(\.key) }
+
+    subscript(key: PeripheralKey) -> Value? {
+        get { slots.slot(of: key.rawValue).map { entries[$0].value } }
+        set {
+            guard let newValue else { return remove(key) }
+            if let slot = slots.slot(of: key.rawValue) {
+                entries[slot].value = newValue
+            } else {
+                slots.insert(key.rawValue, slot: entries.count)
+                entries.append(Entry(key: key, value: newValue))
+            }
+        }
+    }
+
+    /// Reads a value; `nil` where there is none.
+    ///
+    /// Mutating, although it changes nothing: the exclusive access allows reading the value in place. A copy would retain and
+    /// release a dozen references.
+    mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Value) -> R) -> R? {
+        update(key) { body($0) }
+    }
+
+    /// Changes a value in place; `nil` where there is none.
+    mutating func update<R>(_ key: PeripheralKey, _ change: (inout Value) -> R) -> R? {
+        guard let slot = slots.slot(of: key.rawValue) else { return nil }
+        return change(&entries[slot].value)
+    }
+
+    func forEach(_ body: (PeripheralKey, borrowing Value) -> Void) {
+        entries.withUnsafeBufferPointer { for index in $0.indices { body($0[index].key, $0[index].value) } }
+    }
+
+    private mutating func remove(_ key: PeripheralKey) {
+        guard let slot = slots.slot(of: key.rawValue), let last = entries.last else { return }
+        slots.remove(key.rawValue)
+        if last.key != key {
+            entries[slot] = last
+            slots.insert(last.key.rawValue, slot: slot)
+        }
+        entries.removeLast()
+    }
+}
