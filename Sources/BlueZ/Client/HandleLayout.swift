@@ -1,6 +1,6 @@
 /// Chooses the handles of an application's attributes, for a BlueZ that does not.
 ///
-/// BlueZ 5.74 and 5.75 refuse a characteristic whose `Handle` is 0 (`database_add_chrc`). With chosen handles a service
+/// BlueZ 5.74 and 5.75 refuse a characteristic with the `Handle` 0 (`database_add_chrc`). With chosen handles a service
 /// must have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates
 /// the attributes of a service (`database_add_service`): its declaration, the included services, and for each
 /// characteristic its declaration, its value, 0x2902 and 0x2900, which BlueZ adds, and its descriptors.

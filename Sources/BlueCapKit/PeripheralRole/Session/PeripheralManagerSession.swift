@@ -1,5 +1,4 @@
 import BlueZ
-import DBus
 import Dispatch
 import Foundation
 import Futures
