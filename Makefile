@@ -31,6 +31,10 @@ test: dependencies-build dependencies-test python ## Run all tests but the radio
 	swift build --build-tests
 	Scripts/run-tests 2>&1 | Scripts/count-tests
 
+test-fast: dependencies-build ## Run the tests that start no other program: less than a minute after the build
+	swift build --build-tests
+	Scripts/run-tests --fast 2>&1 | Scripts/count-tests
+
 radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82"
 	swift build --build-tests
 	RADIO_BLUEZ="$${BLUEZ:-$${RADIO_BLUEZ-}}" Scripts/radio-tests
@@ -46,20 +50,20 @@ lint: dependencies-build dependencies-lint ## Check form, module walls, warnings
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
-	Scripts/run-tests .build/optimized/release 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build .build/optimized/release 2>&1 | Scripts/count-tests
 
 test-arm64: dependencies-build dependencies-arm64 ## Compile for arm64, and run the tests of pure values there, emulated
 	Scripts/arm64-test 2>&1 | Scripts/count-tests
 
 test-tsan: dependencies-build dependencies-test python ## Run the tests under the thread sanitizer
 	swift build --build-tests --sanitize thread --scratch-path .build/thread
-	Scripts/run-tests .build/thread/debug 2>&1 | Scripts/count-tests
+	Scripts/run-tests --build .build/thread/debug 2>&1 | Scripts/count-tests
 
 # Without its search for leaks: it does not know the forms in which Swift keeps addresses (weak references, payloads of
 # enums), and takes what is held there for lost.
 test-asan: dependencies-build dependencies-test python ## Run the tests under the address sanitizer
 	swift build --build-tests --sanitize address -Xswiftc -use-ld=lld --scratch-path .build/address
-	ASAN_OPTIONS=detect_leaks=0 Scripts/run-tests .build/address/debug 2>&1 | Scripts/count-tests
+	ASAN_OPTIONS=detect_leaks=0 Scripts/run-tests --build .build/address/debug 2>&1 | Scripts/count-tests
 
 soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, connect twenty thousand times with faults
 	swift build --build-tests
@@ -69,7 +73,7 @@ soak: dependencies-build dependencies-test ## Flood a scan for ten minutes, conn
 coverage: dependencies-build dependencies-test python ## Run the tests and say which lines they miss
 	swift build --build-tests --enable-code-coverage --scratch-path .build/coverage
 	rm -f .build/coverage/*.profraw
-	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests .build/coverage/debug 2>&1 | Scripts/count-tests
+	LLVM_PROFILE_FILE="$$PWD/.build/coverage/%p.profraw" Scripts/run-tests --build .build/coverage/debug 2>&1 | Scripts/count-tests
 	"$(LLVM)/llvm-profdata" merge -o .build/coverage/tests.profdata .build/coverage/*.profraw
 	"$(LLVM)/llvm-cov" report --ignore-filename-regex '(Tests|checkouts)/' \
 	    -instr-profile .build/coverage/tests.profdata .build/coverage/debug/BlueCapPackageTests.xctest
@@ -111,5 +115,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example test radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
+.PHONY: run run-example test test-fast radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
     docs python clean help
