@@ -104,7 +104,12 @@ package struct TimerQueue<Value> {
 
     /// Removes all entries and returns their values in the order in which they were added.
     package mutating func removeAll() -> [Value] {
-        defer { self = TimerQueue() }
+        let last = lastSequence
+        defer {
+            self = TimerQueue()
+            // The number of a removed entry never names a later one.
+            lastSequence = last
+        }
         let numbers = heap.map { entries[$0].number }.sorted()
         return numbers.compactMap { self[$0] }
     }

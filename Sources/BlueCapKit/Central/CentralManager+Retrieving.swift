@@ -65,7 +65,9 @@ extension CentralManager {
         var listed: [Peripheral] = []
         let (now, date) = (session.loop.now, session.date)
         _ = session.decideIfOpen { core in
-            for (key, device) in candidates {
+            for (key, candidate) in candidates {
+                // A device that is there now is reported as removed after it has a record.
+                let device = candidate.flatMap { session.client.daemon.hasDevice($0) ? $0 : nil }
                 core.state.list(key, device: device, at: now, date: date, into: &core.shell.orders)
                 // Its record may have gone since it was selected.
                 guard core.state.peripherals[key] != nil else { continue }

@@ -19,9 +19,8 @@ extension CentralSession {
             if let source = tree.key(of: handle) {
                 tree.read(handle) { device in core.withLock { $0.state.valuesEnd(key, source, device) } }
             }
-            if core.withLock({ $0.shell.adapter }) == tree.adapter(of: handle) {
-                decide { $0.state.factsChanged(PeripheralState.Facts(), of: key, into: &$0.shell.orders) }
-            }
+            guard core.withLock({ $0.shell.adapter }) == tree.adapter(of: handle) else { return }
+            decide { $0.state.factsChanged(PeripheralState.Facts(), of: key, into: &$0.shell.orders) }
             // A daemon that ends takes all its devices along; they may still be in range.
             guard client.availability == .ready else { return }
             core.withLock { $0.state.deviceRemoved(key, into: &$0.shell.orders) }

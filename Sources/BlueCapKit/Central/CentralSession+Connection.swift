@@ -62,8 +62,12 @@ extension CentralSession {
         for promise in requests { complete { promise.failure(error) } }
     }
 
+    /// A reply that comes after the peripheral's state was removed is ignored.
     private func send(_ event: ConnectionMachine.Event, to key: PeripheralKey) {
-        decide(key) { $0.connect(event, into: &$1) }
+        _ = decideIfOpen { core in
+            guard core.state.hasState(of: key) else { return }
+            core.state.peripheral(key, into: &core.shell.orders) { $0.connect(event, into: &$1) }
+        }
     }
 
     func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {

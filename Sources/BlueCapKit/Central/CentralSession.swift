@@ -73,7 +73,7 @@ final class CentralSession: ManagerSession {
             for (id, peripheral) in limits.takeExceeded(at: now) {
                 state.fired(.operation(id), of: peripheral, at: now, into: &shell.orders)
             }
-            if let seconds = limits.restart(at: now) { shell.orders.append(.startTimer(.nextLimit, seconds)) }
+            if limits.next != nil { shell.orders.append(.startTimer(.nextLimit, 0)) }
         }
 
         mutating func makeOperation() -> OperationID {
@@ -208,6 +208,10 @@ final class CentralSession: ManagerSession {
             let isEarliest = core.withLock { $0.limits.add(id, of: key, seconds: seconds, at: loop.now) }
             if isEarliest { start(TimerKey(timer: .nextLimit), after: seconds) }
         case .cancelTimer(.operation(let id)): core.withLock { $0.limits.remove(id) }
+        case .startTimer(.nextLimit, _):
+            // Of the limits that there are now: orders before this one may have added an earlier one.
+            let seconds = core.withLock { $0.limits.restart(at: loop.now) }
+            if let seconds { start(TimerKey(timer: .nextLimit), after: seconds) }
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
@@ -494,7 +498,7 @@ extension CentralSession.Core {
     /// The device of a peripheral on the adapter in use; `nil` if BlueZ has none there.
     func device(of key: PeripheralKey, in client: BlueZClient) -> ObjectKey? {
         guard let adapter = shell.adapter, let device = ObjectKey(device: key.address, on: adapter) else { return nil }
-        return client.daemon.readDevice(device) { _ in device }
+        return client.daemon.hasDevice(device) ? device : nil
     }
 
     /// Reads a peripheral's device in place. The tree's lock is taken inside that of the session, never the other way round;

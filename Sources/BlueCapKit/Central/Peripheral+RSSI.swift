@@ -39,6 +39,8 @@ extension Peripheral {
             session.complete { promise.complete(result) }
         }
         finish(session.polls.start(key, period: period, promise, poll))
+        // The manager may have ended in between.
+        if session.core.withLock({ $0.shell.isClosed }) { stopPollingRSSI() }
         return promise.stream
     }
 

@@ -87,9 +87,9 @@ struct Scans {
         return true
     }
 
-    /// The promises that wait for the end of all discoveries, if none is being ended.
+    /// The promises that wait for the end of all discoveries, if none runs or is being ended.
     mutating func takeWaiting() -> [Promise<Void>] {
-        guard endingCount == 0 else { return [] }
+        guard endingCount == 0, discoveries.isEmpty else { return [] }
         defer { waiting = [] }
         return waiting
     }
@@ -115,15 +115,19 @@ struct TimeLimits {
 
     /// The timer has fired: removes the limits that are exceeded, and returns them in their order.
     mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
+        alarm = nil
         let exceeded = limits.filter { $0.value.instant <= now }
         for id in exceeded.keys { limits[id] = nil }
         return exceeded.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
             .map { ($0.key, $0.value.peripheral) }
     }
 
-    /// In how many seconds the timer has to fire next; `nil` without limits.
+    /// The earliest limit; `nil` without limits.
+    var next: Instant? { limits.values.lazy.map(\.instant).min() }
+
+    /// In how many seconds the timer has to fire next, which is set to that time; `nil` without limits.
     mutating func restart(at now: Instant) -> Double? {
-        alarm = limits.values.lazy.map(\.instant).min()
-        return alarm?.seconds(since: now)
+        alarm = next
+        return alarm.map { max(0, $0.seconds(since: now)) }
     }
 }

@@ -253,7 +253,8 @@ extension ManagerSession {
             }
             // Without leaving the bus: calls and subscriptions that are under way belong to this connection.
             open()
-            old?.cancel()
+            // After the new observer is added: no report comes between the two.
+            loop.post { old?.cancel() }
             client.reload()
         }
     }
