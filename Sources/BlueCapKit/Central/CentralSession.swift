@@ -454,8 +454,10 @@ final class CentralSession: ManagerSession {
             core.shell.isKeeping = true
             core.restored = kept
             for connection in kept.connections { continueRestored(connection.key, in: &core) }
-            core.state.restore(kept, into: &core.shell.orders)
+            core.state.expectRestored(kept)
+            // First: a peripheral whose device BlueZ has already is connected, not searched for.
             listRestored(kept, in: &core, at: now)
+            core.state.restore(kept, into: &core.shell.orders)
         }
     }
 

@@ -434,12 +434,16 @@ struct CentralState {
         return kept
     }
 
+    /// Notes the peripherals that are to be listed as soon as BlueZ has their devices.
+    mutating func expectRestored(_ kept: RestorationState) {
+        for connection in kept.connections { unlistedRestored.insert(connection.key) }
+    }
+
     /// Begins again what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
     /// known: then links that remained from that process are known, too.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
         for connection in kept.connections {
             let key = connection.key
-            unlistedRestored.insert(key)
             // The arguments of a call that the application has made in the meantime take precedence.
             guard readState(of: key, { $0.connection.isWanted }) != true else { continue }
             peripheral(key, into: &orders) { $0.restore(connection, into: &$1) }
