@@ -92,7 +92,7 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertEqual(closings.withLock { $0 }, 0)
     }
 
-    func testAllThatWasSentIsReadBeforeTheEndIsTold() throws {
+    func testAllPacketsAreReadBeforeTheEndIsReported() throws {
         let socket = try makeSocket()
         try sendFromPeer([1], [2], [3])
         peer?.close()
@@ -107,7 +107,7 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertEqual(order.withLock { $0.count }, 2)
     }
 
-    func testAHangUpWithoutPacketsIsToldOnce() throws {
+    func testAHangUpWithoutPacketsIsReportedOnce() throws {
         let socket = try makeSocket()
         start(socket)
         peer?.close()
@@ -137,7 +137,7 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertTrue(packets.enumerated().allSatisfy { $0.element.count == 4 + $0.offset % 500 })
     }
 
-    func testAfterClosingNothingIsTold() throws {
+    func testAfterClosingNothingIsReported() throws {
         let socket = try makeSocket()
         start(socket)
         try sendFromPeer([1])
@@ -157,7 +157,7 @@ final class AcquiredSocketTests: XCTestCase {
         XCTAssertTrue(isHungUp(try XCTUnwrap(peer?.rawValue)))
     }
 
-    func testAnOwnerMayCloseItWhileItIsTold() throws {
+    func testAnOwnerMayCloseItInsideACallback() throws {
         let socket = try makeSocket()
         try sendFromPeer([1], [2])
         peer?.close()

@@ -61,7 +61,7 @@ final class AttributeCallTests: XCTestCase {
 
     // MARK: Changes
 
-    func testAnObserverHearsOfAttributesInTheirOrderAndOfEachValue() {
+    func testAnObserverReceivesAttributesInTheirOrderAndEachValue() {
         let client = readyClient()
         let newcomer = RecordingObserver()
         let second = client.observe(newcomer)
@@ -299,7 +299,7 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(started.withLock { $0 }, 3)
     }
 
-    func testACancelledConnectionIsDisconnectedAndToldOnce() {
+    func testACancelledConnectionIsDisconnectedAndReportedOnce() {
         let client = readyClient()
         daemon.silent = ["Connect"]
         onLoop { [device, note] in client.connector.connect(device, timeout: 30, completion: note()) }
@@ -359,7 +359,7 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(told, ["ok"])
     }
 
-    func testARefusedDisconnectionIsToldAndHoldsNobodyUp() {
+    func testARefusedDisconnectionIsReportedAndDelaysNoOtherAttempt() {
         let client = readyClient()
         daemon.errors["Disconnect"] = [DBusError(name: "org.bluez.Error.NotConnected", message: "Not Connected")]
         onLoop { [device, note] in

@@ -15,7 +15,7 @@ final class AttributeFuzzTests: XCTestCase {
         .descriptor: "org.bluez.GattDescriptor1",
     ]
 
-    func testRandomSignalsLeaveTheTreeAsAPlainModelSaysAndTellEachChange() throws {
+    func testRandomSignalsChangeTheTreeLikeAPlainModelAndReportEachChange() throws {
         var random = TestRandom(self)
         for _ in 0..<40 {
             var tree = ObjectTree()

@@ -33,7 +33,7 @@ final class AttributeTreeTests: XCTestCase {
 
     // MARK: Values
 
-    func testAttributesOfAnyOrderAreToldBehindWhatContainsThem() {
+    func testAttributesOfAnyOrderAreReportedAfterTheirContainers() {
         let tree = makeTree()
         XCTAssertEqual(
             changes.changes.suffix(3),
@@ -84,9 +84,9 @@ final class AttributeTreeTests: XCTestCase {
                 XCTAssertEqual(value?.signature, "\(property.signature)", "\(property.name)")
             }
         }
-        check(GattService1.table, BlueZMessages.gattService())
-        check(GattCharacteristic1.table, BlueZMessages.gattCharacteristic())
-        check(GattDescriptor1.table, BlueZMessages.gattDescriptor())
+        check(AttributeKind.service.table, BlueZMessages.gattService())
+        check(AttributeKind.characteristic.table, BlueZMessages.gattCharacteristic())
+        check(AttributeKind.descriptor.table, BlueZMessages.gattDescriptor())
     }
 
     func testWhatIsReadAsOneKindIsNoOther() {
@@ -182,7 +182,7 @@ final class AttributeTreeTests: XCTestCase {
         XCTAssertEqual(tree.characteristics(of: key(0x28)), [key(0x29), key(0x2A)])
     }
 
-    func testAnAttributeThatIsToldAgainChanges() {
+    func testAnAttributeThatIsAddedAgainChanges() {
         var tree = makeQuietTree()
         tree.apply(
             BlueZMessages.interfacesAdded(
@@ -252,7 +252,7 @@ final class AttributeTreeTests: XCTestCase {
         XCTAssertEqual(tree.attributes(of: device).map(\.key), [key(0x28), key(0x2A)])
     }
 
-    func testLoadingAgainTellsNothingOfWhatIsAsBefore() throws {
+    func testLoadingAgainReportsNoUnchangedAttribute() throws {
         var tree = makeQuietTree()
         tree.load(BlueZMessages.managedObjects(BlueZMessages.connectedDevice), into: &changes)
         XCTAssertEqual(
@@ -326,7 +326,7 @@ final class AttributeTreeTests: XCTestCase {
             tree.apply(BlueZMessages.interfacesRemoved(path, ["org.bluez.GattCharacteristic1"]), into: &changes)
             changes.removeAll()
         }
-        XCTAssertEqual(tree.attributes.characteristics.values.count, 2)
+        XCTAssertEqual(tree.attributes.values.count, 4)
         XCTAssertEqual(tree.attributeCount, 3)
     }
 }

@@ -37,7 +37,7 @@ final class BlueZClientTests: XCTestCase {
         XCTAssertNil(client)
     }
 
-    func testNothingIsDoneBeforeSomebodyObserves() {
+    func testNothingIsDoneBeforeTheFirstObserver() {
         daemon.appear()
         let client = makeClient()
         daemon.loop.run()
@@ -60,7 +60,7 @@ final class BlueZClientTests: XCTestCase {
 
     // MARK: From the bus to the tree
 
-    func testAnObserverHearsOfTheObjectsThenThatAllIsReady() {
+    func testAnObserverReceivesTheObjectsThenReady() {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         daemon.appear()
         let observation = makeClient().observe(observer)
@@ -72,7 +72,7 @@ final class BlueZClientTests: XCTestCase {
         observation.cancel()
     }
 
-    func testALaterObserverHearsTheSame() {
+    func testALaterObserverReceivesTheSame() {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         let (client, first) = readyClient()
         let newcomer = RecordingObserver()
@@ -186,7 +186,7 @@ final class BlueZClientTests: XCTestCase {
         withExtendedLifetime(third) {}
     }
 
-    func testAnObserverMayLeaveWhileItIsTold() {
+    func testAnObserverMayLeaveInsideACallback() {
         let (client, observation) = readyClient()
         observer.whenTold = { observation.cancel() }
         daemon.connection?.send(BlueZMessages.interfacesAdded(devicePath, [("org.bluez.Device1", [])]))

@@ -46,7 +46,7 @@ final class ConnectQueueTests: XCTestCase {
         XCTAssertEqual(queue.cancelled(one), [])
     }
 
-    func testAnAttemptUnderWayHoldsItsTurnUntilBlueZHasLetGo() {
+    func testAnAttemptUnderWayKeepsItsTurnUntilBlueZHasEndedIt() {
         _ = queue.requested(one, a, timeout: 5)
         _ = queue.requested(two, b, timeout: 5)
         XCTAssertEqual(queue.cancelled(one), [.disconnect(one, a), .startTimer(seconds: ConnectQueue.cancelLimit)])
@@ -64,7 +64,7 @@ final class ConnectQueueTests: XCTestCase {
         XCTAssertEqual(queue.disconnectReplied(one), [.cancelTimer, .complete(one, .connectCancelled)])
     }
 
-    func testADaemonThatNeverLetsGoIsNotWaitedForForEver() {
+    func testTheWaitForADaemonThatNeverRepliesEnds() {
         _ = queue.requested(one, a, timeout: 5)
         _ = queue.cancelled(one)
         XCTAssertEqual(queue.timerFired(), [.cancelTimer, .complete(one, .connectCancelled)])
@@ -103,7 +103,7 @@ final class ConnectQueueTests: XCTestCase {
         XCTAssertEqual(BlueZError.turnEnded.connectCause, .transient)
     }
 
-    func testWithNobodyWaitingItGoesOnForTheWholeTime() {
+    func testWithNoOtherAttemptItContinuesForTheWholeTime() {
         _ = queue.requested(one, a, timeout: 30)
         XCTAssertEqual(queue.timerFired(), [.startTimer(seconds: 20)])
         XCTAssertEqual(queue.timerFired().first, .disconnect(one, a))

@@ -187,7 +187,7 @@ final class DaemonCapabilitiesTests: XCTestCase {
 
     // MARK: Changes
 
-    func testWhatIsLearntLaterIsTold() throws {
+    func testCapabilitiesThatAreLearntLaterAreReported() throws {
         var tree = makeTree([("org.bluez.Adapter1", BlueZMessages.adapter(82)[1].1)])
         XCTAssertEqual(changes.changes, [.adapterAdded(try hci0())])
         changes.removeAll()

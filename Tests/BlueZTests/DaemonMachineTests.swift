@@ -40,12 +40,12 @@ final class DaemonMachineTests: XCTestCase {
         XCTAssertEqual(machine.ownerChanged(":1.6"), [.cancelTimer, .report(.loading), .load(2)])
     }
 
-    func testANameThatChangesHandsIsLoadedAnew() {
+    func testANewOwnerOfTheNameIsLoadedAgain() {
         var machine = readyMachine()
         XCTAssertEqual(machine.ownerChanged(":1.6"), [.clearTree, .cancelTimer, .report(.loading), .load(2)])
     }
 
-    func testTheSameOwnerToldTwiceIsLoadedOnce() {
+    func testTheSameOwnerReportedTwiceIsLoadedOnce() {
         var machine = readyMachine()
         XCTAssertEqual(machine.ownerChanged(":1.5"), [])
     }

@@ -396,7 +396,7 @@ final class DiscoveryMachineTests: XCTestCase {
         XCTAssertEqual(delays, [1, 2, 4, 8, 16, 30, 30])
     }
 
-    func testSilenceStartsTheSessionAnewAfterTheWatchdogsTime() {
+    func testSilenceRestartsTheSessionAfterTheWatchdogsTime() {
         var machine = Machine()
         _ = machine.poweredOn()
         _ = machine.scanAdded(Machine.Scan(a, all, watchdogSeconds: 90))
@@ -413,7 +413,7 @@ final class DiscoveryMachineTests: XCTestCase {
             [.startTimer(.watchdog, seconds: 30), .scanRestarted(a, .silence)])
     }
 
-    func testADeviceThatIsHeardQuietsTheWatchdog() {
+    func testADiscoveredDeviceResetsTheWatchdog() {
         var machine = runningMachine(watchdog: 90)
         for _ in 0..<10 {
             XCTAssertEqual(machine.timerFired(.watchdog), [.startTimer(.watchdog, seconds: 30)])
@@ -458,7 +458,7 @@ final class DiscoveryMachineTests: XCTestCase {
     // MARK: A law
 
     /// Whatever happens in whatever order: one call at a time, and no session is left when nobody scans.
-    func testAnyOrderOfEventsEndsAtRestOnceNobodyScans() {
+    func testAnyOrderOfEventsEndsAtRestWithoutScans() {
         var random = TestRandom(self)
         for round in 0..<300 {
             var daemon = SessionKeeper()

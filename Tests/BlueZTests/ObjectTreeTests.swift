@@ -45,7 +45,7 @@ final class ObjectTreeTests: XCTestCase {
 
     // MARK: Loading
 
-    func testLoadingTellsAdaptersAndDevices() throws {
+    func testLoadingReportsAdaptersAndDevices() throws {
         let tree = makeTree([(devicePath, BlueZMessages.fullDevice)])
         let hci0 = try XCTUnwrap(hci0)
 
@@ -102,7 +102,7 @@ final class ObjectTreeTests: XCTestCase {
         }
     }
 
-    func testADeviceThatIsMerelyRememberedIsNotHeard() throws {
+    func testADeviceThatIsMerelyRememberedIsNotDiscovered() throws {
         let tree = makeTree([(devicePath, [("Address", .string("C0:26:DF:12:34:56")), ("Paired", .bool(true))])])
         XCTAssertEqual(changes.changes.last, .deviceAdded(try handle(in: tree), isHeard: false))
         XCTAssertNil(tree[try handle(in: tree)].rssi)
@@ -148,7 +148,7 @@ final class ObjectTreeTests: XCTestCase {
         XCTAssertEqual(tree[handle].name, "Heart of Gold")
     }
 
-    func testAChangeThatIsNoAdvertisementIsNotHeard() throws {
+    func testAChangeWithoutAnAdvertisementIsNoDiscovery() throws {
         var tree = makeTreeWithDevice()
         change(&tree, [("Connected", .bool(false)), ("ServicesResolved", .bool(false))])
         XCTAssertEqual(
@@ -157,7 +157,7 @@ final class ObjectTreeTests: XCTestCase {
         XCTAssertFalse(tree[try handle(in: tree)].isConnected)
     }
 
-    func testWhatDiscoveryLeavesBehindIsInvalidatedAndNotHeard() throws {
+    func testValuesThatEndWithDiscoveryAreInvalidatedAndNoDiscovery() throws {
         var tree = makeTreeWithDevice()
         change(&tree, [], invalidated: ["RSSI", "TxPower"])
         let handle = try handle(in: tree)

@@ -16,16 +16,11 @@ struct ExportedAttributes {
 
     init(of device: ObjectKey, in tree: borrowing ObjectTree) {
         if let handle = tree.handle(of: device) { tree.read(handle) { services = $0.uuids } }
-        for (attribute, kind) in tree.attributes(of: device) {
-            let handle = AttributeHandle(attribute.handle)
-            switch kind {
-            case .service: declarations += tree.service(attribute).map { AttributeDeclaration(handle, $0) }
-            case .characteristic:
-                guard let characteristic = tree.characteristic(attribute) else { continue }
-                declarations.append(AttributeDeclaration(handle, characteristic))
-                values.append((handle, characteristic.value, characteristic.mtu))
-            case .descriptor: declarations += tree.descriptor(attribute).map { AttributeDeclaration(handle, $0) }
-            }
+        for (key, kind) in tree.attributes(of: device) {
+            guard let attribute = tree.attribute(key, kind) else { continue }
+            let handle = AttributeHandle(key.handle)
+            declarations.append(AttributeDeclaration(handle, attribute))
+            if kind == .characteristic { values.append((handle, attribute.value, attribute.mtu)) }
         }
         guard let battery = tree.batteryLevel(of: device),
             !declarations.contains(where: { $0.uuid == .battery && $0.kind == .service })
@@ -35,28 +30,16 @@ struct ExportedAttributes {
     }
 }
 
-extension [AttributeDeclaration] {
-    fileprivate static func += (list: inout [AttributeDeclaration], declaration: AttributeDeclaration?) {
-        if let declaration { list.append(declaration) }
-    }
-}
-
 extension AttributeDeclaration {
-    fileprivate init(_ handle: AttributeHandle, _ service: GattService1) {
-        self.init(
-            handle: handle, uuid: service.uuid,
-            role: .service(isPrimary: service.isPrimary, includes: service.includes.map { AttributeHandle($0) }))
-    }
-
-    fileprivate init(_ handle: AttributeHandle, _ characteristic: GattCharacteristic1) {
-        self.init(
-            handle: handle, uuid: characteristic.uuid,
-            role: .characteristic(
-                of: AttributeHandle(characteristic.service), properties: characteristic.properties))
-    }
-
-    fileprivate init(_ handle: AttributeHandle, _ descriptor: GattDescriptor1) {
-        self.init(
-            handle: handle, uuid: descriptor.uuid, role: .descriptor(of: AttributeHandle(descriptor.characteristic)))
+    fileprivate init(_ handle: AttributeHandle, _ attribute: GattAttribute) {
+        let role: AttributeDeclaration.Role =
+            switch attribute.kind {
+            case .service:
+                .service(isPrimary: attribute.isPrimary, includes: attribute.includes.map { AttributeHandle($0) })
+            case .characteristic:
+                .characteristic(of: AttributeHandle(attribute.service), properties: attribute.properties)
+            case .descriptor: .descriptor(of: AttributeHandle(attribute.characteristic))
+            }
+        self.init(handle: handle, uuid: attribute.uuid, role: role)
     }
 }

@@ -3,10 +3,10 @@ package import Foundation
 import Glibc
 import Reactor
 
-/// A socket that `AcquireNotify` or `AcquireWrite` gave: packets past the bus, one for each value.
+/// A socket of `AcquireNotify` or `AcquireWrite`: packets past the bus, one for each value.
 ///
-/// Everything here is on the client's loop; releasing it is allowed anywhere and closes the socket, by which BlueZ knows
-/// that the subscription, or the right to write, is given back. Unchecked because of that confinement.
+/// Everything here is on the client's loop. Releasing it is allowed on any thread and closes the socket, which ends the
+/// subscription, or the right to write. Unchecked because of that confinement.
 package final class AcquiredSocket: @unchecked Sendable {
     fileprivate typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
 
@@ -19,13 +19,13 @@ package final class AcquiredSocket: @unchecked Sendable {
     private var onPackets: @Sendable ([Data]) -> Void = { _ in }
     private var onClosed: @Sendable () -> Void = {}
     private var isClosed = false
-    /// What waits until the socket has room, the oldest at `firstUnsent`.
+    /// The values that wait for space in the socket, the oldest at `firstUnsent`.
     private var unsent: [(value: Data, completion: Completion)] = []
     private var firstUnsent = 0
-    /// Completions on their way, so that one post carries those of many writes.
+    /// Completions that one post to the loop will call together.
     private var told: [(Completion, Result<Void, BlueZError>)] = []
 
-    /// No wake reads more than this, so that a peer that floods does not starve the rest of the loop.
+    /// The limit for one wake-up, so that one socket with many packets does not delay the rest of the loop.
     private static let mostPacketsPerWake = 512
     /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
     private static let longestValue = 512
@@ -50,13 +50,13 @@ package final class AcquiredSocket: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Begins to read; what has come before waits in the socket until then. Once; also for a socket to write with, which
-    /// hears of its end by it.
+    /// Begins to read; earlier packets wait in the socket until then. To be called once, also for a socket to write with,
+    /// because it reports the end of the socket.
     ///
     /// - Parameters:
-    ///   - onPackets: Told of the values that have come, in their order, all of a wake together.
-    ///   - onClosed: Told once when the other end has closed the socket (the link is down), after all that it had sent. Not
-    ///     told after ``close()``.
+    ///   - onPackets: Receives values in their order, all of a wake-up together.
+    ///   - onClosed: Called once when the other end has closed the socket (the link is down), after all that it had sent.
+    ///     Not called after ``close()``.
     package func start(
         onPackets: @escaping @Sendable ([Data]) -> Void = { _ in }, onClosed: @escaping @Sendable () -> Void
     ) {
@@ -96,7 +96,7 @@ package final class AcquiredSocket: @unchecked Sendable {
             }
             switch outcome {
             case .packets(let count, let filled, let isFull):
-                // A packet without bytes is an empty value, or the end of all, and only the state of the socket tells.
+                // A packet without bytes is an empty value or the end of the socket, which only its state distinguishes.
                 if filled < count {
                     isHungUp = isHungUp || Reactor.isHungUp(number)
                     if isHungUp {
@@ -109,7 +109,7 @@ package final class AcquiredSocket: @unchecked Sendable {
                 isAtEnd = isHungUp
                 break reading
             case .failed(ECONNRESET):
-                // Said once, of what we had sent; what was sent to us is still there.
+                // Reported once, for packets that were sent; received packets can still be read.
                 isHungUp = true
             case .failed:
                 isAtEnd = true
@@ -164,7 +164,7 @@ extension AcquiredSocket {
         tell(completion, .failure(error == EPIPE || error == ECONNRESET ? .socketClosed : .notSent(error)))
     }
 
-    /// Never inside what the writer is doing, and in order.
+    /// Calls completions in their order, never inside a call of the writer.
     private func tell(_ completion: @escaping Completion, _ result: Result<Void, BlueZError>) {
         told.append((completion, result))
         guard told.count == 1 else { return }
@@ -183,7 +183,7 @@ extension AcquiredSocket {
         return firstUnsent < unsent.count || unreadBytes(number) > 0
     }
 
-    /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has told.
+    /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has reported it.
     var isHungUp: Bool {
         guard !isClosed, let number = descriptor.rawValue else { return true }
         return Reactor.isHungUp(number)
@@ -193,7 +193,8 @@ extension AcquiredSocket {
 // MARK: - Ending
 
 extension AcquiredSocket {
-    /// Gives it back. Writes that wait fail with ``BlueZError/socketClosed``; nothing else is told any more. A second call does nothing.
+    /// Closes the socket. Writes that wait fail with ``BlueZError/socketClosed``; no other callback follows. A second call
+    /// does nothing.
     package func close() {
         requireLoop()
         finish()
@@ -223,7 +224,7 @@ extension AcquiredSocket {
 }
 
 extension BlueZError {
-    /// One end of an acquired socket is closed. That says nothing of the link, which may be up.
+    /// One end of an acquired socket is closed. The link may be up nevertheless.
     package static let socketClosed = BlueZError(
         name: DBusError.Name.inputOutput, message: "The socket that BlueZ had given is closed.")
 

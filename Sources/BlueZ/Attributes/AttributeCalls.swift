@@ -4,9 +4,9 @@ import Reactor
 
 /// How a value is written (`type` of `WriteValue`).
 package enum WriteType: Hashable, Sendable, CaseIterable {
-    /// The peer answers; a value that does not fit into one packet is sent in parts.
+    /// The peer confirms the value, which is sent in parts if it does not fit into one packet.
     case request
-    /// Nothing comes back: success means that `bluetoothd` has queued it. At most MTU - 3 bytes.
+    /// Without confirmation: success means that `bluetoothd` has queued the value. At most MTU - 3 bytes.
     case command
     /// In parts that the peer repeats and then carries out at once.
     case reliable
@@ -107,7 +107,7 @@ extension DaemonLink {
         let message = objects.kind(of: key).flatMap { kind in
             objects.withPath(of: key) { path in
                 Message.call(
-                    destination: BlueZName.owner, wellFormedPath: path, interface: kind.interface, member: member,
+                    destination: BlueZName.owner, wellFormedPath: path, interface: kind.table.interface, member: member,
                     body: body)
             }
         }

@@ -41,7 +41,7 @@ package final class SharedSubscriptions: @unchecked Sendable {
         case open(AcquiredSocket, [SocketShare])
     }
 
-    /// A `StartNotify` under way, with those who wait for its reply.
+    /// A `StartNotify` under way, with the completions that wait for its reply.
     private final class Start: @unchecked Sendable {
         var waiting: [(subscriber: ObjectIdentifier, completion: @Sendable (Result<Void, BlueZError>) -> Void)] = []
     }

@@ -21,7 +21,7 @@ package final class BlueZClient: @unchecked Sendable {
     /// For the services of all applications of this process.
     var handleLayout = HandleLayout()
     private var observers: [ObserverEntry] = []
-    /// Observers whose observation ended before they were added.
+    /// Observers with an observation that ended before they were added.
     private(set) var departed: Set<UInt64> = []
     private var hasNews = false
     /// Runs from the last observer's departure until everything is closed.
@@ -63,7 +63,7 @@ package final class BlueZClient: @unchecked Sendable {
     /// A number that nothing else of this client has. Any thread.
     package func makeID() -> UInt64 { daemon.makeID() }
 
-    /// How far the client has come; on the loop only.
+    /// The state of the link to the daemon; on the loop only.
     package var availability: Availability { daemon.availability }
 
     /// The daemon's objects as they are now; on the loop only.
@@ -259,5 +259,90 @@ extension BlueZClient {
         daemon.call(
             adapter, interface: BlueZName.adapter, member: "RemoveDevice",
             body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
+    }
+}
+
+/// Receives the changes of `bluetoothd` from a ``BlueZClient``. Everything is called on the client's loop.
+///
+/// A new observer receives in this order:
+/// - while the daemon's objects are not known, ``availabilityChanged(_:in:)`` with the state of the link;
+/// - once they are known, ``treeChanged(_:in:)`` for each adapter and device, then `.ready`, then ``batchEnded()``.
+///
+/// When the daemon goes, each device and adapter is reported as removed, then `.noDaemon` or `.noBus` comes.
+package protocol BlueZObserver: AnyObject, Sendable {
+    func availabilityChanged(_ availability: Availability, in client: BlueZClient)
+
+    /// One change. The values are those after the whole message; a removed device can be read here for the last time.
+    func treeChanged(_ change: Change, in tree: borrowing ObjectTree)
+
+    /// All messages that had arrived together are processed: the time to wake up users.
+    func batchEnded()
+
+    /// This process begins to read a characteristic. BlueZ signals a value that was read as it signals a notified one.
+    func readBegan(_ key: AttributeKey)
+
+    /// That read has succeeded or failed. Called before the reader's completion, and after the change with the value.
+    func readEnded(_ key: AttributeKey, offset: Int, reply: Data?)
+}
+
+extension BlueZObserver {
+    package func readBegan(_ key: AttributeKey) {}
+    package func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {}
+}
+
+/// An observer's registration with the client, which ends when this value is released.
+///
+/// The client retains the observer until then, and this value retains the client: the owner of an observer owns its
+/// observation, and releases it when the observer is not needed any more.
+package final class Observation: Sendable {
+    package let client: BlueZClient
+    private let id: UInt64
+    private let isOver = Locked(false)
+
+    init(client: BlueZClient, id: UInt64) {
+        self.client = client
+        self.id = id
+    }
+
+    deinit { cancel() }
+
+    /// Nothing is reported after this returns on the loop; on another thread, after what the loop is doing now. The last
+    /// observation of a client that ends takes its discovery sessions and its connection with it. Any thread; a second
+    /// call does nothing.
+    package func cancel() {
+        // Once: the client keeps the number of an unknown observer until that observer is added.
+        let wasOver = isOver.withLock { isOver in
+            defer { isOver = true }
+            return isOver
+        }
+        if !wasOver { client.removeObserver(id) }
+    }
+}
+
+/// Chooses the handles of an application's attributes, for a BlueZ that does not.
+///
+/// BlueZ 5.74 and 5.75 refuse a characteristic with the `Handle` 0 (`database_add_chrc`). With chosen handles a service
+/// must have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates
+/// the attributes of a service (`database_add_service`): its declaration, the included services, and for each
+/// characteristic its declaration, its value, 0x2902 and 0x2900, which BlueZ adds, and its descriptors.
+///
+/// Which handles are free is not on the bus. BlueZ gives its own services and those of other programs the handle after
+/// the highest one, so ours begin far above, and far enough below 0xFFFF that others fit behind them. If they are taken
+/// nevertheless, BlueZ refuses the registration and the next ones are tried.
+struct HandleLayout {
+    private static let first: UInt16 = 0x1000
+    private static let last: UInt16 = 0xEFFF
+
+    private var next = HandleLayout.first
+
+    /// The first of this many handles in a row, after those that were given before, or else from the beginning; `nil` if
+    /// there are not so many.
+    mutating func reserve(_ count: Int) -> UInt16? {
+        for first in [next, Self.first] where Int(first) + count <= Int(UInt16.max) {
+            let end = first + UInt16(count)
+            next = end < Self.last ? end : Self.first
+            return first
+        }
+        return nil
     }
 }

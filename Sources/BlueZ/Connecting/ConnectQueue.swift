@@ -4,29 +4,29 @@ package struct ConnectID: Hashable, Sendable {
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// Lets the attempts to connect of one adapter take turns: a controller can initiate one link at a time, and attempts that
+/// Orders the attempts to connect of one adapter: a controller can initiate one link at a time, and attempts that
 /// overlap make each other fail.
 ///
-/// An attempt that is called off, or whose time is up, holds its turn until BlueZ has let go of it: otherwise the next one
-/// would be answered "Operation already in progress". And none begins while the same device is being disconnected: BlueZ
-/// would report success, and drop the link two seconds after the disconnection was asked for.
+/// An attempt that was cancelled or has timed out keeps its turn until BlueZ has ended it: otherwise BlueZ would refuse the
+/// next one with "Operation already in progress". No attempt begins while the same device is being disconnected: BlueZ
+/// would report success, and drop the link two seconds after the call of `Disconnect`.
 ///
 /// No clock, no bus: time comes in as ``timerFired()`` and calls go out as ``Effect``s.
 package struct ConnectQueue {
-    /// How long BlueZ may take to let go of an attempt, in seconds; the link's own two seconds among them.
+    /// How long BlueZ may take to end an attempt, in seconds, including the two seconds before it drops a link.
     package static let cancelLimit = 6.0
     /// How long an attempt may keep others waiting, in seconds: an absent device must not hold up the present ones.
     package static let turnLimit = 10.0
 
     package enum Effect: Hashable, Sendable {
-        /// `Device1.Connect`; answer with ``ConnectQueue/connectReplied(_:error:)``.
+        /// `Device1.Connect`; its reply is passed to ``ConnectQueue/connectReplied(_:error:)``.
         case connect(ConnectID, ObjectKey)
-        /// `Device1.Disconnect`, which ends an attempt; answer with ``ConnectQueue/disconnectReplied(_:)``.
+        /// `Device1.Disconnect`, which ends an attempt; its reply is passed to ``ConnectQueue/disconnectReplied(_:)``.
         case disconnect(ConnectID, ObjectKey)
         /// Starts the one timer, or starts it again.
         case startTimer(seconds: Double)
         case cancelTimer
-        /// The attempt is over, successful where there is no error; the queue has forgotten it.
+        /// The attempt has ended, successfully if there is no error.
         case complete(ConnectID, BlueZError?)
     }
 
@@ -39,9 +39,9 @@ package struct ConnectQueue {
     package enum State: Hashable, Sendable {
         case idle
         case connecting(Request)
-        /// Its turn is over, but nobody else waits.
+        /// Its turn is over, but no other attempt waits.
         case overtime(Request)
-        /// Called off with this error, until what is pending has been answered.
+        /// Cancelled with this error; ends when the pending calls have a reply.
         case cancelling(Request, BlueZError, isConnectPending: Bool, isDisconnectPending: Bool)
     }
 
@@ -77,7 +77,7 @@ package struct ConnectQueue {
         case .connecting(let request), .overtime(let request):
             if isMeant(request) { effects += callOff(request, .connectCancelled) }
         case .cancelling(let request, _, let isConnectPending, let isDisconnectPending):
-            // Whatever it was called off for before: its user does not want it any more.
+            // The user's cancellation replaces an earlier reason.
             guard isMeant(request) else { break }
             state = .cancelling(
                 request, .connectCancelled, isConnectPending: isConnectPending,
@@ -121,7 +121,7 @@ package struct ConnectQueue {
     /// `Device1.Disconnect` was sent for a user.
     package mutating func disconnectStarted(_ device: ObjectKey) { disconnecting[device, default: 0] += 1 }
 
-    /// It was answered, when the link was down, or has failed.
+    /// `Device1.Disconnect` has succeeded, after which the link is down, or has failed.
     package mutating func disconnectEnded(_ device: ObjectKey) -> [Effect] {
         guard let count = disconnecting[device] else { return [] }
         disconnecting[device] = count > 1 ? count - 1 : nil

@@ -10,7 +10,7 @@ package final class Connector: @unchecked Sendable {
         let completion: @Sendable (Result<Void, BlueZError>) -> Void
     }
 
-    /// A device whose link is down according to the reply of `Disconnect`, until its properties agree.
+    /// A link that is down according to the reply of `Disconnect`, until the device's properties agree.
     private struct FallingLink {
         let timer: TimerID
         let completion: @Sendable (Result<Void, BlueZError>) -> Void
@@ -22,7 +22,7 @@ package final class Connector: @unchecked Sendable {
         let timer: LoopTimer
         var users: [ConnectID: User] = [:]
         var falling: [ObjectKey: [FallingLink]] = [:]
-        /// Devices whose link went down since BlueZ was told to disconnect them.
+        /// Devices that were disconnected since the call of `Disconnect`.
         var fallen: Set<ObjectKey> = []
 
         init(on loop: any EventLoop) { timer = LoopTimer(on: loop) }
@@ -127,7 +127,7 @@ package final class Connector: @unchecked Sendable {
             guard let self, case .success(let reply) = result else { return }
             var reader = reply.reader
             guard let isConnected = reader.variant({ $0.bool() }) else { return }
-            daemon.change { $0.connectionAnswered(isConnected, of: device, into: &$1) }
+            daemon.change { $0.connectionRead(isConnected, of: device, into: &$1) }
         }
     }
 

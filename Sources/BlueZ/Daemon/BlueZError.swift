@@ -1,9 +1,9 @@
 import GATT
 package import DBus
 
-/// Why a call to `bluetoothd` failed: a cause to decide by, and the words of the bus as they came.
+/// The error of a call to `bluetoothd`: its cause, and the name and the message of the D-Bus error.
 package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the name of a D-Bus error means to us. Names that are not in the table are `other`, and kept in ``name``.
+    /// The meaning of a D-Bus error's name. Names that are not in the table are `other`, and kept in ``name``.
     package enum Cause: Hashable, Sendable, CaseIterable {
         /// `org.bluez.Error.InProgress`: a session of ours is up already, or the kernel refused.
         case inProgress
@@ -29,7 +29,7 @@ package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknownMethod
         /// No answer within the call's time.
         case noReply
-        /// Nobody owns `org.bluez`.
+        /// `org.bluez` has no owner.
         case serviceGone
         /// The bus itself is lost.
         case disconnected
@@ -39,7 +39,7 @@ package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
     package let cause: Cause
     /// The D-Bus name, such as `org.bluez.Error.InProgress`.
     package let name: String
-    /// What the daemon added; may be empty.
+    /// The daemon's text; may be empty.
     package let message: String
 
     package init(_ error: DBusError) {
@@ -82,7 +82,7 @@ package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
     ]
 }
 
-/// Why a connection did not come up: what decides whether another attempt makes sense.
+/// Why a connection failed, which decides whether another attempt is made.
 package enum ConnectCause: Hashable, Sendable, CaseIterable {
     /// Often cured by trying again: lost packets, a peer that was just out of reach, a link that fell while it came up.
     case transient
@@ -103,18 +103,18 @@ package enum ConnectCause: Hashable, Sendable, CaseIterable {
 }
 
 extension BlueZError {
-    /// The time of an attempt to connect was up; the attempt has been called off.
+    /// The time limit of an attempt to connect has passed, and the attempt was cancelled.
     static func connectTimedOut(after seconds: Double) -> BlueZError {
         BlueZError(
             name: "org.freedesktop.DBus.Error.NoReply", message: "The device did not answer within \(seconds) seconds.")
     }
 
-    /// The attempt was called off for the sake of others that waited.
+    /// The attempt was cancelled because others waited.
     static let turnEnded = BlueZError(
         name: "org.freedesktop.DBus.Error.NoReply",
         message: "The device did not answer, and others waited to be connected.")
 
-    /// The attempt was called off by this process.
+    /// This process has cancelled the attempt.
     static let connectCancelled = BlueZError(
         name: "org.bluez.Error.Canceled", message: "The attempt to connect was cancelled.")
 
@@ -146,7 +146,7 @@ extension BlueZError {
         }
     }
 
-    /// What the error means as an answer to `Device1.Connect`.
+    /// The meaning of the error as a reply to `Device1.Connect`.
     package var connectCause: ConnectCause {
         switch cause {
         case .notReady, .blocked: return .adapterOff
@@ -173,51 +173,33 @@ extension BlueZError {
 
     /// The texts of `src/error.c`, 5.62 and later, without their `le-connection-` or `br-connection-`, which write some of
     /// them differently.
-    private static let connectCauses: [String: ConnectCause] = [
-        "abort-by-local": .transient,
-        "abort-by-remote": .transient,
-        "aborted-by-local": .transient,
-        "aborted-by-remote": .transient,
-        "adapter-not-powered": .adapterOff,
-        "already-connected": .transient,
-        "bad-socket": .transient,
-        "busy": .busy,
-        // Also of a link that falls while it comes up. Whether this process has called the attempt off, it knows itself.
-        "canceled": .transient,
-        "concurrent-connection-limit": .outOfSlots,
-        "create-socket": .transient,
-        "gatt-browsing": .transient,
-        "invalid-argument": .other,
-        "invalid-arguments": .other,
-        "key-missing": .authentication,
-        "link-layer-protocol-error": .transient,
-        "lmp-protocol-error": .transient,
-        "memory-allocation": .other,
-        "not-supported": .other,
-        "page-timeout": .transient,
-        "profile-unavailable": .other,
-        "refused": .transient,
-        "sdp-search": .transient,
-        "timeout": .transient,
-        "unknown": .transient,
-    ]
+    private static let connectCauses = byText([
+        .transient: [
+            "abort-by-local", "abort-by-remote", "aborted-by-local", "aborted-by-remote", "already-connected",
+            "bad-socket", "create-socket", "gatt-browsing", "link-layer-protocol-error", "lmp-protocol-error",
+            "page-timeout", "refused", "sdp-search", "timeout", "unknown",
+            // Also of a link that fails while it comes up. This process knows which attempts it has cancelled.
+            "canceled",
+        ],
+        .adapterOff: ["adapter-not-powered"],
+        .busy: ["busy"],
+        .outOfSlots: ["concurrent-connection-limit"],
+        .authentication: ["key-missing"],
+    ])
 
-    /// What there was before the names, and what has none: the texts of `strerror`.
-    private static let plainTexts: [String: ConnectCause] = [
-        "Connection refused": .transient,
-        "Connection reset by peer": .transient,
-        "Connection timed out": .transient,
-        "Device or resource busy": .busy,
-        "Function not implemented": .transient,
-        "Host is down": .transient,
-        "Input/output error": .transient,
-        "Not Powered": .adapterOff,
-        "Operation already in progress": .busy,
-        "Operation canceled": .transient,
-        "Operation now in progress": .busy,
-        "Resource Not Ready": .adapterOff,
-        "Software caused connection abort": .transient,
-        "Too many links": .outOfSlots,
-        "Transport endpoint is not connected": .transient,
-    ]
+    /// The texts of `strerror`, which earlier versions send, and later ones for errors without a name.
+    private static let plainTexts = byText([
+        .transient: [
+            "Connection refused", "Connection reset by peer", "Connection timed out", "Function not implemented",
+            "Host is down", "Input/output error", "Operation canceled", "Software caused connection abort",
+            "Transport endpoint is not connected",
+        ],
+        .adapterOff: ["Not Powered", "Resource Not Ready"],
+        .busy: ["Device or resource busy", "Operation already in progress", "Operation now in progress"],
+        .outOfSlots: ["Too many links"],
+    ])
+
+    private static func byText(_ texts: [ConnectCause: [String]]) -> [String: ConnectCause] {
+        Dictionary(uniqueKeysWithValues: texts.flatMap { cause, texts in texts.map { ($0, cause) } })
+    }
 }

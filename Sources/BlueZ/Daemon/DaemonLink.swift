@@ -45,9 +45,9 @@ package final class DaemonLink: @unchecked Sendable {
     private var machine = DaemonMachine()
     private var bus: BusConnection?
     private let timer: LoopTimer
-    /// Set from ``start(_:)`` to ``stop()``: until then each keeps the other alive.
+    /// Set from ``start(_:)`` to ``stop()``; during that time both retain each other.
     private var handler: (any DaemonLinkHandler)?
-    /// Whether this daemon was asked for the keys of its discovery filters.
+    /// Whether `GetDiscoveryFilters` was called for this daemon.
     private var hasAskedForFilters = false
 
     init(address: BusAddress, loop: any EventLoop) {
@@ -78,7 +78,7 @@ package final class DaemonLink: @unchecked Sendable {
     // MARK: Beginning and end; on the loop
 
     var availability: Availability { machine.availability }
-    /// The unique name of the daemon whose objects are read, or in the tree; `nil` if there is none.
+    /// The unique name of the daemon that the tree is read from; `nil` if there is none.
     var owner: String? {
         switch machine.state {
         case .loading(let owner, _), .waitingToLoad(let owner), .ready(let owner): owner
@@ -321,4 +321,37 @@ enum BlueZName {
 extension BlueZError {
     static let noSuchObject = BlueZError(
         name: DBusError.Name.unknownObject, message: "bluetoothd does not have this object any more.")
+}
+
+/// A timer of a machine. Starting it again or releasing it cancels the earlier run.
+///
+/// On the loop only, and unchecked because of that.
+final class LoopTimer: @unchecked Sendable {
+    private let loop: any EventLoop
+    private var id: TimerID?
+
+    init(on loop: any EventLoop) { self.loop = loop }
+
+    var isRunning: Bool { id != nil }
+
+    func start(after seconds: Double, _ work: @escaping @Sendable () -> Void) {
+        cancel()
+        id = loop.schedule(after: seconds) { [weak self] in
+            guard let self else { return }
+            id = nil
+            work()
+        }
+    }
+
+    func cancel() {
+        if let id { loop.cancel(id) }
+        id = nil
+    }
+}
+
+extension Result {
+    /// The error; `nil` after a success.
+    var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
 }

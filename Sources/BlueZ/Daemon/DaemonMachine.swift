@@ -1,24 +1,24 @@
 package import DBus
 
-/// How far we have come on the way to `bluetoothd`: bus, daemon, tree of objects.
+/// The state of the link to `bluetoothd`: bus, daemon, tree of objects.
 package enum Availability: Hashable, Sendable {
-    /// No answer yet, neither good nor bad.
+    /// The first attempt to connect to the bus is under way.
     case connecting
-    /// There is no bus, or it was lost. Tried again by itself.
+    /// There is no bus, or it was lost. Retried automatically.
     case noBus(DBusError)
-    /// The bus, or its policy for `org.bluez`, does not let us in.
+    /// The bus, or its policy for `org.bluez`, refuses this process.
     case refused(DBusError)
-    /// The bus is there and nobody on it owns `org.bluez`.
+    /// The bus is there, and `org.bluez` has no owner.
     case noDaemon
     /// The daemon is there, its objects are being read.
     case loading
-    /// The daemon is there, and its objects could not be read. Tried again by itself.
+    /// The daemon is there, and its objects could not be read. Retried automatically.
     case notLoaded(DBusError)
     /// The tree is complete, and kept current.
     case ready
 }
 
-/// Follows the bus, then the daemon's name, then the reading of its objects, and starts over wherever the chain breaks.
+/// Connects to the bus, then watches the daemon's name, then reads its objects, and repeats the step that fails.
 ///
 /// Pure: calls go out as effects, time comes in as ``timerFired()``. There is one timer, because at any moment there is
 /// one thing to wait for.
@@ -30,7 +30,7 @@ package struct DaemonMachine {
         case closeBus
         /// Subscribe to the daemon's signals and watch its name; once for each opened bus.
         case watchDaemon
-        /// Ask for all objects; answer with ``DaemonMachine/loadReplied(_:error:)``.
+        /// Read all objects, and report the reply with ``DaemonMachine/loadReplied(_:error:)``.
         case load(LoadID)
         /// Every object is gone.
         case clearTree
@@ -40,12 +40,12 @@ package struct DaemonMachine {
     }
 
     package enum State: Hashable, Sendable {
-        /// Nobody is interested.
+        /// There are no observers.
         case idle
         case connecting
         /// The bus could not be reached; the timer runs.
         case waitingForBus
-        /// The bus has not yet said who owns the name.
+        /// The bus has not yet reported the owner of the name.
         case watching
         case absent
         case loading(owner: String, LoadID)
@@ -68,7 +68,7 @@ package struct DaemonMachine {
 
     package init() {}
 
-    /// Somebody is interested.
+    /// Starts, because there is an observer.
     package mutating func start() -> [Effect] {
         guard state == .idle else { return [] }
         state = .connecting
@@ -76,7 +76,7 @@ package struct DaemonMachine {
         return [.openBus] + report(.connecting)
     }
 
-    /// Nobody is interested any more: leave nothing behind.
+    /// Ends everything, because no observer is left.
     package mutating func stop() -> [Effect] {
         guard state != .idle else { return [] }
         let cleared = clearTree()
@@ -109,7 +109,7 @@ package struct DaemonMachine {
         }
     }
 
-    /// Who owns `org.bluez` now; the first answer always comes.
+    /// Reports the owner of `org.bluez`. The bus always reports the first owner, or that there is none.
     package mutating func ownerChanged(_ owner: String?) -> [Effect] {
         switch state {
         case .idle, .connecting, .waitingForBus:
@@ -138,7 +138,7 @@ package struct DaemonMachine {
             state = .refused(owner: owner)
             return report(.refused(error))
         }
-        // A daemon that is starting or hung, or none of BlueZ. If it died, its name changes hands and says so.
+        // The daemon is starting, hangs, or is not BlueZ's. If it has ended, the owner of its name changes.
         state = .waitingToLoad(owner: owner)
         return report(.notLoaded(error)) + [delay(from: Self.firstLoadDelay)]
     }
@@ -149,14 +149,14 @@ package struct DaemonMachine {
             state = .connecting
             return [.openBus]
         case .waitingToLoad(let owner):
-            // Until then the last failure is what there is to say.
+            // The availability remains the last failure until the reply.
             return [load(from: owner)]
         case .idle, .connecting, .watching, .absent, .loading, .refused, .ready:
             return []
         }
     }
 
-    /// Whether the answer to this question is still of interest.
+    /// Whether the reply to this call is still awaited.
     package func isWaiting(for load: LoadID) -> Bool {
         if case .loading(_, load) = state { true } else { false }
     }

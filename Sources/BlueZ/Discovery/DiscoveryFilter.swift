@@ -1,10 +1,10 @@
 import DBus
 package import GATT
 
-/// What `Adapter1.SetDiscoveryFilter` is told: which devices `bluetoothd` shall report.
+/// The filter of `Adapter1.SetDiscoveryFilter`: the devices that `bluetoothd` reports.
 ///
-/// A filter only saves work. BlueZ merges the filters of all its clients, so a device that matches nobody's filter but a
-/// stranger's is reported to us too: whoever scans checks again what arrives.
+/// A filter only saves work. BlueZ merges the filters of all its clients, so it also reports devices that match only the
+/// filter of another process: each scan checks every report.
 package struct DiscoveryFilter: Hashable, Sendable {
     /// Services of which a device must advertise at least one; sorted and unique. Empty: any device.
     package private(set) var uuids: [CBUUID]
@@ -17,7 +17,7 @@ package struct DiscoveryFilter: Hashable, Sendable {
     /// Whether a filter without a threshold has `Pathloss` in its place.
     ///
     /// Without one of the two BlueZ after 5.87 signals a strength only when it has changed by 8 dB, so that a device that stands
-    /// still is not heard; and from 5.67 on an adapter for LE alone takes a filter of only `Transport` for none
+    /// still is not reported; and from 5.67 on an adapter for LE alone treats a filter of only `Transport` as none
     /// (`merge_discovery_filters` in its adapter.c). A `Pathloss` of 137, the maximum, sets no threshold in the kernel and
     /// hides no device. `RSSI` of -127 would hide devices of unknown strength.
     package var hasPathloss = true
@@ -57,8 +57,7 @@ package struct DiscoveryFilter: Hashable, Sendable {
 }
 
 extension DiscoveryFilter {
-    /// The dictionary for `SetDiscoveryFilter`: what was asked for, with `Transport` and ``hasPathloss`` for the sake of the
-    /// reports.
+    /// The dictionary for `SetDiscoveryFilter`: what was asked for, with `Transport` and ``hasPathloss``.
     ///
     /// `Transport` is always given, since a filter with nothing in it counts as none, and then the daemon reports only
     /// devices that are discoverable. `DuplicateData` is left out when false and `Discoverable` always: up to 5.70 the

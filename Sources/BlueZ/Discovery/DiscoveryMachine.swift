@@ -1,9 +1,9 @@
 /// Decides what one adapter's discovery session needs next, so that every scan of this process gets its reports.
 ///
 /// BlueZ keeps one session and one filter per client and adapter: this machine shares them among any number of scans.
-/// At most one call is under way at any time. `StopDiscovery` during a pending `StartDiscovery` would be refused, and
-/// calls that overtake one another are how a session ends up half alive. After each answer the machine compares what is
-/// wanted with what is there and takes the next step.
+/// At most one call is under way at any time: BlueZ refuses `StopDiscovery` during a pending `StartDiscovery`, and calls in
+/// an unknown order leave a session in an unknown state. After each reply the machine compares the session with the scans
+/// and takes the next step.
 ///
 /// No clock, no bus: time comes in as ``timerFired(_:)`` and calls go out as ``Effect``s.
 package struct DiscoveryMachine {
@@ -18,14 +18,14 @@ package struct DiscoveryMachine {
     /// The watchdog looks this often within its time, so that silence is noticed at most a third late and no report
     /// ever has to touch a timer.
     private static let watchdogTicks = 3
-    /// How far fruitless restarts stretch the watchdog's time: a room may simply be quiet.
+    /// The largest factor by which restarts without a report extend the watchdog's time: there may be no devices in range.
     private static let longestWatchdogStretch = 8
 
     package private(set) var session: Session = .unavailable
     /// In the order in which they were added.
     package private(set) var scans: [Scan] = []
 
-    /// How many want the session to rest.
+    /// The number of pauses that have not ended.
     package private(set) var pauses = 0
 
     private var nextRequest: RequestID = 1
@@ -38,7 +38,7 @@ package struct DiscoveryMachine {
     private var hasFilter = false
     private var attempts = 0
     private var hasCleared = false
-    /// Scans that were told they run; the others get ``Effect/scanStarted(_:)`` first.
+    /// Scans that were reported as running; the others get ``Effect/scanStarted(_:)`` first.
     private var announced: Set<ScanID> = []
     /// Set from the moment a running session was lost until it is up again.
     private var restartReason: ScanRestartReason?
@@ -50,10 +50,10 @@ package struct DiscoveryMachine {
 
     package init() {}
 
-    /// Whether nothing is wanted and nothing is left in BlueZ.
+    /// Whether there are no scans and nothing is left in BlueZ.
     package var isAtRest: Bool { scans.isEmpty && (session == .idle || session == .unavailable) }
 
-    /// Whether what is there is what is wanted, or nothing can be done about it: no call is under way, no timer runs.
+    /// Whether no call is under way and no timer runs: the session suits the scans, or the adapter is not available.
     package var isSettled: Bool {
         switch session {
         case .unavailable, .idle, .running: true
@@ -63,7 +63,7 @@ package struct DiscoveryMachine {
 
     private var delays: [Double] { kernelMayDiscover ? Self.resumptionDelays : Self.retryDelays }
 
-    /// Whether there is nothing to discover for: nobody scans, or the scans rest.
+    /// Whether no discovery is needed: there are no scans, or they are paused.
     private var isRestWanted: Bool { scans.isEmpty || pauses > 0 }
 
     private var wanted: DiscoveryFilter? {
@@ -73,7 +73,7 @@ package struct DiscoveryMachine {
         return filter
     }
 
-    // MARK: What users want
+    // MARK: Scans
 
     package mutating func scanAdded(_ scan: Scan) -> [Effect] {
         let watchdog = watchdogSeconds
@@ -110,7 +110,7 @@ package struct DiscoveryMachine {
         return pauses == 0 ? reconcile() : []
     }
 
-    // MARK: What the adapter is
+    // MARK: The adapter
 
     package mutating func poweredOn() -> [Effect] {
         guard session == .unavailable else { return [] }
@@ -145,7 +145,7 @@ package struct DiscoveryMachine {
             guard !discovering else { return [] }
             return restart(.discoveringEnded)
         case .unavailable, .idle, .settingFilter, .starting, .stopping, .clearingFilter, .waiting:
-            // On its way up or down: false is the echo of the last session, true the herald of the next.
+            // During a start or a stop, false belongs to the last session and true to the next one.
             return []
         }
     }
@@ -157,7 +157,7 @@ package struct DiscoveryMachine {
         fruitlessRestarts = 0
     }
 
-    // MARK: Answers
+    // MARK: Replies
 
     package mutating func setFilterReplied(_ request: RequestID, error: BlueZError?) -> [Effect] {
         switch session {
@@ -260,7 +260,7 @@ package struct DiscoveryMachine {
 // MARK: - Steps
 
 extension DiscoveryMachine {
-    /// The next step from a session at rest towards what is wanted; nothing while a call is under way.
+    /// Takes the next step from a session at rest to the one that the scans need; none while a call is under way.
     private mutating func reconcile() -> [Effect] {
         switch session {
         case .idle:
@@ -298,7 +298,7 @@ extension DiscoveryMachine {
         return [.setFilter(request, wanted)]
     }
 
-    /// Nobody scans any more and no session is left; its filter is.
+    /// Clears the filter that is left after the last scan and the session have ended.
     private mutating func takeFilterBack() -> [Effect] {
         let request = makeRequest()
         session = .clearingFilter(request)
@@ -318,7 +318,7 @@ extension DiscoveryMachine {
     }
 
     private mutating func startFailed(_ error: BlueZError) -> [Effect] {
-        // After these two the session may be up all the same, or come up yet.
+        // After these two the session may be up nevertheless, or come up later.
         if error.cause != .inProgress, error.cause != .noReply { mayBeUp = false }
         guard !isRestWanted else {
             session = .idle
@@ -362,12 +362,12 @@ extension DiscoveryMachine {
         kernelMayDiscover = false
         session = .idle
         resetAttempts()
-        // What refuses every start is not ours to end; what never answered may have begun.
+        // A session that BlueZ refuses to start needs no stop; one without a reply may have begun.
         if error.cause != .noReply { mayBeUp = false }
         return failed + reconcile()
     }
 
-    /// Tells each scan, once, that it runs, or that it runs again.
+    /// Reports to each scan, once, that it runs, or that it runs again.
     private mutating func announce() -> [Effect] {
         let reason = restartReason
         restartReason = nil
@@ -403,11 +403,11 @@ package struct ScanID: Hashable, Sendable {
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// Why a session that was up had to be started anew.
+/// Why a session that was up had to be started again.
 package enum ScanRestartReason: Hashable, Sendable {
-    /// No device was heard for the watchdog's time.
+    /// No device was discovered for the watchdog's time.
     case silence
-    /// `Discovering` became false although nobody here stopped it.
+    /// `Discovering` became false although this process did not stop it.
     case discoveringEnded
     /// The adapter was off or away and is back.
     case adapterReturned
@@ -415,7 +415,8 @@ package enum ScanRestartReason: Hashable, Sendable {
     case filterRefused
 }
 
-/// What the machine is told of, what it orders, and what it knows.
+// MARK: - Effects and states
+
 extension DiscoveryMachine {
     package enum Timer: Hashable, Sendable, CaseIterable {
         /// Until a refused start or stop is tried again.
@@ -425,13 +426,13 @@ extension DiscoveryMachine {
     }
 
     package enum Effect: Hashable, Sendable {
-        /// `SetDiscoveryFilter`; answer with ``DiscoveryMachine/setFilterReplied(_:error:)``.
+        /// `SetDiscoveryFilter`; its reply is passed to ``DiscoveryMachine/setFilterReplied(_:error:)``.
         case setFilter(RequestID, DiscoveryFilter)
-        /// `StartDiscovery`; answer with ``DiscoveryMachine/startReplied(_:error:)``.
+        /// `StartDiscovery`; its reply is passed to ``DiscoveryMachine/startReplied(_:error:)``.
         case startDiscovery(RequestID)
-        /// `StopDiscovery`; answer with ``DiscoveryMachine/stopReplied(_:error:)``.
+        /// `StopDiscovery`; its reply is passed to ``DiscoveryMachine/stopReplied(_:error:)``.
         case stopDiscovery(RequestID)
-        /// `SetDiscoveryFilter` with nothing in it; answer with ``DiscoveryMachine/setFilterReplied(_:error:)``.
+        /// `SetDiscoveryFilter` with nothing in it; its reply is passed to ``DiscoveryMachine/setFilterReplied(_:error:)``.
         case clearFilter(RequestID)
         /// Starts the timer, or starts it again.
         case startTimer(Timer, seconds: Double)
@@ -444,7 +445,7 @@ extension DiscoveryMachine {
         case scanFailed(ScanID, BlueZError)
     }
 
-    /// What is known of the session that BlueZ keeps for us.
+    /// The state of the session that BlueZ keeps for this process.
     package enum Session: Hashable, Sendable {
         /// No adapter, or it is off: BlueZ has dropped filter and session.
         case unavailable
@@ -453,19 +454,19 @@ extension DiscoveryMachine {
         case settingFilter(RequestID, DiscoveryFilter)
         case starting(RequestID, DiscoveryFilter)
         case running(DiscoveryFilter)
-        /// `SetDiscoveryFilter` under way in a running session. `bluetoothd` restarts the scan by itself if it has to,
-        /// without a word on the bus (`update_discovery_filter` in its adapter.c).
+        /// `SetDiscoveryFilter` under way in a running session. `bluetoothd` restarts the scan if necessary,
+        /// without a signal (`update_discovery_filter` in its adapter.c).
         case updatingFilter(RequestID, DiscoveryFilter)
         case stopping(RequestID, Purpose)
-        /// The session has ended, and its filter, which BlueZ keeps beyond that, is being taken back. A client that
-        /// leaves the bus with a filter and no session ends another client's scan (`discovery_disconnect` at 5.66).
+        /// The session has ended, and its filter, which BlueZ keeps beyond that, is being cleared. If a client leaves the
+        /// bus with a filter and without a session, BlueZ ends another client's scan (`discovery_disconnect` at 5.66).
         case clearingFilter(RequestID)
         /// A start or stop was refused; the retry timer runs.
         case waiting(Step)
     }
 
     package enum Purpose: Hashable, Sendable {
-        /// Nobody scans any more.
+        /// No scan is left.
         case unwanted
         /// To start again at once.
         case restart
@@ -481,7 +482,7 @@ extension DiscoveryMachine {
     package struct Scan: Hashable, Sendable {
         package let id: ScanID
         package var filter: DiscoveryFilter
-        /// After how long without any report the session is started anew; `nil` for never. Of several the shortest counts.
+        /// The seconds without any report after which the session is started again; `nil` for never. The shortest counts.
         package let watchdogSeconds: Double?
 
         package init(_ id: ScanID, _ filter: DiscoveryFilter, watchdogSeconds: Double? = 90) {

@@ -3,14 +3,15 @@ package import GATT
 
 /// `org.bluez.Adapter1`: a Bluetooth controller of this machine.
 package struct Adapter1: Sendable {
-    /// Which properties there are.
+    /// The properties that have a value.
     package internal(set) var fields: Fields = []
+    /// The Boolean properties that are true.
     var truths: Fields = []
     package internal(set) var address: BluetoothAddress?
     package internal(set) var addressType = BluetoothAddress.AddressType.public
     /// The name of the machine.
     package internal(set) var name = ""
-    /// The name that others see.
+    /// The name that other devices discover.
     package internal(set) var alias = ""
     package internal(set) var uuids: [CBUUID] = []
     /// `central`, `peripheral`, `central-peripheral`.
@@ -18,13 +19,13 @@ package struct Adapter1: Sendable {
     package internal(set) var powerState: PowerState?
     package internal(set) var modalias: String?
     package internal(set) var deviceClass: UInt32 = 0
-    /// What else `bluetoothd` can do with this adapter.
+    /// The other interfaces of the adapter's object.
     package internal(set) var interfaces: Interfaces = []
     /// The properties of its `LEAdvertisingManager1`.
     package internal(set) var advertising = AdvertisingCapabilities()
     /// `SupportedMonitorTypes` of its `AdvertisementMonitorManager1`.
     var monitorTypes: [String] = []
-    /// What the daemon and this adapter can do, by all that is known now.
+    /// The abilities of the daemon with this adapter, as far as they are known.
     package internal(set) var capabilities = DaemonCapabilities()
 
     init() {}
@@ -88,9 +89,9 @@ package struct Adapter1: Sendable {
         package static let roles = Fields(rawValue: 1 << 12)
         package static let manufacturer = Fields(rawValue: 1 << 13)
         package static let isConnectable = Fields(rawValue: 1 << 14)
-        /// Not a property: ``Adapter1/capabilities`` is another value.
+        /// Not a property: ``Adapter1/capabilities`` has changed.
         package static let capabilities = Fields(rawValue: 1 << 30)
-        /// Not a property: another interface came or went.
+        /// Not a property: another interface was added or removed.
         package static let interfaces = Fields(rawValue: 1 << 31)
     }
 }
@@ -100,17 +101,8 @@ extension Adapter1: PropertyOwner {
     package static let table = PropertyTable<Adapter1>(
         "org.bluez.Adapter1",
         [
-            .value("Address", .address, "s") {
-                guard let address = $0.withString({ BluetoothAddress(utf8: $0) }) ?? nil else { return false }
-                $1.address = address
-                return true
-            },
-            // "public" or "random".
-            .value("AddressType", .addressType, "s") {
-                guard let isRandom = $0.withString({ $0.equals("random") }) else { return false }
-                $1.addressType = isRandom ? .random : .public
-                return true
-            },
+            .value("Address", .address, "s") { $0.address().set(&$1.address) },
+            .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
             .value("Name", .name, "s") { $0.string().set(&$1.name) },
             .value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
             .value("Class", .deviceClass, "u") { $0.uint32().set(&$1.deviceClass) },
@@ -124,22 +116,14 @@ extension Adapter1: PropertyOwner {
                 }, clear: { $0.powerState = nil }),
             .flag("Discoverable", .isDiscoverable),
             .flag("Pairable", .isPairable),
-            // Whether anybody on this machine discovers, not only we.
+            // Whether any process of this machine discovers.
             .flag("Discovering", .isDiscovering),
-            .value("UUIDs", .uuids, "as") {
-                guard let texts = $0.strings() else { return false }
-                $1.uuids = texts.compactMap { CBUUID(validating: $0) }
-                return true
-            },
+            .value("UUIDs", .uuids, "as") { $0.uuids().set(&$1.uuids) },
             .value(
                 "Modalias", .modalias, "s", isOptional: true,
-                read: {
-                    guard let modalias = $0.string() else { return false }
-                    $1.modalias = modalias
-                    return true
-                }, clear: { $0.modalias = nil }),
+                read: { $0.string().set(&$1.modalias) }, clear: { $0.modalias = nil }),
             .value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
-            // The controller's, since 5.71; only that it is there counts.
+            // The controller's manufacturer, since 5.71, of which only the presence counts.
             .value("Manufacturer", .manufacturer, "q") { reader, _ in reader.uint16() != nil },
             // Since 5.79.
             .flag("Connectable", .isConnectable),

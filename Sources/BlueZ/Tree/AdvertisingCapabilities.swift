@@ -7,9 +7,9 @@ package enum SecondaryChannel: String, Hashable, Sendable, CaseIterable {
     case coded = "Coded"
 }
 
-/// What an adapter's `org.bluez.LEAdvertisingManager1` reports. `nil`: this version of BlueZ does not report it.
+/// The properties of an adapter's `org.bluez.LEAdvertisingManager1`; `nil` if this version of BlueZ has no such property.
 package struct AdvertisingCapabilities: Hashable, Sendable {
-    /// How many advertisements there are, of all programs.
+    /// The number of advertisements of all programs.
     package var activeInstances: Int?
     /// How many more there may be.
     package var supportedInstances: Int?
@@ -42,7 +42,7 @@ extension AdvertisingCapabilities {
         take(&reader)
     }
 
-    /// Takes over properties of `LEAdvertisingManager1`: the reader stands at an `a{sv}`.
+    /// Reads properties of `LEAdvertisingManager1` from an `a{sv}`.
     mutating func take(_ reader: inout MessageReader) {
         var capabilities = self
         reader.dictionary { entry in

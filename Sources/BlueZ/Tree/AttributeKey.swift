@@ -1,4 +1,4 @@
-/// A path below a device, taken apart where it lies: `…/service0028`, `…/service0028/char002a`,
+/// The parts of a path below a device, read in place: `…/service0028`, `…/service0028/char002a`,
 /// `…/service0028/char002a/desc002c` (`src/gatt-client.c`: four hexadecimal digits, lower case).
 struct AttributePath {
     let kind: AttributeKind
@@ -35,7 +35,7 @@ struct AttributePath {
         }
     }
 
-    /// The handle that a path ends with after that name, which is cut off with it.
+    /// Removes a name and the handle after it from the end of a path, and returns the handle.
     private static func takeLast(_ name: StaticString, from path: inout UnsafeBufferPointer<UInt8>) -> UInt16? {
         let start = path.count - name.utf8CodeUnitCount - 4
         guard start >= 0 else { return nil }
@@ -53,7 +53,7 @@ struct AttributePath {
         return handle
     }
 
-    /// The handle of the service that a path names, whatever device it is of.
+    /// The handle of the service that a path of any device names.
     static func serviceHandle(_ path: UnsafeBufferPointer<UInt8>) -> UInt16? {
         var path = path
         return takeLast("/service", from: &path)
@@ -108,7 +108,7 @@ struct PathWriter {
     }
 }
 
-/// An attribute of a remote device: which device, and the attribute's ATT handle there.
+/// Identifies an attribute of a remote device by the device and the attribute's ATT handle.
 ///
 /// The handle is the number in the last part of a path such as `…/dev_XX/service0028/char002a/desc002c`: of a service
 /// that of its first attribute, of a characteristic that of its declaration. The key is the same after a reconnection
@@ -123,21 +123,6 @@ package struct AttributeKey: Hashable, Sendable {
     }
 }
 
-/// What an attribute that `bluetoothd` exports is.
-package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
-    case service
-    case characteristic
-    case descriptor
-
-    var interface: StaticString {
-        switch self {
-        case .service: GattService1.table.interface
-        case .characteristic: GattCharacteristic1.table.interface
-        case .descriptor: GattDescriptor1.table.interface
-        }
-    }
-}
-
 /// The properties of the three interfaces of attributes, as a set. Each interface has some of them.
 package struct AttributeFields: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
@@ -147,15 +132,15 @@ package struct AttributeFields: OptionSet, Hashable, Sendable {
     package static let isPrimary = AttributeFields(rawValue: 1 << 1)
     package static let includes = AttributeFields(rawValue: 1 << 2)
     package static let flags = AttributeFields(rawValue: 1 << 3)
-    /// A value was read by somebody, written, notified or indicated: BlueZ does not say which.
+    /// A value was read, written, notified or indicated, by any process: BlueZ does not say which.
     package static let value = AttributeFields(rawValue: 1 << 4)
     package static let isNotifying = AttributeFields(rawValue: 1 << 5)
     package static let mtu = AttributeFields(rawValue: 1 << 6)
     package static let isNotifyAcquired = AttributeFields(rawValue: 1 << 7)
     package static let isWriteAcquired = AttributeFields(rawValue: 1 << 8)
 
-    /// What an attribute is, rather than what its value or its subscription is at the moment.
+    /// The properties of an attribute's declaration, which do not change with its value or its subscription.
     ///
-    /// A constant: in another module a literal of several fields is an array first, at each change anew.
+    /// A constant, because another module creates an array for each literal of several fields.
     package static let ofDeclaration: AttributeFields = [.uuid, .flags, .includes]
 }

@@ -2,99 +2,64 @@ import DBus
 package import Foundation
 package import GATT
 
-/// What the three have in common.
-protocol Attribute: PropertyOwner where Fields == AttributeFields {
-    static var table: PropertyTable<Self> { get }
-    /// Which properties there are.
-    var fields: AttributeFields { get set }
-}
-
-extension Attribute {
-    /// Takes over what `PropertiesChanged` says from the dictionary on.
-    /// - Returns: The properties that were set or have gone.
-    mutating func change(_ reader: inout MessageReader, ignored: inout Int) -> AttributeFields {
-        let set = AttributeFields(rawValue: Self.table.read(&reader, into: &self, ignored: &ignored))
-        let cleared = AttributeFields(rawValue: Self.table.clear(&reader, in: &self))
-        fields.formUnion(set)
-        fields.subtract(cleared)
-        return set.union(cleared)
-    }
-
-    /// The same attribute with the properties of an `a{sv}`.
-    func reading(_ reader: inout MessageReader, ignored: inout Int) -> (Self, AttributeFields) {
-        var value = self
-        value.fields = AttributeFields(rawValue: Self.table.read(&reader, into: &value, ignored: &ignored))
-        return (value, value.fields)
-    }
-}
-
-/// `org.bluez.GattService1` of a remote device.
-package struct GattService1: Hashable, Sendable {
+/// A service, a characteristic or a descriptor of a remote device: `org.bluez.GattService1`, `GattCharacteristic1` or
+/// `GattDescriptor1`. Each interface has some of the properties.
+package struct GattAttribute: Hashable, Sendable, PropertyOwner {
+    package let kind: AttributeKind
     package internal(set) var fields: AttributeFields = []
     var truths: AttributeFields = []
     package internal(set) var uuid = CBUUID(0)
-    /// The handles of the services that it includes.
-    package internal(set) var includes: [UInt16] = []
-
-    package var isPrimary: Bool { truths.contains(.isPrimary) }
-}
-
-/// `org.bluez.GattCharacteristic1` of a remote device.
-package struct GattCharacteristic1: Hashable, Sendable {
-    package internal(set) var fields: AttributeFields = []
-    var truths: AttributeFields = []
-    package internal(set) var uuid = CBUUID(0)
-    /// The handle of the service that it belongs to.
+    /// The handle of the service that contains the attribute; of a service its own.
     package let service: UInt16
-    package internal(set) var flags: GattFlags = []
-    /// Flags of names that are not known here.
-    package internal(set) var otherFlags: [String] = []
-    /// What was read, written, notified or indicated last, by whomever on this machine; `nil` before.
-    package internal(set) var value: Data?
-    var rawMTU: UInt16 = 0
-
-    init(service: UInt16) { self.service = service }
-
-    package var properties: CBCharacteristicProperties { flags.properties }
-    /// Whether notifications or indications are on for anybody on this machine.
-    package var isNotifying: Bool { truths.contains(.isNotifying) }
-    /// The ATT MTU of the link in bytes, three of them ATT's own. Since 5.62.
-    package var mtu: Int? { fields.contains(.mtu) ? Int(rawMTU) : nil }
-    /// Whether somebody, this process or another, holds the socket of `AcquireNotify`.
-    package var isNotifyAcquired: Bool { truths.contains(.isNotifyAcquired) }
-    /// Whether somebody, this process or another, holds the socket of `AcquireWrite`.
-    package var isWriteAcquired: Bool { truths.contains(.isWriteAcquired) }
-}
-
-/// `org.bluez.GattDescriptor1` of a remote device.
-package struct GattDescriptor1: Hashable, Sendable {
-    package internal(set) var fields: AttributeFields = []
-    var truths: AttributeFields = []
-    package internal(set) var uuid = CBUUID(0)
-    /// The handles of what it belongs to.
-    package let service: UInt16
+    /// The handle of the characteristic that contains a descriptor; 0 for the others.
     package let characteristic: UInt16
     package internal(set) var flags: GattFlags = []
+    var rawMTU: UInt16 = 0
+    /// Flags of names that are not known here.
     package internal(set) var otherFlags: [String] = []
-    /// What was read or written last, by whomever on this machine; `nil` before.
+    /// The handles of the services that a service includes.
+    package internal(set) var includes: [UInt16] = []
+    /// The value that was last read, written, notified or indicated by any process of this machine; `nil` before.
     package internal(set) var value: Data?
 
-    init(service: UInt16, characteristic: UInt16) {
+    init(_ kind: AttributeKind = .service, service: UInt16 = 0, characteristic: UInt16 = 0) {
+        self.kind = kind
         self.service = service
         self.characteristic = characteristic
     }
+
+    package var isPrimary: Bool { truths.contains(.isPrimary) }
+    package var properties: CBCharacteristicProperties { flags.properties }
+    /// Whether notifications or indications are on for any process of this machine.
+    package var isNotifying: Bool { truths.contains(.isNotifying) }
+    /// The ATT MTU of the link in bytes, three of them ATT's own. Since 5.62.
+    package var mtu: Int? { fields.contains(.mtu) ? Int(rawMTU) : nil }
+    /// Whether this process or another holds the socket of `AcquireNotify`.
+    package var isNotifyAcquired: Bool { truths.contains(.isNotifyAcquired) }
+    /// Whether this process or another holds the socket of `AcquireWrite`.
+    package var isWriteAcquired: Bool { truths.contains(.isWriteAcquired) }
 }
 
-// MARK: - Tables
+/// The type of an attribute that `bluetoothd` exports.
+package enum AttributeKind: UInt8, Hashable, Sendable, CaseIterable {
+    case service
+    case characteristic
+    case descriptor
 
-/// Each property of the three interfaces that we use, once (BlueZ's `doc/gatt-api.txt`, and `src/gatt-client.c` of 5.66).
-///
-/// `Device`, `Service` and `Characteristic` are not among them: they repeat what the object's path says.
-extension GattService1: Attribute {
-    package static let table = PropertyTable<GattService1>(
+    /// Each property of the three interfaces that we use, once (BlueZ's `doc/gatt-api.txt`, and `src/gatt-client.c` of
+    /// 5.66). `Device`, `Service` and `Characteristic` are not among them: they repeat what the object's path contains.
+    package var table: PropertyTable<GattAttribute> {
+        switch self {
+        case .service: Self.services
+        case .characteristic: Self.characteristics
+        case .descriptor: Self.descriptors
+        }
+    }
+
+    private static let services = PropertyTable<GattAttribute>(
         "org.bluez.GattService1",
         [
-            .value("UUID", .uuid, "s") { readUUID(&$0, into: &$1.uuid) },
+            uuid,
             .flag("Primary", .isPrimary),
             .value(
                 "Includes", .includes, "ao", isOptional: true,
@@ -110,71 +75,168 @@ extension GattService1: Attribute {
                     return true
                 }, clear: { $0.includes = [] }),
         ])
-}
 
-extension GattCharacteristic1: Attribute {
-    package static let table = PropertyTable<GattCharacteristic1>(
+    private static let characteristics = PropertyTable<GattAttribute>(
         "org.bluez.GattCharacteristic1",
         [
-            .value("UUID", .uuid, "s") { readUUID(&$0, into: &$1.uuid) },
-            .value("Flags", .flags, "as") { readFlags(&$0, into: &$1.flags, &$1.otherFlags) },
-            .value(
-                "Value", .value, "ay", isOptional: true,
-                read: { readValue(&$0, into: &$1.value) }, clear: { $0.value = nil }),
-            // There only where the flags have "notify" or "indicate".
+            uuid, flags(isOptional: false), value,
+            // Present only if the flags contain "notify" or "indicate".
             .flag("Notifying", .isNotifying, isOptional: true),
             // Since 5.62.
             .value("MTU", .mtu, "q", isOptional: true) { $0.uint16().set(&$1.rawMTU) },
-            // These two only where the flags allow it.
+            // These two are present only if the flags allow it.
             .flag("NotifyAcquired", .isNotifyAcquired, isOptional: true),
             .flag("WriteAcquired", .isWriteAcquired, isOptional: true),
         ])
-}
 
-extension GattDescriptor1: Attribute {
-    package static let table = PropertyTable<GattDescriptor1>(
-        "org.bluez.GattDescriptor1",
-        [
-            .value("UUID", .uuid, "s") { readUUID(&$0, into: &$1.uuid) },
-            .value("Flags", .flags, "as", isOptional: true) { readFlags(&$0, into: &$1.flags, &$1.otherFlags) },
-            .value(
-                "Value", .value, "ay", isOptional: true,
-                read: { readValue(&$0, into: &$1.value) }, clear: { $0.value = nil }),
-        ])
-}
+    private static let descriptors = PropertyTable<GattAttribute>(
+        "org.bluez.GattDescriptor1", [uuid, flags(isOptional: true), value])
 
-private func readUUID(_ reader: inout MessageReader, into place: inout CBUUID) -> Bool {
-    (reader.withString { CBUUID(utf8: $0) } ?? nil).set(&place)
-}
+    private static let uuid = Property<GattAttribute>.value("UUID", .uuid, "s") {
+        ($0.withString { CBUUID(utf8: $0) } ?? nil).set(&$1.uuid)
+    }
 
-private func readFlags(_ reader: inout MessageReader, into flags: inout GattFlags, _ others: inout [String]) -> Bool {
-    guard reader.elementType == .string else { return false }
-    var new: GattFlags = []
-    var unknown: [String] = []
-    reader.array { element in
-        element.withString { name in
-            if let flag = GattFlags(name: name) {
-                new.insert(flag)
-            } else {
-                unknown.append(String(decoding: name, as: UTF8.self))
+    private static func flags(isOptional: Bool) -> Property<GattAttribute> {
+        .value("Flags", .flags, "as", isOptional: isOptional) { reader, attribute in
+            guard reader.elementType == .string else { return false }
+            var flags: GattFlags = []
+            var others: [String] = []
+            reader.array { element in
+                element.withString { name in
+                    if let flag = GattFlags(name: name) {
+                        flags.insert(flag)
+                    } else {
+                        others.append(String(decoding: name, as: UTF8.self))
+                    }
+                }
             }
+            attribute.flags = flags
+            attribute.otherFlags = others
+            return true
         }
     }
-    flags = new
-    others = unknown
-    return true
-}
 
-/// The one copy that is made of a value on its way from the socket to the user.
-private func readValue(_ reader: inout MessageReader, into value: inout Data?) -> Bool {
-    guard let data = reader.data() else { return false }
-    value = data
-    return true
+    /// The only copy that is made of a value on its way from the socket to the user.
+    private static let value = Property<GattAttribute>.value(
+        "Value", .value, "ay", isOptional: true, read: { $0.data().set(&$1.value) }, clear: { $0.value = nil })
 }
 
 extension MessageReader {
-    /// An array of bytes, in one copy.
+    /// Reads an array of bytes, in one copy.
     mutating func data() -> Data? {
         withBytes { bytes in bytes.baseAddress.map { Data(bytes: $0, count: bytes.count) } ?? Data() }
+    }
+}
+
+/// The attributes of all devices, found by device and handle without a search.
+///
+/// They are in one array; a table of numbers contains the index of each by its device's place and its handle.
+struct AttributeStore {
+    private(set) var values: [GattAttribute] = []
+    /// The indices of removed attributes, which are used again.
+    private var free: [Int] = []
+    private var indices = SlotTable()
+    /// The handles of each device that has attributes, sorted.
+    private var handles: [Int: [UInt16]] = [:]
+
+    /// How many attributes there are.
+    var count: Int { indices.count }
+
+    func index(of handle: UInt16, device slot: Int) -> Int? { indices.slot(of: Self.number(handle, slot)) }
+
+    subscript(index: Int) -> GattAttribute {
+        _read { yield values[index] }
+        _modify { yield &values[index] }
+    }
+
+    /// The handles of a device's attributes, sorted.
+    func handles(device slot: Int) -> [UInt16] { handles[slot] ?? [] }
+
+    mutating func insert(_ value: GattAttribute, _ handle: UInt16, device slot: Int) {
+        let index = free.popLast() ?? values.count
+        if index < values.count { values[index] = value } else { values.append(value) }
+        indices.insert(Self.number(handle, slot), slot: index)
+        let list = handles[slot] ?? []
+        // BlueZ nearly always lists them in order.
+        let position =
+            list.last.map { $0 < handle } ?? true ? list.count : list.firstIndex { $0 > handle } ?? list.count
+        handles[slot, default: []].insert(handle, at: position)
+    }
+
+    mutating func remove(_ handle: UInt16, device slot: Int) {
+        guard let index = index(of: handle, device: slot) else { return }
+        indices.remove(Self.number(handle, slot))
+        // Releases the memory of the value.
+        values[index] = GattAttribute()
+        free.append(index)
+        handles[slot]?.removeAll { $0 == handle }
+        if handles[slot]?.isEmpty == true { handles[slot] = nil }
+    }
+
+    private static func number(_ handle: UInt16, _ slot: Int) -> UInt64 { UInt64(slot) << 16 | UInt64(handle) }
+}
+
+/// What the `Flags` of a characteristic or a descriptor allow, by the names of BlueZ's `doc/gatt-api.txt`.
+package struct GattFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    package static let broadcast = GattFlags(rawValue: 1 << 0)
+    package static let read = GattFlags(rawValue: 1 << 1)
+    package static let writeWithoutResponse = GattFlags(rawValue: 1 << 2)
+    package static let write = GattFlags(rawValue: 1 << 3)
+    package static let notify = GattFlags(rawValue: 1 << 4)
+    package static let indicate = GattFlags(rawValue: 1 << 5)
+    package static let authenticatedSignedWrites = GattFlags(rawValue: 1 << 6)
+    package static let extendedProperties = GattFlags(rawValue: 1 << 7)
+    package static let reliableWrite = GattFlags(rawValue: 1 << 8)
+    package static let writableAuxiliaries = GattFlags(rawValue: 1 << 9)
+    package static let encryptRead = GattFlags(rawValue: 1 << 10)
+    package static let encryptWrite = GattFlags(rawValue: 1 << 11)
+    package static let encryptNotify = GattFlags(rawValue: 1 << 12)
+    package static let encryptIndicate = GattFlags(rawValue: 1 << 13)
+    package static let encryptAuthenticatedRead = GattFlags(rawValue: 1 << 14)
+    package static let encryptAuthenticatedWrite = GattFlags(rawValue: 1 << 15)
+    package static let encryptAuthenticatedNotify = GattFlags(rawValue: 1 << 16)
+    package static let encryptAuthenticatedIndicate = GattFlags(rawValue: 1 << 17)
+    package static let secureRead = GattFlags(rawValue: 1 << 18)
+    package static let secureWrite = GattFlags(rawValue: 1 << 19)
+    package static let secureNotify = GattFlags(rawValue: 1 << 20)
+    package static let secureIndicate = GattFlags(rawValue: 1 << 21)
+    package static let authorize = GattFlags(rawValue: 1 << 22)
+
+    /// In the order of their bits.
+    private static let names: [StaticString] = [
+        "broadcast", "read", "write-without-response", "write", "notify", "indicate", "authenticated-signed-writes",
+        "extended-properties", "reliable-write", "writable-auxiliaries", "encrypt-read", "encrypt-write",
+        "encrypt-notify", "encrypt-indicate", "encrypt-authenticated-read", "encrypt-authenticated-write",
+        "encrypt-authenticated-notify", "encrypt-authenticated-indicate", "secure-read", "secure-write",
+        "secure-notify", "secure-indicate", "authorize",
+    ]
+
+    /// The flag of that name; `nil` for one that is not known here.
+    init?(name: UnsafeBufferPointer<UInt8>) {
+        guard let index = GattFlags.names.firstIndex(where: { name.equals($0) }) else { return nil }
+        self.init(rawValue: 1 << UInt32(index))
+    }
+
+    /// BlueZ's names of the flags.
+    package var texts: [String] {
+        GattFlags.names.enumerated().filter { rawValue & 1 << UInt32($0.offset) != 0 }.map { "\($0.element)" }
+    }
+
+    /// The same in Bluetooth's own terms. BlueZ does not give the `encrypt-` flags of a remote characteristic: whether a
+    /// link must be encrypted, a peer says only by refusing.
+    package var properties: CBCharacteristicProperties {
+        // The lower eight have the bits of the declaration (Core Specification, Vol 3, Part G, 3.3.1.1).
+        var properties = CBCharacteristicProperties(rawValue: UInt(rawValue & 0xFF))
+        if !isDisjoint(with: [.encryptNotify, .encryptAuthenticatedNotify, .secureNotify]) {
+            properties.insert(.notifyEncryptionRequired)
+        }
+        if !isDisjoint(with: [.encryptIndicate, .encryptAuthenticatedIndicate, .secureIndicate]) {
+            properties.insert(.indicateEncryptionRequired)
+        }
+        if !isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) { properties.insert(.extendedProperties) }
+        return properties
     }
 }

@@ -1,5 +1,5 @@
 import DBus
-/// What a `bluetoothd` and one of its adapters can do; ``Adapter1/capabilities`` has the present value.
+/// The abilities of a `bluetoothd` and one of its adapters; ``Adapter1/capabilities`` has the present value.
 ///
 /// Read from what the daemon exports, and from its version only where the bus cannot show it. Each property says what it
 /// is while nothing is known, which is also what ``init()`` makes it: the value that is safe with every version.
@@ -21,9 +21,9 @@ package struct DaemonCapabilities: Hashable, Sendable {
     package var reportsPowerState = false
     /// Whether devices have `AdvertisingData` and `AdvertisingFlags`: 5.78, experimental before; unknown: false.
     package var reportsAdvertisingData = false
-    /// Whether `SetDiscoveryFilter` may have `UUIDs`: not at 5.87, which dies of it; unknown: false.
+    /// Whether `SetDiscoveryFilter` may have `UUIDs`: not at 5.87, which crashes; unknown: false.
     package var acceptsServiceFilter = false
-    /// Whether `RemoveDevice` may be called on a connected device: not at 5.87, which dies of it; unknown: false.
+    /// Whether `RemoveDevice` may be called on a connected device: not at 5.87, which crashes; unknown: false.
     package var removesConnectedDevices = false
     /// Whether `AcquireNotify` is answered when the peripheral refuses the subscription: 5.84; unknown: false.
     package var answersRefusedAcquireNotify = false
@@ -86,10 +86,10 @@ package struct DaemonCapabilities: Hashable, Sendable {
         case perCentral
     }
 
-    /// Nothing is known.
+    /// Creates the capabilities of an unknown daemon.
     package init() {}
 
-    /// What follows from the version alone.
+    /// Creates the capabilities that follow from the version alone.
     package init(_ versions: DaemonVersionRange) {
         version = versions.onlyVersion
         reportsDisconnectReasons = versions.isAtLeast(.v5(83))
@@ -131,9 +131,9 @@ extension DaemonVersionRange {
     }
 }
 
-// MARK: - What the bus tells
+// MARK: - Signs of the version on the bus
 
-/// What is known of a daemon besides the properties of its adapters.
+/// Signs of a daemon's version besides the properties of its adapters.
 package struct DaemonHints: Hashable, Sendable {
     /// The keys that `GetDiscoveryFilters` lists; `nil` until it was answered.
     package var discoveryFilters: Set<String>?
@@ -278,7 +278,7 @@ package struct DaemonVersionRange: Hashable, Sendable {
 
 extension ObjectTree {
     /// Takes over another interface of an adapter: the reader stands at its `a{sv}`.
-    /// - Returns: Whether that is news to those who know the adapter.
+    /// - Returns: Whether the interface is new, and the adapter was reported before.
     mutating func extraAdded(
         _ extra: Adapter1.Interfaces, to key: ObjectKey, _ reader: inout MessageReader
     ) -> Bool {
@@ -289,7 +289,7 @@ extension ObjectTree {
         return isNew && entry.isAdapter
     }
 
-    /// Makes an adapter's capabilities what all that is known now amounts to.
+    /// Computes an adapter's capabilities again.
     /// - Parameter isNew: Whether the adapter is reported as added by the same message.
     mutating func settleCapabilities(of key: ObjectKey, isNew: Bool = false, into changes: inout ChangeBuffer) {
         guard let entry = adapters[key], entry.isAdapter else { return }
@@ -299,7 +299,7 @@ extension ObjectTree {
         if !isNew { changes.append(.adapterChanged(key, .capabilities)) }
     }
 
-    /// More is known of the daemon.
+    /// Stores signs of the daemon's version.
     mutating func learn(into changes: inout ChangeBuffer, _ change: (inout DaemonHints) -> Void) {
         let before = hints
         change(&hints)

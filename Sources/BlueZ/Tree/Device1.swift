@@ -1,16 +1,17 @@
 import DBus
 package import GATT
 
-/// `org.bluez.Device1`: what `bluetoothd` knows of a remote device.
+/// `org.bluez.Device1`: the properties of a remote device.
 ///
-/// Kept small, about 150 bytes and what its data needs, because a busy place has ten thousand of them.
+/// Kept small, 112 bytes without its data, because there may be ten thousand devices.
 package struct Device1: Equatable, Sendable {
-    /// Which properties there are. The first fields are those that each sighting touches.
+    /// The properties that have a value. The first fields are those that each report changes.
     package internal(set) var fields: Fields = []
-    /// Of the properties that are yes or no, those that are yes.
+    /// The Boolean properties that are true.
     var truths: Fields = []
     var rawRSSI: Int16 = Device1.unknownPower
     var rawTxPower: Int16 = Device1.unknownPower
+    var rawClass: UInt32 = 0
     package internal(set) var manufacturerData = PackedData<UInt16>()
     package internal(set) var serviceData = PackedData<CBUUID>()
     package internal(set) var advertisingData = PackedData<UInt8>()
@@ -23,14 +24,12 @@ package struct Device1: Equatable, Sendable {
     /// Empty when ``name`` is `nil`.
     var rawName = ""
     var shortAlias = Alias.absent
-    private(set) var rawIcon = ""
-    private(set) var rawModalias = ""
-    var rawClass: UInt32 = 0
+    private var labels: Labels?
     var rawAppearance: UInt16 = 0
     var rawAdvertisingFlags: UInt8 = 0
     package internal(set) var addressType = BluetoothAddress.AddressType.public
 
-    /// What the specification and `bluetoothd` both write for a power that is not known.
+    /// The value of the specification and of `bluetoothd` for a power that is not known.
     static let unknownPower: Int16 = 127
 
     init(address: BluetoothAddress, adapter: ObjectKey) {
@@ -68,21 +67,36 @@ extension Device1 {
         package static let serviceData = Fields(rawValue: 1 << 20)
         package static let advertisingFlags = Fields(rawValue: 1 << 21)
         package static let advertisingData = Fields(rawValue: 1 << 22)
-        /// `CablePairing`, since 5.83; only that it is there counts.
+        /// `CablePairing`, since 5.83, of which only the presence counts.
         package static let hasCablePairing = Fields(rawValue: 1 << 24)
-        /// No property of the device: the battery beside it (``ObjectTree/batteryLevel(of:)``).
+        /// Not a property: the level of the device's battery (``ObjectTree/batteryLevel(of:)``).
         package static let battery = Fields(rawValue: 1 << 23)
 
-        /// Those that `bluetoothd` sets from an advertisement and from nothing else.
+        /// The properties that `bluetoothd` sets only from an advertisement.
         ///
-        /// RSSI is signalled at every sighting while a filter is set, changed or not (`device_set_rssi_with_delta`, with
-        /// a delta of 0), so a set of these is a sighting.
+        /// RSSI is signalled for every advertisement while a filter is set, changed or not (`device_set_rssi_with_delta`,
+        /// with a delta of 0), so a new value of one of these means that the device was discovered.
         package static let heard: Fields = [
             .rssi, .txPower, .manufacturerData, .serviceData, .advertisingFlags, .advertisingData,
         ]
     }
 
-    /// An alias is nearly always the name, or the address with hyphens for a device without one: neither is stored.
+    /// Properties that few devices have, in a separate allocation.
+    private final class Labels: Equatable, Sendable {
+        let icon: String?
+        let modalias: String?
+
+        init(icon: String?, modalias: String?) {
+            self.icon = icon
+            self.modalias = modalias
+        }
+
+        static func == (one: Labels, other: Labels) -> Bool {
+            one.icon == other.icon && one.modalias == other.modalias
+        }
+    }
+
+    /// An alias is nearly always the name, or the address with hyphens for a device without a name. Neither is stored.
     enum Alias: Hashable, Sendable {
         case absent
         case sameAsName
@@ -94,17 +108,17 @@ extension Device1 {
 // MARK: - Values
 
 extension Device1 {
-    /// The strength of the last advertisement in dBm; `nil` when the device was not heard in this discovery session, or
-    /// the controller did not measure it (127, as virtual controllers say).
+    /// The strength of the last advertisement in dBm; `nil` if the device was not discovered in this discovery session, or
+    /// the controller did not measure it (127, as virtual controllers report).
     package var rssi: Int? { rawRSSI == Device1.unknownPower ? nil : Int(rawRSSI) }
 
-    /// The power in dBm at which the device says it sends.
+    /// The transmit power in dBm that the device advertises.
     package var txPower: Int? { rawTxPower == Device1.unknownPower ? nil : Int(rawTxPower) }
 
     /// The name that the device advertises, or after a connection the one it has in its Generic Access service.
     package var name: String? { fields.contains(.name) ? rawName : nil }
 
-    /// The name that somebody on this machine gave the device; its own otherwise, and of one without, its address.
+    /// The alias that a user of this machine has set; otherwise the name, or the address of a device without a name.
     package var alias: String? {
         switch shortAlias {
         case .absent: nil
@@ -114,13 +128,21 @@ extension Device1 {
         }
     }
 
-    /// What the device is, as a name from the desktop's icon theme.
-    package var icon: String? { fields.contains(.icon) ? rawIcon : nil }
+    /// The type of the device, as a name from the desktop's icon theme.
+    package internal(set) var icon: String? {
+        get { labels?.icon }
+        set { labels = Labels(icon: newValue, modalias: modalias) }
+    }
+
     /// Maker and product, such as `bluetooth:v004CpD001`.
-    package var modalias: String? { fields.contains(.modalias) ? rawModalias : nil }
+    package internal(set) var modalias: String? {
+        get { labels?.modalias }
+        set { labels = Labels(icon: icon, modalias: newValue) }
+    }
+
     /// The class of a BR/EDR device.
     package var deviceClass: UInt32? { fields.contains(.deviceClass) ? rawClass : nil }
-    /// What the device is, by the SIG's table.
+    /// The type of the device, as a number of the SIG's table.
     package var appearance: UInt16? { fields.contains(.appearance) ? rawAppearance : nil }
     /// The flags of its advertisement (Core Specification Supplement, Part A, 1.3).
     package var advertisingFlags: UInt8? { fields.contains(.advertisingFlags) ? rawAdvertisingFlags : nil }
@@ -137,31 +159,21 @@ extension Device1 {
         String(address.description.map { $0 == ":" ? "-" : $0 })
     }
 
-    mutating func setIcon(_ icon: String) { rawIcon = icon }
-    mutating func setModalias(_ modalias: String) { rawModalias = modalias }
 }
 
 /// Each property of `org.bluez.Device1` that we use, once (BlueZ's `doc/org.bluez.Device.rst`, up to 5.70
-/// `doc/device-api.txt`, and `src/device.c`). None says whether the device can be connected to.
+/// `doc/device-api.txt`, and `src/device.c`). None contains whether the device can be connected to.
 extension Device1: PropertyOwner {
     package static let table = PropertyTable<Device1>(
         "org.bluez.Device1",
         [
             // The 48 bit address.
-            .value("Address", .address, "s") {
-                guard let address = $0.withString({ BluetoothAddress(utf8: $0) }) ?? nil else { return false }
-                $1.address = address
-                return true
-            },
+            .value("Address", .address, "s") { $0.address().set(&$1.address) },
             // "public" or "random"; of a BR/EDR device "public".
-            .value("AddressType", .addressType, "s") {
-                guard let isRandom = $0.withString({ $0.equals("random") }) else { return false }
-                $1.addressType = isRandom ? .random : .public
-                return true
-            },
+            .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
             // The remote name. Changes at a connection from the advertised one to that of Generic Access.
             .value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.setName("") }),
-            // The name that it has on this machine; never missing.
+            // The name that it has on this machine; always present.
             .value("Alias", .alias, "s") { $1.readAlias(&$0) },
             // BR/EDR class of device.
             .value("Class", .deviceClass, "u", isOptional: true) { $0.uint32().set(&$1.rawClass) },
@@ -170,11 +182,7 @@ extension Device1: PropertyOwner {
             // A name from the freedesktop icon theme, derived from class or appearance.
             .value(
                 "Icon", .icon, "s", isOptional: true,
-                read: {
-                    guard let icon = $0.string() else { return false }
-                    $1.setIcon(icon)
-                    return true
-                }, clear: { $0.setIcon("") }),
+                read: { $0.string().set(&$1.icon) }, clear: { $0.icon = nil }),
             .flag("Paired", .isPaired),
             // Since 5.65.
             .flag("Bonded", .isBonded),
@@ -194,14 +202,10 @@ extension Device1: PropertyOwner {
             // True after discovery of the services, also when it failed.
             .flag("ServicesResolved", .areServicesResolved),
             // Services, advertised or resolved.
-            .value("UUIDs", .uuids, "as", read: { $1.readUUIDs(&$0) }, clear: { $0.uuids = [] }),
+            .value("UUIDs", .uuids, "as", read: { $0.uuids().set(&$1.uuids) }, clear: { $0.uuids = [] }),
             .value(
                 "Modalias", .modalias, "s", isOptional: true,
-                read: {
-                    guard let modalias = $0.string() else { return false }
-                    $1.setModalias(modalias)
-                    return true
-                }, clear: { $0.setModalias("") }),
+                read: { $0.string().set(&$1.modalias) }, clear: { $0.modalias = nil }),
             // The path of the adapter; below it lies the device's own.
             .value("Adapter", .adapter, "o") {
                 guard let key = $0.withString({ ObjectKey(path: $0) }) else { return false }
@@ -219,9 +223,7 @@ extension Device1: PropertyOwner {
                 clear: { $0.serviceData.removeAll() }),
             // One byte of flags, 0 of a packet without flags. Up to 5.77 only with --experimental.
             .value("AdvertisingFlags", .advertisingFlags, "ay", isOptional: true) {
-                guard let flags = $0.withBytes({ $0.first }) ?? nil else { return false }
-                $1.rawAdvertisingFlags = flags
-                return true
+                ($0.withBytes { $0.first } ?? nil).set(&$1.rawAdvertisingFlags)
             },
             // The parts of the advertisement that no other property has, by their type. Up to 5.77 only with
             // --experimental. `bt_ad_add_data` rejects most types, those of solicited services too (5.55 to 5.87); and only
@@ -232,7 +234,7 @@ extension Device1: PropertyOwner {
         ])
 }
 
-// MARK: - Values that are more than a number
+// MARK: - Reading values
 
 extension Device1 {
     private mutating func readName(_ reader: inout MessageReader) -> Bool {
@@ -243,7 +245,7 @@ extension Device1 {
         return isText != nil
     }
 
-    /// The alias that was "the same as the name" stays what it was: BlueZ says so if it changes along.
+    /// Keeps an alias that equalled the old name: BlueZ signals the alias too if it changes with the name.
     private mutating func setName(_ name: String) {
         if shortAlias == .sameAsName { shortAlias = .own(rawName) }
         rawName = name
@@ -259,7 +261,7 @@ extension Device1 {
         return isText != nil
     }
 
-    /// Finds the short form of the alias, once all properties of a message are in: they come in any order.
+    /// Stores the alias in its short form, after all properties of a message were read: they have no order.
     mutating func settleAlias() {
         guard case .own(let alias) = shortAlias else { return }
         if !rawName.isEmpty, alias == rawName {
@@ -269,20 +271,11 @@ extension Device1 {
         }
     }
 
-    private mutating func readUUIDs(_ reader: inout MessageReader) -> Bool {
-        guard reader.elementType == .string else { return false }
-        var new: [CBUUID] = []
-        reader.array { element in
-            if let uuid = element.withString({ CBUUID(utf8: $0) }) ?? nil { new.append(uuid) }
-        }
-        uuids = new
-        return true
-    }
 }
 
 extension PackedData {
-    /// Replaces the entries by those of the dictionary at which the reader stands, whose values are byte arrays in
-    /// variants. Entries of another form are left out; a value that is no dictionary changes nothing.
+    /// Replaces the entries by those of a dictionary whose values are byte arrays in variants. Entries of another form are
+    /// left out; a value that is no dictionary changes nothing.
     fileprivate mutating func read(
         _ reader: inout MessageReader, key: (inout MessageReader) -> Key?
     ) -> Bool {
@@ -297,10 +290,35 @@ extension PackedData {
 }
 
 extension Optional {
-    /// Puts the value where it belongs, if there is one, and says whether there was.
+    /// Stores the value in a property, if there is one, and returns whether there is.
     func set(_ place: inout Wrapped) -> Bool {
         guard let value = self else { return false }
         place = value
         return true
+    }
+
+    func set(_ place: inout Wrapped?) -> Bool {
+        guard let value = self else { return false }
+        place = value
+        return true
+    }
+}
+
+extension MessageReader {
+    mutating func address() -> BluetoothAddress? { withString { BluetoothAddress(utf8: $0) } ?? nil }
+
+    /// "public" or "random".
+    mutating func addressType() -> BluetoothAddress.AddressType? {
+        withString { $0.equals("random") ? .random : .public }
+    }
+
+    /// The UUIDs of an array of strings, without the strings that are none; `nil` for another type.
+    mutating func uuids() -> [CBUUID]? {
+        guard elementType == .string else { return nil }
+        var uuids: [CBUUID] = []
+        array { element in
+            if let uuid = element.withString({ CBUUID(utf8: $0) }) ?? nil { uuids.append(uuid) }
+        }
+        return uuids
     }
 }

@@ -5,10 +5,10 @@ import GATT
 private enum Interface {
     case adapter
     case device
-    /// Another one of an adapter's, of which only the presence counts.
+    /// Another interface of an adapter, of which only the presence counts.
     case adapterExtra(Adapter1.Interfaces)
     case attribute(AttributeKind)
-    /// Another one of a device's.
+    /// Another interface of a device.
     case battery
     /// Likewise, of which only the presence counts.
     case bearer
@@ -16,15 +16,15 @@ private enum Interface {
     init?(name: UnsafeBufferPointer<UInt8>) {
         if name.equals(Device1.table.interface) {
             self = .device
-        } else if name.equals(GattCharacteristic1.table.interface) {
+        } else if name.equals(AttributeKind.characteristic.table.interface) {
             self = .attribute(.characteristic)
-        } else if name.equals(GattDescriptor1.table.interface) {
+        } else if name.equals(AttributeKind.descriptor.table.interface) {
             self = .attribute(.descriptor)
-        } else if name.equals(GattService1.table.interface) {
+        } else if name.equals(AttributeKind.service.table.interface) {
             self = .attribute(.service)
         } else if name.equals(Adapter1.table.interface) {
             self = .adapter
-        } else if name.equals(Battery1.table.interface) {
+        } else if name.equals("org.bluez.Battery1") {
             self = .battery
         } else if name.equals("org.bluez.Bearer.LE1") {
             self = .bearer
@@ -37,7 +37,7 @@ private enum Interface {
 }
 
 extension ObjectTree {
-    /// Takes over what a signal of the daemon says, and appends what it changed.
+    /// Applies a signal of the daemon, and appends the changes.
     package mutating func apply(_ signal: Message, into changes: inout ChangeBuffer) {
         guard isLoaded else { return }
         if signal.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
@@ -54,7 +54,7 @@ extension ObjectTree {
         }
     }
 
-    /// Takes over the daemon's answer to `GetManagedObjects`. Objects that it does not name are removed.
+    /// Applies the daemon's reply to `GetManagedObjects`. Objects that it does not contain are removed.
     package mutating func load(_ reply: Message, into changes: inout ChangeBuffer) {
         var reader = reply.reader
         var listed = Set<ObjectKey>()
@@ -76,7 +76,7 @@ extension ObjectTree {
         isLoaded = true
     }
 
-    /// The daemon is gone, and every object with it.
+    /// Removes every object, because the daemon is gone.
     package mutating func clear(into changes: inout ChangeBuffer) {
         for slot in devices.indices where devices[slot].isLive { removeDevice(at: slot, into: &changes) }
         removeAdapters(adapterKeys, into: &changes)
@@ -89,7 +89,7 @@ extension ObjectTree {
 // MARK: - PropertiesChanged
 
 extension ObjectTree {
-    /// `s a{sv} as`: the interface, properties with their new values, properties that have none any more.
+    /// `s a{sv} as`: the interface, properties with their new values, properties that have lost their value.
     private mutating func propertiesChanged(_ signal: Message, into changes: inout ChangeBuffer) {
         var reader = signal.reader
         guard let interface = reader.withString({ Interface(name: $0) }) ?? nil else { return }
@@ -114,20 +114,15 @@ extension ObjectTree {
     }
 
     private mutating func deviceChanged(at slot: Int, _ reader: inout MessageReader, into changes: inout ChangeBuffer) {
-        let set = Device1.Fields(
-            rawValue: Device1.table.read(&reader, into: &devices[slot].device, ignored: &ignoredProperties))
-        let cleared = Device1.Fields(rawValue: Device1.table.clear(&reader, in: &devices[slot].device))
-        devices[slot].device.fields.formUnion(set)
-        devices[slot].device.fields.subtract(cleared)
-        settle(slot, set.union(cleared))
-        guard !set.isEmpty || !cleared.isEmpty else { return }
+        let (set, all) = devices[slot].device.change(&reader, Device1.table, ignored: &ignoredProperties)
+        guard !all.isEmpty else { return }
+        settle(slot, all)
         if !set.isDisjoint(with: [.isConnected, .areServicesResolved]) { forgetOldLinkEnd(at: slot) }
-        let isHeard = !set.isDisjoint(with: .heard)
-        changes.append(.deviceChanged(handle(slot: slot), set.union(cleared), isHeard: isHeard))
+        changes.append(.deviceChanged(handle(slot: slot), all, isHeard: !set.isDisjoint(with: .heard)))
     }
 
-    /// The daemon was asked whether a device is connected. Told also where it is what was known.
-    mutating func connectionAnswered(_ isConnected: Bool, of key: ObjectKey, into changes: inout ChangeBuffer) {
+    /// Stores the daemon's reply whether a device is connected. The change is reported also if the value is as before.
+    mutating func connectionRead(_ isConnected: Bool, of key: ObjectKey, into changes: inout ChangeBuffer) {
         guard let slot = slot(of: key) else { return }
         devices[slot].device.fields.insert(.isConnected)
         if isConnected {
@@ -143,30 +138,26 @@ extension ObjectTree {
         at place: Dictionary<ObjectKey, AdapterEntry>.Index, _ reader: inout MessageReader,
         into changes: inout ChangeBuffer
     ) {
-        let set = Adapter1.Fields(
-            rawValue: Adapter1.table.read(&reader, into: &adapters.values[place].adapter, ignored: &ignoredProperties))
-        let cleared = Adapter1.Fields(rawValue: Adapter1.table.clear(&reader, in: &adapters.values[place].adapter))
-        adapters.values[place].adapter.fields.formUnion(set)
-        adapters.values[place].adapter.fields.subtract(cleared)
-        guard !set.isEmpty || !cleared.isEmpty else { return }
+        let fields = adapters.values[place].adapter.change(&reader, Adapter1.table, ignored: &ignoredProperties).all
+        guard !fields.isEmpty else { return }
         let key = adapters[place].key
-        changes.append(.adapterChanged(key, set.union(cleared)))
+        changes.append(.adapterChanged(key, fields))
         settleCapabilities(of: key, into: &changes)
     }
 
-    /// Brings values into their smallest form after some fields were set.
+    /// Stores values in their smallest form after some fields were set.
     private mutating func settle(_ slot: Int, _ fields: Device1.Fields) {
         if !fields.isDisjoint(with: [.name, .alias, .address]) { devices[slot].device.settleAlias() }
         if fields.contains(.uuids) { devices[slot].device.uuids = lists.shared(devices[slot].device.uuids) }
     }
 }
 
-// MARK: - Objects that come
+// MARK: - New objects
 
 extension ObjectTree {
     /// `o a{sa{sv}}`: an object with its interfaces and all their properties, as `InterfacesAdded` and each entry of
-    /// `GetManagedObjects` have it. An object that is there already is replaced by what is told now.
-    /// - Parameter later: Gets the object if it is an attribute, to be read when all devices are known.
+    /// `GetManagedObjects` have it. An object that is there already is replaced.
+    /// - Parameter later: Receives the object if it is an attribute, to be read when all devices are known.
     /// - Returns: Its key, if it is an adapter or a device.
     @discardableResult
     private mutating func object(
@@ -200,7 +191,7 @@ extension ObjectTree {
         return known
     }
 
-    /// Takes over attributes, whatever contains another before it: `GetManagedObjects` has no order.
+    /// Adds attributes, each after the one that contains it: `GetManagedObjects` has no order.
     /// - Returns: Their keys.
     @discardableResult
     private mutating func read(_ unread: [UnreadAttribute], into changes: inout ChangeBuffer) -> Set<AttributeKey> {
@@ -220,12 +211,11 @@ extension ObjectTree {
         _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
     ) {
         var device = Device1(address: key.address ?? BluetoothAddress(rawValue: 0), adapter: adapter(above: key))
-        device.fields = Device1.Fields(
-            rawValue: Device1.table.read(&reader, into: &device, ignored: &ignoredProperties))
+        device.read(&reader, Device1.table, ignored: &ignoredProperties)
         let isHeard = device.fields.contains(.rssi)
         if device.fields.contains(.hasCablePairing) { learn(into: &changes) { $0.hasCablePairing = true } }
         if let slot = slot(of: key) {
-            // All objects were asked for once more: what is as before is no news, and nobody was heard.
+            // All objects were read once more: an unchanged device is not reported.
             guard devices[slot].device != device else { return }
             let fields = devices[slot].device.fields.union(device.fields)
             devices[slot].device = device
@@ -238,7 +228,7 @@ extension ObjectTree {
         }
     }
 
-    /// The adapter that a device belongs to if it does not say so itself.
+    /// The adapter that a device belongs to if it has no property `Adapter`.
     private func adapter(above key: ObjectKey) -> ObjectKey {
         if let adapter = key.adapter { return adapter }
         guard var path = path(of: key) else { return key }
@@ -249,13 +239,12 @@ extension ObjectTree {
         return key
     }
 
-    /// - Returns: Whether it was not known before.
+    /// - Returns: Whether the adapter is new.
     private mutating func adapterAdded(
         _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
     ) -> Bool {
         var adapter = Adapter1()
-        adapter.fields = Adapter1.Fields(
-            rawValue: Adapter1.table.read(&reader, into: &adapter, ignored: &ignoredProperties))
+        adapter.read(&reader, Adapter1.table, ignored: &ignoredProperties)
         let old = adapters[key]
         // The interfaces of an object come in any order: the others may have come before Adapter1 itself.
         adapter.keepExtras(of: old?.adapter)
@@ -269,10 +258,10 @@ extension ObjectTree {
     }
 }
 
-// MARK: - Objects that go
+// MARK: - Removed objects
 
 extension ObjectTree {
-    /// `o as`: the object and those of its interfaces that are gone.
+    /// `o as`: the object and its removed interfaces.
     private mutating func interfacesRemoved(_ signal: Message, into changes: inout ChangeBuffer) {
         var reader = signal.reader
         let pathReader = reader
@@ -295,7 +284,7 @@ extension ObjectTree {
                 changes.append(.adapterChanged(key, .interfaces))
                 settleCapabilities(of: key, into: &changes)
             case .battery:
-                batteryRemoved(key, into: &changes)
+                if batteries.removeValue(forKey: key) != nil { reportBattery(key, into: &changes) }
             case .bearer, .attribute:
                 return
             }
@@ -308,7 +297,7 @@ extension ObjectTree {
         removeDevice(slot: slot)
     }
 
-    /// With an adapter go its devices, first, whether the daemon says so of each or not.
+    /// Removes adapters, after their devices, whether the daemon signals the removal of each device or not.
     private mutating func removeAdapters(_ keys: [ObjectKey], into changes: inout ChangeBuffer) {
         guard !keys.isEmpty else { return }
         var slots: [ObjectKey: [Int]] = [:]
@@ -327,18 +316,85 @@ extension ObjectTree {
     }
 }
 
-/// An attribute of a message whose values are not yet read.
+// MARK: - Batteries and ends of links
+
+extension ObjectTree {
+    /// The level of a device's battery in percent; `nil` if BlueZ has not exported one.
+    package func batteryLevel(of device: ObjectKey) -> UInt8? { batteries[device] }
+
+    /// Reads the properties of `org.bluez.Battery1` of a device. BlueZ reads and follows the level itself, whether it
+    /// exports the peripheral's battery service or not. The interface is there while the device is connected.
+    private mutating func batteryChanged(
+        _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
+    ) {
+        var level: UInt8?
+        var ignored = 0
+        reader.dictionary { entry in
+            guard entry.withString({ $0.equals("Percentage") }) == true else { return entry.skip() }
+            level = entry.variant { $0.byte() }
+            if level == nil { ignored += 1 }
+        }
+        ignoredProperties += ignored
+        guard key.isDevice, let level else { return }
+        batteries[key] = level
+        reportBattery(key, into: &changes)
+    }
+
+    private func reportBattery(_ key: ObjectKey, into changes: inout ChangeBuffer) {
+        // The interfaces of an object have no order: the battery may be read before its device is added.
+        guard let slot = slot(of: key) else { return }
+        changes.append(.deviceChanged(handle(slot: slot), .battery, isHeard: false))
+    }
+
+    /// The reason for which the last link of a device ended; `nil` if the daemon has not signalled one, and while there is
+    /// a link.
+    package func linkEnd(of handle: DeviceHandle) -> LinkEnd? {
+        guard !linkEnds.isEmpty else { return nil }
+        return key(of: handle).flatMap { linkEnds[$0] }
+    }
+
+    /// Reads the signal `Device1.Disconnected`, `s s`: a reason and its text.
+    private mutating func linkEnded(_ signal: Message) {
+        guard let key = signal.withPath({ key(ofPath: $0) }) ?? nil, slot(of: key) != nil else { return }
+        var reader = signal.reader
+        guard let name = reader.string() else { return }
+        linkEnds[key] = LinkEnd(name: name, message: reader.string() ?? "")
+    }
+
+    /// Removes the reason of an earlier link if there is another link.
+    private mutating func forgetOldLinkEnd(at slot: Int) {
+        guard !linkEnds.isEmpty else { return }
+        let device = devices[slot].device
+        if device.isConnected || device.areServicesResolved { linkEnds[devices[slot].key] = nil }
+    }
+}
+
+/// The reason for which a link ended, as the signal `Device1.Disconnected` contains it: from 5.83 on, between
+/// `ServicesResolved` false and `Connected` false, when the last bearer of the device is down (`device_disconnected` in
+/// `src/device.c`).
+package struct LinkEnd: Hashable, Sendable {
+    /// The D-Bus name, such as `org.bluez.Reason.Remote`.
+    package let name: String
+    package let message: String
+
+    package init(name: String, message: String) {
+        self.name = name
+        self.message = message
+    }
+}
+
+/// An attribute of a message, with values that are not yet read.
 private struct UnreadAttribute {
     let kind: AttributeKind
     let path: MessageReader
     let properties: MessageReader
 
-    /// What contains others has a lower handle than they.
+    /// An attribute that contains others has a lower handle than they.
     var handle: UInt16 { path.peekString { AttributePath($0)?.handle } as? UInt16 ?? 0 }
 }
 
 extension MessageReader {
-    /// Looks at a text without stepping over it.
+    /// Reads a text without moving past it.
     @discardableResult
     fileprivate func peekString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
         var copy = self

@@ -1,14 +1,13 @@
 import GATT
 
-/// The objects of `bluetoothd` as values, kept current by its signals: a signal goes in, what it changed comes out.
+/// The objects of `bluetoothd` as values, kept current by its signals: ``apply(_:into:)`` returns the changes of a signal.
 ///
 /// It has no socket, no clock and no lock, and cannot be copied by accident: one exists for each bus, on its loop. A device
-/// takes one place in an array; a signal finds it by a number made from its path, and changes only the fields that it
-/// names, where they are.
+/// takes one place in an array. A signal finds it by a number made from its path, and changes its fields in place.
 package struct ObjectTree: ~Copyable {
     struct AdapterEntry {
         var adapter: Adapter1
-        /// False while only another interface of the object was heard of.
+        /// False while the object has only other interfaces.
         var isAdapter: Bool
     }
 
@@ -27,19 +26,19 @@ package struct ObjectTree: ~Copyable {
     private var foreign = ForeignPaths()
     var lists = SharedLists()
     var attributes = AttributeStore()
-    /// Of the few devices that have one.
-    var batteries: [ObjectKey: Battery1] = [:]
-    /// Why the last link of a device ended, of those that have none since.
+    /// The battery levels in percent, of the few devices that have one.
+    var batteries: [ObjectKey: UInt8] = [:]
+    /// Why the last link of a device ended, for devices that have not connected since.
     var linkEnds: [ObjectKey: LinkEnd] = [:]
-    /// What is known of the daemon itself, until it goes.
+    /// Signs of the daemon's version, until it is gone.
     var hints = DaemonHints()
 
-    /// Whether the daemon has told all its objects. Signals before that are passed over: they were sent before the
-    /// answer that will replace what they say, since one sender's messages arrive in order.
+    /// Whether the reply with all objects was read. Earlier signals are skipped: the daemon sent them before the reply,
+    /// which contains their changes, since one sender's messages arrive in order.
     package internal(set) var isLoaded = false
-    /// How many properties were passed over since they had an unexpected type.
+    /// The number of properties that were skipped because they had an unexpected type.
     package internal(set) var ignoredProperties = 0
-    /// How many attributes were passed over since their path does not name a device of the tree and a handle.
+    /// The number of attributes that were skipped because their path does not contain a device of the tree and a handle.
     package internal(set) var ignoredObjects = 0
 
     package init() {}
@@ -96,13 +95,13 @@ package struct ObjectTree: ~Copyable {
     /// The adapter that found a device; `nil` if there is no such device.
     func adapter(of key: ObjectKey) -> ObjectKey? { slot(of: key).map { devices[$0].device.adapter } }
 
-    /// Reads more than a few fields of a device, where they lie. Traps as the subscript does.
+    /// Reads several fields of a device in place. Traps as the subscript does.
     package func read(_ handle: DeviceHandle, _ body: (borrowing Device1) -> Void) {
         requireLife(of: handle)
         devices.withUnsafeBufferPointer { body($0[Int(handle.slot)].device) }
     }
 
-    /// Reads a device in place: one that is there, or one whose removal has not been swept yet. `nil` if there is none.
+    /// Reads a device in place, also a removed one until ``sweep()``. `nil` if there is none.
     func read<R>(_ key: ObjectKey, _ body: (borrowing Device1) -> R?) -> R? {
         guard let slot = slot(of: key) ?? removedSlots.lazy.map({ Int($0) }).last(where: { devices[$0].key == key })
         else { return nil }
@@ -191,7 +190,7 @@ package struct ObjectTree: ~Copyable {
         if key.isForeign { foreign.remove(key) }
     }
 
-    /// Gives the places of removed devices free. To be called after the changes were told, before the next message.
+    /// Frees the places of removed devices. To be called after the changes were reported, before the next message.
     package mutating func sweep() {
         guard !removedSlots.isEmpty else { return }
         for slot in removedSlots {
@@ -232,7 +231,7 @@ struct ForeignPaths {
     }
 }
 
-/// Lets devices that offer the same services share one array: most of a crowd are the same few products.
+/// One array for devices with the same services, since many devices are of the same few products.
 struct SharedLists {
     private var lists = [[CBUUID]](repeating: [], count: 64)
 
@@ -247,14 +246,14 @@ struct SharedLists {
 
 /// A device's place in the tree, valid until the device is removed.
 ///
-/// A small number, so that users can keep what they know of devices in an array beside the tree's. Places are used again;
-/// the generation tells the old tenant from the new.
+/// A small number, so that an observer can store its own values of devices in an array. Places are used again; the
+/// generation distinguishes an earlier device from the present one.
 package struct DeviceHandle: Hashable, Sendable {
     package let slot: UInt32
     package let generation: UInt32
 }
 
-/// Something in the tree became different.
+/// A change of the tree.
 package enum Change: Hashable, Sendable {
     case adapterAdded(ObjectKey)
     /// These properties were set or have gone.

@@ -54,7 +54,7 @@ package struct PackedData<Key: PackedKey>: Sendable {
         }
     }
 
-    /// The entries as a dictionary, for those who want one.
+    /// The entries as a dictionary.
     package var dictionary: [Key: [UInt8]] {
         var dictionary: [Key: [UInt8]] = [:]
         forEach { dictionary[$0] = Array($1) }

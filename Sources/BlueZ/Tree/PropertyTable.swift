@@ -1,45 +1,59 @@
 import DBus
 
-/// One D-Bus property of an interface: its name, its type, and where its value goes.
+/// One D-Bus property of an interface: its name, its type, and how its value is stored.
 package struct Property<Owner>: Sendable {
     package let name: StaticString
     /// Its bit in the interface's set of fields.
     package let field: UInt32
-    /// The type that the documentation gives it.
+    /// The type according to BlueZ's documentation.
     package let signature: StaticString
     /// Whether BlueZ leaves it out when it has no value.
     package let isOptional: Bool
-    /// Takes the value over. `false`: it had another type, and nothing was changed.
+    /// Stores the value. Returns false and changes nothing if it has another type.
     let read: @Sendable (inout MessageReader, inout Owner) -> Bool
-    /// The property has no value any more.
+    /// Removes the value.
     let clear: @Sendable (inout Owner) -> Void
 }
 
-/// A value whose properties a ``PropertyTable`` lists.
+/// A value with properties in a ``PropertyTable``.
 protocol PropertyOwner: Sendable {
     associatedtype Fields: OptionSet & Sendable where Fields.RawValue == UInt32
-    /// Of the properties that are yes or no, those that are yes.
+    /// The properties that have a value.
+    var fields: Fields { get set }
+    /// The Boolean properties that are true.
     var truths: Fields { get set }
+}
+
+extension PropertyOwner {
+    /// Reads all properties of a new value: the reader is at an `a{sv}`.
+    mutating func read(_ reader: inout MessageReader, _ table: PropertyTable<Self>, ignored: inout Int) {
+        fields = Fields(rawValue: table.read(&reader, into: &self, ignored: &ignored))
+    }
+
+    /// Applies a `PropertiesChanged`: the reader is at its `a{sv}`, which the `as` of removed properties follows.
+    /// - Returns: The properties that have a new value, and those with the removed ones.
+    mutating func change(
+        _ reader: inout MessageReader, _ table: PropertyTable<Self>, ignored: inout Int
+    ) -> (set: Fields, all: Fields) {
+        let set = Fields(rawValue: table.read(&reader, into: &self, ignored: &ignored))
+        let cleared = Fields(rawValue: table.clear(&reader, in: &self))
+        fields.formUnion(set)
+        fields.subtract(cleared)
+        return (set, set.union(cleared))
+    }
 }
 
 extension Property where Owner: PropertyOwner {
     static func value(
         _ name: StaticString, _ field: Owner.Fields, _ signature: StaticString, isOptional: Bool = false,
-        read: @escaping @Sendable (inout MessageReader, inout Owner) -> Bool
-    ) -> Property {
-        value(name, field, signature, isOptional: isOptional, read: read, clear: { _ in })
-    }
-
-    static func value(
-        _ name: StaticString, _ field: Owner.Fields, _ signature: StaticString, isOptional: Bool = false,
         read: @escaping @Sendable (inout MessageReader, inout Owner) -> Bool,
-        clear: @escaping @Sendable (inout Owner) -> Void
+        clear: @escaping @Sendable (inout Owner) -> Void = { _ in }
     ) -> Property {
         Property(
             name: name, field: field.rawValue, signature: signature, isOptional: isOptional, read: read, clear: clear)
     }
 
-    /// A property that is yes or no, kept in the owner's `truths`.
+    /// A Boolean property, stored in the owner's `truths`.
     static func flag(_ name: StaticString, _ field: Owner.Fields, isOptional: Bool = false) -> Property {
         value(
             name, field, "b", isOptional: isOptional,
@@ -55,7 +69,7 @@ extension Property where Owner: PropertyOwner {
 package struct PropertyTable<Owner>: Sendable {
     package let interface: StaticString
     package let properties: [Property<Owner>]
-    // Where a name's hash leads: an index into `properties`, or 0xFF. A power of two, at most half full.
+    // By a name's hash, an index into `properties` or 0xFF. The count is a power of two, and at most half is used.
     private let buckets: [UInt8]
 
     init(_ interface: StaticString, _ properties: [Property<Owner>]) {
@@ -86,13 +100,11 @@ package struct PropertyTable<Owner>: Sendable {
     }
 
     private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
-        // Length, first, middle and last letter tell BlueZ's property names apart nearly perfectly.
+        // Length, first, middle and last letter differ between nearly all of BlueZ's property names.
         name.count &* 37 &+ Int(name[0]) &* 7 &+ Int(name[name.count / 2]) &* 3 &+ Int(name[name.count - 1])
     }
 
-    /// Takes over the values of an `a{sv}` at which the reader stands.
-    ///
-    /// A property of an unexpected type is counted in `ignored` and passed over; the others are not affected.
+    /// Reads the values of an `a{sv}`. A property of an unexpected type is counted in `ignored` and skipped.
     /// - Returns: The fields that were set.
     func read(_ reader: inout MessageReader, into owner: inout Owner, ignored: inout Int) -> UInt32 {
         var fields: UInt32 = 0
@@ -111,7 +123,7 @@ package struct PropertyTable<Owner>: Sendable {
         return fields
     }
 
-    /// Clears the properties that the `as` names at which the reader stands.
+    /// Clears the properties that an `as` lists.
     /// - Returns: Their fields.
     func clear(_ reader: inout MessageReader, in owner: inout Owner) -> UInt32 {
         var fields: UInt32 = 0

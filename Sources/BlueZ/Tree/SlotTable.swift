@@ -1,15 +1,14 @@
 /// Finds a place in an array by a number: open addressing with linear probing.
 ///
-/// One look-up of an object's key here is the first cost of every signal. A Swift `Dictionary` would do, at about three times the price:
-/// its hashing is made to withstand an attacker, who here would need to choose addresses to collide with, and gains a
-/// slow table by it, nothing else.
+/// Each signal begins with one look-up of an object's key. A Swift `Dictionary` takes about three times as long, because its
+/// hashing resists chosen keys. Here chosen keys, which are addresses, would only make the table slow.
 package struct SlotTable {
     private struct Entry {
         var key: UInt64
         var slot: UInt32
     }
 
-    /// Nobody's key.
+    /// Marks an unused entry; not a valid key.
     private static let vacant = UInt64.max
 
     private var entries: [Entry]
