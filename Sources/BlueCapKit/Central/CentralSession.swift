@@ -402,27 +402,13 @@ final class CentralSession: ManagerSession {
         core.withLock { $0.state.readState(of: key, body) }
     }
 
-    /// A future that has failed, completed where the manager's promises are.
-    func failed<T: Sendable>(_ error: any Error) -> Future<T> {
-        let future = Future<T>()
-        complete { future.complete(.failure(error)) }
-        return future
-    }
-
-    /// A future that has succeeded, completed where the manager's promises are.
-    func succeeded() -> Future<Void> {
-        let future = Future<Void>()
-        complete { future.complete(.success(())) }
-        return future
-    }
-
     // MARK: Peripherals; any thread
 
     /// Reads a peripheral's device in place; `nil` if nothing is known of it.
     ///
     /// - Parameter body: Runs under locks: it calls no code of a user.
     func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
-        core.withLock { $0.read(key, in: client, body) }
+        readRecord(key) { $0.read(in: client.daemon, body) }
     }
 
     /// Reads the record of a peripheral on the list.
@@ -464,9 +450,8 @@ final class CentralSession: ManagerSession {
     /// Puts the restored peripherals that BlueZ has on the adapter in use on the list.
     private func listRestored(_ restored: RestorationState, in core: inout Core, at now: Instant) {
         for connection in restored.connections {
-            let device = core.device(of: connection.key, in: client)
-            core.state.listRestored(
-                connection.key, device: device, at: now, date: date, into: &core.shell.orders)
+            let device = core.shell.device(connection.key.address, in: client.daemon)
+            core.state.listRestored(connection.key, device: device, at: now, date: date, into: &core.shell.orders)
         }
     }
 
@@ -493,23 +478,6 @@ final class CentralSession: ManagerSession {
             restored.scan = state.scan
         }
         complete { [restored] in self.restoredPromise.success(restored) }
-    }
-}
-
-extension CentralSession.Core {
-    /// The device of a peripheral on the adapter in use; `nil` if BlueZ has none there.
-    func device(of key: PeripheralKey, in client: BlueZClient) -> ObjectKey? {
-        guard let adapter = shell.adapter, let device = ObjectKey(device: key.address, on: adapter) else { return nil }
-        return client.daemon.hasDevice(device) ? device : nil
-    }
-
-    /// Reads a peripheral's device in place. The tree's lock is taken inside that of the session, never the other way round;
-    /// so a device that BlueZ removes is found either in the tree or in its record.
-    mutating func read<R>(_ key: PeripheralKey, in client: BlueZClient, _ body: (borrowing Device1) -> R?) -> R? {
-        state.read(key) { record in
-            if let last = record.lastValues { return body(last.device) }
-            return client.daemon.readDevice(record.device, body)
-        }
     }
 }
 

@@ -229,7 +229,7 @@ extension Peripheral {
         let wasLookedFor = abandonLookUps(of: identifier)
         if let known = known(identifier) { return stop(known, timeout) }
         // Then there was no subscription yet.
-        if wasLookedFor { return session.succeeded() }
+        if wasLookedFor { return session.settled(.success(())) }
         return with(identifier, timeout, stop)
     }
 

@@ -58,7 +58,7 @@ extension Peripheral {
             guard core.state.readState(of: key, { $0.connection.state == .connected }) == true else {
                 return .failure(PeripheralError.disconnected)
             }
-            return core.read(key, in: session.client) { $0.rssi }.map { .success($0) }
+            return core.state.read(key) { $0.read(in: session.client.daemon) { $0.rssi } }.map { .success($0) }
                 ?? .failure(PeripheralError.rssiUnavailable)
         }
     }

@@ -39,6 +39,13 @@ struct PeripheralTable {
             self.reportedBy = reportedBy
         }
 
+        /// Reads the values in place. The tree's lock is taken inside that of the manager's session, never the other way
+        /// round; so the values of a device that BlueZ removes are either in the tree or in this record.
+        func read<R>(in daemon: DaemonLink, _ body: (borrowing Device1) -> R?) -> R? {
+            if let lastValues { return body(lastValues.device) }
+            return daemon.readDevice(device, body)
+        }
+
         /// BlueZ has this device, on the adapter in use.
         mutating func isPresent(as device: ObjectKey) {
             self.device = device

@@ -3,6 +3,7 @@ import DBus
 import Dispatch
 import Foundation
 import Futures
+import GATT
 import Reactor
 
 /// What a manager of either role does besides its role: it observes BlueZ, chooses an adapter, follows its own state,
@@ -104,6 +105,12 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
     init(adapter: String?, orders: Orders) {
         self.orders = orders
         choice = AdapterChoice(wanted: adapter)
+    }
+
+    /// The device with this address on the adapter in use; `nil` if BlueZ has none there.
+    func device(_ address: BluetoothAddress, in daemon: DaemonLink) -> ObjectKey? {
+        guard let adapter, let device = ObjectKey(device: address, on: adapter) else { return nil }
+        return daemon.hasDevice(device) ? device : nil
     }
 
     /// Whether the loop has to be asked to perform the orders; true once until it has.
@@ -313,6 +320,15 @@ extension ManagerSession {
     func complete(_ work: @escaping @Sendable () -> Void) {
         if let queue { queue.async(execute: work) } else { work() }
     }
+
+    /// Returns a future with this result, completed where the manager's promises are.
+    func settled<T: Sendable>(_ result: Try<T>) -> Future<T> {
+        let future = Future<T>()
+        complete { future.complete(result) }
+        return future
+    }
+
+    func failed<T: Sendable>(_ error: any Error) -> Future<T> { settled(.failure(error)) }
 
     // MARK: Timers
 
