@@ -1,6 +1,6 @@
 import GATT
 
-/// A handle of an attribute: a `Service`, `Characteristic` or `Descriptor`.
+/// The object of an attribute: a `Service`, `Characteristic` or `Descriptor`.
 protocol AttributeObject: AnyObject {
     init(peripheral: Peripheral, id: AttributeID, uuid: CBUUID)
 }
@@ -9,11 +9,11 @@ extension Service: AttributeObject {}
 extension Characteristic: AttributeObject {}
 extension Descriptor: AttributeObject {}
 
-/// The one handle of each attribute of a peripheral: held while the attribute exists, remembered while there are other
-/// references to it.
+/// The objects of a peripheral's attributes, at most one of each attribute.
 ///
-/// The programs of the documents capture handles weakly, so the session must hold them. A function that removes handles
-/// returns them, and the caller releases them after the session's lock.
+/// The table holds an object strongly while the attribute exists, and weakly while there are other references to it.
+/// Applications capture these objects weakly, so the session must hold them. A function that removes objects returns
+/// them, and the caller releases them after it has released the session's lock.
 struct AttributeHandles {
     struct Memory<Handle: AnyObject> {
         private struct Weak {
@@ -21,10 +21,11 @@ struct AttributeHandles {
         }
 
         private var held: [AttributeID: Handle] = [:]
-        /// Those that are not held. A weak reference costs an object of its own, so it waits until the strong one goes.
+        /// The objects that are held weakly. A weak reference allocates memory, so it is made only when the strong one
+        /// is removed.
         private var remembered: [AttributeID: Weak] = [:]
 
-        /// The handle of this attribute, held from now on; made where there is none.
+        /// Returns the object of this attribute and holds it from now on; makes it if there is none.
         mutating func hold(_ id: AttributeID, or make: () -> Handle) -> Handle {
             if let handle = held[id] { return handle }
             let handle = remembered.removeValue(forKey: id)?.handle ?? make()
@@ -32,7 +33,7 @@ struct AttributeHandles {
             return handle
         }
 
-        /// The handle of this attribute, not held beyond what it was.
+        /// Returns the object of this attribute and does not change whether it is held; makes it if there is none.
         mutating func find(_ id: AttributeID, or make: () -> Handle) -> Handle {
             if let handle = held[id] ?? remembered[id]?.handle { return handle }
             let handle = make()
@@ -53,19 +54,19 @@ struct AttributeHandles {
     var characteristics = Memory<Characteristic>()
     var descriptors = Memory<Descriptor>()
 
-    /// Stops holding the handles of these attributes, and returns them.
+    /// Stops holding the objects of these attributes, and returns them.
     mutating func letGo(_ ids: [AttributeID]) -> [AnyObject] {
         ids.compactMap { services.letGo($0) ?? characteristics.letGo($0) ?? descriptors.letGo($0) }
     }
 
-    /// Stops holding them all.
+    /// Stops holding all objects, and returns them.
     mutating func letGoOfAll() -> [AnyObject] {
         services.letGoOfAll() as [AnyObject] + characteristics.letGoOfAll() + descriptors.letGoOfAll()
     }
 }
 
 extension Peripheral {
-    /// The handles of the attributes with the ids that `ids` finds in the peripheral's table.
+    /// Returns the objects of the attributes whose identifiers `ids` finds in the peripheral's table.
     func handles<Handle: AttributeObject>(
         _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>,
         _ ids: (borrowing AttributeTable) -> [AttributeID]
@@ -82,7 +83,7 @@ extension Peripheral {
         }
     }
 
-    /// The service of a characteristic, or the characteristic of a descriptor, also if it does not exist any more.
+    /// Returns the service of a characteristic, or the characteristic of a descriptor, even if it no longer exists.
     func parent<Handle: AttributeObject>(
         of id: AttributeID, _ memory: WritableKeyPath<AttributeHandles, AttributeHandles.Memory<Handle>>
     ) -> Handle? {

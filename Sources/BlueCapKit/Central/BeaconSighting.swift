@@ -1,24 +1,28 @@
 public import Foundation
 public import GATT
 
-/// A beacon that was heard, what it said, and how far away it may be.
+/// A beacon that was received, with its data and an estimate of its distance.
 public struct BeaconSighting: Sendable {
-    /// Who sends: the same object as in ``CentralManager/peripherals``. Many beacons change their address every quarter of
-    /// an hour, and are another peripheral then; what stays is in ``beacon``.
+    /// The peripheral that sent the beacon: the same object as in ``CentralManager/peripherals``.
+    ///
+    /// Many beacons change their address every quarter of an hour, and each address is a different peripheral. The
+    /// identity that stays the same is in ``beacon``.
     public let peripheral: Peripheral
-    /// What it said.
+    /// The data of the beacon.
     public let beacon: Beacon
-    /// The strength of this sighting in dBm; `nil` where BlueZ does not know it.
+    /// The signal strength of this sighting in dBm; `nil` if BlueZ did not report one.
     public let rssi: Int?
-    /// The strength averaged over the last seconds in dBm (`SignalSmoother`); `nil` where this sighting has none.
+    /// The signal strength in dBm, averaged over the last seconds (`SignalSmoother`); `nil` if this sighting has none.
     public let smoothedRSSI: Double?
-    /// How far away it may be, in metres and with a factor of uncertainty (`DistanceModel`); `nil` without a strength, and
-    /// for telemetry as long as the peripheral has not said its measured power in another frame.
+    /// The estimated distance in metres, with a factor of uncertainty (`DistanceModel`).
+    ///
+    /// It is `nil` without a signal strength. For telemetry it is `nil` until the peripheral has sent its measured
+    /// power in another frame.
     public let distance: DistanceEstimate?
-    /// When it was heard.
+    /// When the beacon was received.
     public let date: Date
 
-    /// How near it is, in Core Location's words.
+    /// How near the beacon is, in the categories of Core Location.
     public var proximity: BeaconProximity { BeaconProximity(distance) }
 }
 

@@ -2,8 +2,10 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// Ranging beacons: iBeacon, Eddystone and AltBeacon, heard like any other advertisement. No permission is asked for and
-/// no region registered; a program hears while it runs.
+/// Ranges beacons: iBeacon, Eddystone and AltBeacon.
+///
+/// Beacons are received like any other advertisement. Ranging needs no permission and no registered region, and works
+/// while the program runs.
 ///
 /// ```swift
 /// manager.startRangingBeacons([.iBeacon(floor, major: 1)]).onSuccess { sighting in
@@ -12,28 +14,32 @@ public import GATT
 /// }
 /// ```
 ///
-/// Ranging stands beside `startScanning`: either may run, both may, and each is begun and ended without the other. They
-/// share BlueZ's one discovery, as do several managers. A manager ranges for one stream at a time.
+/// Ranging is independent of `startScanning`: each is started and stopped without the other, and both may run at the
+/// same time. They share one BlueZ discovery, as several managers do. A manager has one ranging stream at a time.
 extension CentralManager {
-    /// Whether this manager wants to range: true from `startRangingBeacons` until `stopRangingBeacons` or a failure, also
-    /// while the adapter is off or `bluetoothd` away, since it goes on when they return.
+    /// Whether ranging is active.
+    ///
+    /// The value is true from `startRangingBeacons` until `stopRangingBeacons` or a failure. It stays true while the
+    /// adapter is off or `bluetoothd` is not running, since ranging continues when they return.
     public var isRangingBeacons: Bool { session.core.withLock { $0.state.ranging != nil } }
 
-    /// Reports beacons each time that they are heard, with an estimate of their distance.
+    /// Starts ranging, and returns a stream of beacon sightings with an estimate of their distance.
     ///
-    /// The peripherals that send them are in ``peripherals`` while they are heard, and ``whenPeripheralsExpire()`` tells of
-    /// those that fell silent. BlueZ keeps one value of each company's and each service's data, the newest: of several
-    /// frames that a beacon sends in turn, one that is overtaken before BlueZ has told it is missed, and comes again.
+    /// Each sighting of a beacon is reported. The peripherals that send the beacons are in ``peripherals`` while they
+    /// are received, and ``whenPeripheralsExpire()`` reports those that are no longer received. BlueZ keeps only the
+    /// newest value of each company's and each service's data. If a beacon sends several frames in turn, a frame that
+    /// is replaced before BlueZ has reported it is missed until the beacon sends it again.
     ///
     /// - Parameters:
-    ///   - filters: what is reported: a beacon that one of them accepts. An empty list asks for all.
-    ///   - model: how distance is made of strength; it explains its limits.
-    ///   - smoothing: seconds over which strengths are averaged, the time constant of `SignalSmoother`; 0 takes each as it
-    ///     comes.
-    ///   - capacity: how many sightings the stream keeps for handlers that are added later: the newest.
-    /// - Returns: a stream of sightings. It fails with `isPoweredOff`, `unsupported` or `unauthorized` where the state is
-    ///   not `poweredOn`, with `isRanging` where this manager ranges already, with `invalidOption`, and with `scanFailed`
-    ///   when BlueZ refuses also after the retries. It ends after a failure and with ``stopRangingBeacons()``.
+    ///   - filters: The beacons to report: those that at least one filter accepts. An empty list accepts all beacons.
+    ///   - model: How a distance is computed from a signal strength; `DistanceModel` explains its limits.
+    ///   - smoothing: Seconds over which signal strengths are averaged, the time constant of `SignalSmoother`; 0 uses
+    ///     each strength as it is received.
+    ///   - capacity: How many sightings, the newest ones, the stream keeps for handlers that are added later.
+    /// - Returns: A stream of sightings. It fails with `isPoweredOff`, `unsupported` or `unauthorized` if the state is
+    ///   not `poweredOn`, with `isRanging` if this manager is already ranging, with `invalidOption`, and with
+    ///   `scanFailed` if BlueZ still refuses after the retries. It ends after a failure and with
+    ///   ``stopRangingBeacons()``.
     public func startRangingBeacons(
         _ filters: [BeaconFilter] = [], model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2,
         capacity: Int = 1_024
@@ -43,7 +49,7 @@ extension CentralManager {
             return .failed(
                 CentralManagerError.invalidOption("Smoothing takes zero or more seconds, not \(smoothing)."))
         }
-        // A stream that kept everything would grow for as long as a beacon sends.
+        // An unlimited stream would grow for as long as a beacon sends.
         let promise = StreamPromise<BeaconSighting>(capacity: capacity == .max ? 1_024 : capacity)
         var refusal: CentralManagerError?
         session.decide { core in
@@ -57,7 +63,8 @@ extension CentralManager {
         return refusal.map { .failed($0) } ?? promise.stream
     }
 
-    /// Ends ranging: its stream ends. A scan that runs beside it goes on. Without ranging it does nothing.
+    /// Stops ranging and ends its stream. A scan that runs at the same time continues. Does nothing if ranging is not
+    /// active.
     public func stopRangingBeacons() {
         session.decide { $0.state.stopRanging(into: &$0.shell.orders) }
     }

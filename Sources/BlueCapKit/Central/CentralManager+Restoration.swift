@@ -3,31 +3,37 @@ public import Futures
 public import GATT
 import Reactor
 
-/// Coming back after a crash, a kill or a power cut.
+/// Restores connections and subscriptions after a crash, a kill or a power failure.
 ///
-/// A manager with `CBCentralManagerOptionRestoreIdentifierKey` among its options keeps what is under way in a file:
-/// `$XDG_STATE_HOME/bluecap/central/IDENTIFIER.json`, where that variable is not set `~/.local/state/bluecap/…`, or in
-/// the folder of ``CentralManagerOptionStateDirectoryKey``. It is written a quarter of a second after a change, never in
-/// part, and for the user alone. The next manager with the same identifier finds there
+/// A manager with `CBCentralManagerOptionRestoreIdentifierKey` among its options saves its active operations in a file:
+/// `$XDG_STATE_HOME/bluecap/central/IDENTIFIER.json`, or `~/.local/state/bluecap/…` if that variable is not set, or in
+/// the folder of ``CentralManagerOptionStateDirectoryKey``. The file is written a quarter of a second after a change.
+/// It is replaced as a whole, and only the user can read it. The next manager with the same identifier restores from it
 ///
-/// - the peripherals that were connected or wished to be: from `connect` on until `disconnect()`, `terminate()` or
-///   `.giveUp`. They are connected again, with the arguments of that `connect`; a link that outlived the program, as
-///   BlueZ's links do, is taken over. Until the application calls `connect` itself, to have a stream of events, the
-///   manager answers time-outs and losses with `reconnect()`.
-/// - the subscriptions: each is taken up again once the peripheral's services are known. The application discovers its
-///   characteristics as usual, and receives with `receiveNotificationUpdates()`.
-/// - the services and options of the scan, which is not begun again by itself.
+/// - the peripherals that were connected or being connected: from `connect` until `disconnect()`, `terminate()` or
+///   `.giveUp`. The manager connects them again, with the arguments of that `connect`. It takes over a link that
+///   outlived the program, as BlueZ's links do. Until the application calls `connect` itself, to get a stream of
+///   events, the manager calls `reconnect()` after each time-out and each lost link.
+/// - the subscriptions. The manager resumes each one when the peripheral's services are known. The application
+///   discovers its characteristics as usual, and receives values with `receiveNotificationUpdates()`.
+/// - the services and options of the scan. The manager does not start the scan; the application does.
 ///
-/// A state is believed only if no other user can have written it. The file and the folder `central` must belong to the user of
-/// this process, not be writable by its group or others, and be no links: otherwise they are set aside, and the manager
-/// starts afresh. The state directory and the folders above it must belong to that user or to root. Others may write to them
-/// only where they are sticky, as `/tmp` is; the user's private group may write to those above. Of links in the path only
-/// those are followed that root has made below folders that root alone can write, as systemd does for a service with
-/// `DynamicUser`. Otherwise nothing is restored or kept, and ``stateRestorationProblem`` names the folder.
+/// A saved state is used only if no other user can have written it:
 ///
-/// What is kept is what is under way. A manager that is deallocated ends its scan and its links, so it keeps nothing;
-/// with ``CentralManagerOptionKeepsLinksKey`` the links stay, and all is kept. A program that merely exits, or is ended by
-/// a signal, keeps all.
+/// - The file and the folder `central` must belong to the user of this process, must not be writable by its group or by
+///   others, and must not be symbolic links. Otherwise they are renamed, and the manager starts with an empty state.
+/// - The state directory and the folders above it must belong to that user or to root. If they are writable by others
+///   they must be sticky, as `/tmp` is; the folders above the state directory may be writable by the user's private
+///   group.
+/// - A symbolic link in the path is followed only if root has made it, below folders that only root can write, as
+///   systemd does for a service with `DynamicUser`.
+///
+/// If the second or the third condition is not met, nothing is restored or saved, and ``stateRestorationProblem`` names
+/// the folder.
+///
+/// Only active operations are saved. A manager that is deallocated ends its scan and its links, so nothing remains
+/// saved; with ``CentralManagerOptionKeepsLinksKey`` the links stay, and everything remains saved. Everything also
+/// remains saved if the program exits or is ended by a signal.
 ///
 /// ```swift
 /// let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.gateway"])
@@ -36,20 +42,22 @@ import Reactor
 /// }
 /// ```
 extension CentralManager {
-    /// What an earlier manager with this identifier left under way.
+    /// Returns the peripherals, services and scan options that an earlier manager with this identifier has saved.
     ///
-    /// - Returns: The peripherals, the services that were scanned for (empty for everybody, and where there was no scan),
-    ///   and the options of that scan; all empty where nothing was kept, as on the first run. It succeeds when it is
-    ///   known how Bluetooth stands, five seconds after the beginning at the latest. Every call answers the same. It
-    ///   fails with
+    /// Every call returns the same result.
     ///
-    ///   - ``CentralManagerError/restoreFailed`` where the file is damaged, another program's, or a later version's, or
-    ///     can have been written by another user: it is set aside beside its place with `.unreadable-1` behind its name, and
-    ///     the manager starts afresh; or where the file cannot be read or its folder not be written, see
-    ///     ``stateRestorationProblem``. ``stateRestorationFailure`` says which.
-    ///   - ``CentralManagerError/restoreIdentifierInUse(_:)`` where another manager, of this process or another one, is
-    ///     using the identifier: this one keeps nothing, and works all the same.
-    ///   - ``CentralManagerError/invalidOption(_:)`` where the manager was given no identifier.
+    /// - Returns: The peripherals, the services of the scan (empty if it had no filter, or if there was no scan), and
+    ///   the options of that scan. All are empty if nothing was saved, as on the first run. The future succeeds when
+    ///   the state of Bluetooth is known, at the latest five seconds after the manager was created. It fails with
+    ///
+    ///   - ``CentralManagerError/restoreFailed`` if the file is damaged, belongs to another program or a later version,
+    ///     or can have been written by another user. It is then renamed within its folder, with `.unreadable-1`
+    ///     appended to its name, and the manager starts with an empty state. The error also means that the file cannot
+    ///     be read or its folder cannot be written, see ``stateRestorationProblem``. ``stateRestorationFailure`` contains the
+    ///     reason.
+    ///   - ``CentralManagerError/restoreIdentifierInUse(_:)`` if another manager, of this process or another one, is
+    ///     using the identifier. This manager then saves nothing, and is otherwise usable.
+    ///   - ``CentralManagerError/invalidOption(_:)`` if the manager was created without an identifier.
     public func whenStateRestored() -> Future<
         (peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])
     > {
@@ -62,23 +70,25 @@ extension CentralManager {
         }
     }
 
-    /// The form of the latest revision: that there is a state, or nothing was kept, is a success without a value.
+    /// Variant from the latest revision of the documents: succeeds without a value, whether or not a state was saved.
     @_disfavoredOverload
     public func whenStateRestored() -> Future<Void> {
         session.restoredPromise.future.map(context: ImmediateContext()) { _ in }
     }
 
-    /// Why the state is not being kept at the moment, in one sentence, such as a full disk; `nil` while all is well. What
-    /// could not be written is tried again every half minute.
+    /// Why the state cannot be saved at the moment, in one sentence, such as a full disk; `nil` if there is no problem.
+    /// A failed write is retried every half minute.
     public var stateRestorationProblem: String? { session.keeper?.problem }
 
-    /// Why nothing was restored, in one sentence that names the file or folder and where it was set aside; `nil` if a state was
-    /// restored, if none was kept, and until that is known. It remains while the manager exists.
+    /// Why nothing was restored, in one sentence that names the file or folder and its new name if it was renamed.
+    ///
+    /// It is `nil` if a state was restored, if none was saved, and until that is known. It does not change again while
+    /// the manager exists.
     public var stateRestorationFailure: String? { session.keeper?.failure }
 }
 
 extension ScanRequest {
-    /// The options as `startScanning` takes them; those that have their usual values are left out.
+    /// The options in the form that `startScanning` takes, without those that have their default values.
     var restoredOptions: [String: AnyObject] {
         var options: [String: AnyObject] = [:]
         if allowsDuplicates { options[CBCentralManagerScanOptionAllowDuplicatesKey] = NSNumber(value: true) }
@@ -92,7 +102,8 @@ extension ScanRequest {
 }
 
 extension Peripheral {
-    /// Subscriptions of an earlier process that have not been resumed so far, for programs that ask the user about each.
+    /// Subscriptions of an earlier process that have not been resumed yet, for programs that ask the user about each
+    /// one.
     package var restoredSubscriptions: [CharacteristicIdentifier] {
         session.readState(of: key) { state in
             state.restoredSubscriptions.map {
@@ -101,7 +112,7 @@ extension Peripheral {
         } ?? []
     }
 
-    /// Forgets a subscription of an earlier process, unless it has been resumed.
+    /// Removes a subscription of an earlier process, unless it has been resumed.
     package func forgetRestoredSubscription(to characteristic: CharacteristicIdentifier) {
         guard let uuid = characteristic.uuid, let service = characteristic.service.uuid else { return }
         session.decide { core in

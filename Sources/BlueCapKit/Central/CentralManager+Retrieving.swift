@@ -3,15 +3,16 @@ public import Foundation
 public import GATT
 import Reactor
 
-/// Peripherals without a scan: those that BlueZ remembers, or has a link to.
+/// Retrieves peripherals without a scan: those that BlueZ remembers, and those that have a link.
 ///
-/// Who is retrieved is in ``CentralManager/peripherals`` from then on. Before `poweredOn` BlueZ has not been asked yet, and
-/// there is nobody to retrieve.
+/// Retrieved peripherals are in ``CentralManager/peripherals`` from then on. Until the state is `poweredOn` the manager
+/// has received no devices from BlueZ, and these methods find none.
 extension CentralManager {
-    /// The peripherals with these identifiers that BlueZ or this manager knows, in the order of the identifiers.
+    /// Returns the peripherals with these identifiers that BlueZ or this manager knows, in the order of the
+    /// identifiers.
     ///
-    /// BlueZ remembers peripherals that were connected once, also over its own restart, unless they have a private
-    /// address and no bond. Identifiers of others are passed over.
+    /// BlueZ remembers peripherals that were once connected, even after it restarts, unless they have a private address
+    /// and no bond. Unknown identifiers are ignored.
     public func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
         let places = Dictionary(identifiers.enumerated().map { ($1, $0) }) { first, _ in first }
         // The identifiers are computed outside the locks.
@@ -21,8 +22,8 @@ extension CentralManager {
         return list(found.sorted { $0.0 < $1.0 }.map(\.1))
     }
 
-    /// The peripherals that have a link to the adapter, whichever program opened it, and one of these services; all that
-    /// have a link where no service is given.
+    /// Returns the peripherals that have a link to the adapter and one of these services, whichever program opened the
+    /// link. If the list of services is empty, returns all peripherals that have a link.
     public func retrieveConnectedPeripherals(withServices services: [CBUUID]) -> [Peripheral] {
         let services = Set(services)
         let connected = candidates { device in
@@ -32,16 +33,17 @@ extension CentralManager {
         return list(connected.sorted { $0.key < $1.key })
     }
 
-    /// The peripherals that this manager has discovered or retrieved and that somebody still holds, expired or not.
+    /// Returns the peripherals that this manager has discovered or retrieved and that are still referenced, expired or
+    /// not.
     public func retrievePeripherals() -> [Peripheral] {
         list(session.core.withLock { $0.state.recordKeys }.map { ($0, nil) })
     }
 
-    /// A peripheral, with the device of BlueZ that it is listed for if it has no record.
+    /// A peripheral, and the BlueZ device to list it for if it has no record.
     private typealias Candidate = (key: PeripheralKey, device: ObjectKey?)
 
-    /// The peripherals that `isIncluded` accepts, of those that BlueZ has on the adapter in use and those that this manager
-    /// has found.
+    /// Returns the peripherals that `isIncluded` accepts, of those that BlueZ has on the adapter in use and those that
+    /// this manager has found.
     private func candidates(_ isIncluded: (borrowing Device1) -> Bool) -> [Candidate] {
         let daemon = session.client.daemon
         guard let adapter = session.core.withLock({ $0.shell.adapter }) else { return [] }
@@ -60,16 +62,16 @@ extension CentralManager {
         return found
     }
 
-    /// Puts peripherals on the list, and returns them.
+    /// Adds peripherals to the list, and returns them.
     private func list(_ candidates: [Candidate]) -> [Peripheral] {
         var listed: [Peripheral] = []
         let (now, date) = (session.loop.now, session.date)
         _ = session.decideIfOpen { core in
             for (key, candidate) in candidates {
-                // A device that is there now is reported as removed after it has a record.
+                // BlueZ's removal of a device that exists now is reported after the device has a record.
                 let device = candidate.flatMap { session.client.daemon.hasDevice($0) ? $0 : nil }
                 core.state.list(key, device: device, at: now, date: date, into: &core.shell.orders)
-                // Its record may have gone since it was selected.
+                // The record may have been removed since the peripheral was selected.
                 guard core.state.peripherals[key] != nil else { continue }
                 listed.append(core.handles.hold(key) { Peripheral(session: session, key: key) })
             }

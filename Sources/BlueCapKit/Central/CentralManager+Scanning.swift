@@ -3,24 +3,26 @@ public import Futures
 public import GATT
 
 extension CentralManager {
-    /// Whether this manager wants to scan: true from `startScanning` until `stopScanning`, a time-out or a failure,
-    /// also while the adapter is off or `bluetoothd` away, since the scan goes on when they return.
+    /// Whether a scan is active.
+    ///
+    /// The value is true from `startScanning` until `stopScanning`, a time-out or a failure. It stays true while the
+    /// adapter is off or `bluetoothd` is not running, since the scan continues when they return.
     public var isScanning: Bool { session.core.withLock { $0.state.scan != nil } }
 
-    /// Scans for everybody who advertises.
+    /// Starts a scan for all peripherals that advertise, and returns a stream of those that it discovers.
     ///
     /// - Parameters:
-    ///   - capacity: how many peripherals the stream keeps for handlers that are added later. `Int.max` keeps as many
-    ///     as the manager remembers, or the newest 1 024 sightings where duplicates are allowed; 0 keeps none.
-    ///   - timeout: seconds after which the scan stops. If no peripheral was discovered, the stream fails with
+    ///   - capacity: How many peripherals the stream keeps for handlers that are added later. `Int.max` keeps as many
+    ///     as the manager remembers, or the newest 1 024 sightings if duplicates are allowed; 0 keeps none.
+    ///   - timeout: Seconds after which the scan stops. If no peripheral was discovered, the stream fails with
     ///     `CentralManagerError.peripheralScanTimeout`; otherwise it ends as with `stopScanning()`.
-    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and of ours
+    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCap's own
     ///     `CentralManagerScanOptionRSSIThresholdKey`, `CentralManagerScanOptionPatternKey`,
     ///     `CentralManagerScanOptionWatchdogKey`.
-    /// - Returns: a stream of the discovered peripherals: each once, or at every sighting where duplicates are allowed.
-    ///   It fails with `isPoweredOff`, `unsupported` or `unauthorized` where the state is not `poweredOn`, with
-    ///   `isScanning` where this manager scans already, with `invalidOption`, and with `scanFailed` when BlueZ refuses
-    ///   also after the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure, with `stopScanning` and with the
+    /// - Returns: A stream of the discovered peripherals: each once, or at every sighting if duplicates are allowed. It
+    ///   fails with `isPoweredOff`, `unsupported` or `unauthorized` if the state is not `poweredOn`, with `isScanning`
+    ///   if this manager is already scanning, with `invalidOption`, and with `scanFailed` if BlueZ still refuses after
+    ///   the retries (0.1, 0.25, 0.5 and 1 s later). It ends after a failure, with `stopScanning` and with the
     ///   time-out.
     public func startScanning(
         capacity: Int = .max, timeout: TimeInterval = .infinity, options: [String: Any]? = nil
@@ -28,9 +30,10 @@ extension CentralManager {
         startScanning(forServiceUUIDs: nil, capacity: capacity, timeout: timeout, options: options)
     }
 
-    /// Scans for those who advertise one of these services; `nil` and an empty list ask for everybody.
+    /// Starts a scan for peripherals that advertise one of these services; `nil` and an empty list accept all
+    /// peripherals.
     ///
-    /// The rest is as with `startScanning(capacity:timeout:options:)`.
+    /// Otherwise the same as `startScanning(capacity:timeout:options:)`.
     public func startScanning(
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
@@ -38,26 +41,27 @@ extension CentralManager {
         scan(uuids, capacity, timeout, options) { .peripherals($0) }
     }
 
-    /// The earliest revision's form: `duration` is the `timeout`.
+    /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
     public func startScanning(
         capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
         startScanning(capacity: capacity, timeout: duration, options: options)
     }
 
-    /// The earliest revision's form: `duration` is the `timeout`.
+    /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
     public func startScanning(
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, duration: TimeInterval, options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
         startScanning(forServiceUUIDs: uuids, capacity: capacity, timeout: duration, options: options)
     }
 
-    /// Scans for peripherals, and yields each report with its own data.
+    /// Starts a scan, and returns a stream of its reports, each with its own data.
     ///
-    /// The scan is the same as that of `startScanning(forServiceUUIDs:capacity:timeout:options:)`, with the same options,
-    /// errors and end; a manager has one scan at a time, of either kind. Only the elements differ: a ``ScanReport`` is a
-    /// value with the time, the signal strength and the advertisement of that report, while a ``Peripheral`` reads the
-    /// newest. The difference shows if duplicates are allowed and the handler runs after a later report has arrived.
+    /// The scan is the same as that of `startScanning(forServiceUUIDs:capacity:timeout:options:)`, with the same
+    /// options, errors and end. A manager has one scan at a time, of either kind. Only the elements differ: a
+    /// ``ScanReport`` is a value with the time, the signal strength and the advertisement of that report, while a
+    /// ``Peripheral`` returns the newest data. This matters if duplicates are allowed and the handler runs after a
+    /// later report has arrived.
     ///
     /// ```swift
     /// let options = [CBCentralManagerScanOptionAllowDuplicatesKey: true]
@@ -67,12 +71,13 @@ extension CentralManager {
     /// ```
     ///
     /// - Parameters:
-    ///   - uuids: the services of which a peripheral must advertise one; `nil` and an empty list accept all peripherals.
-    ///   - capacity: how many reports the stream keeps for handlers that are added later. `Int.max` keeps as many as the
-    ///     manager remembers peripherals, or the newest 1 024 if duplicates are allowed; 0 keeps none.
-    ///   - timeout: seconds after which the scan stops.
-    ///   - options: as with `startScanning(capacity:timeout:options:)`.
-    /// - Returns: a stream of reports: one of each peripheral, or all if duplicates are allowed.
+    ///   - uuids: The services of which a peripheral must advertise one; `nil` and an empty list accept all
+    ///     peripherals.
+    ///   - capacity: How many reports the stream keeps for handlers that are added later. `Int.max` keeps as many as
+    ///     the manager remembers peripherals, or the newest 1 024 if duplicates are allowed; 0 keeps none.
+    ///   - timeout: Seconds after which the scan stops.
+    ///   - options: The same as those of `startScanning(capacity:timeout:options:)`.
+    /// - Returns: A stream of reports: one of each peripheral, or all reports if duplicates are allowed.
     public func startScanningForReports(
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
@@ -80,19 +85,23 @@ extension CentralManager {
         scan(uuids, capacity, timeout, options, wantsReports: true) { .reports($0) }
     }
 
-    /// Ends the scan: its stream ends, and BlueZ stops its discovery when no other manager of this process scans.
+    /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.
     ///
-    /// Without a scan it does nothing.
+    /// Does nothing if there is no scan.
     public func stopScanning() {
         session.decide { $0.state.stopScan(into: &$0.shell.orders) }
     }
 
-    /// Tells each time that BlueZ's discovery had to be started anew under a scan of this manager, and why: there was a
-    /// gap. Every call returns the same stream, which keeps nothing.
+    /// Returns a stream that reports each restart of BlueZ's discovery during a scan of this manager, with the reason.
+    ///
+    /// Reports may have been missed before each restart. Every call returns the same stream. It keeps no elements for
+    /// handlers that are added later.
     public func whenScanningRestarts() -> FutureStream<ScanRestart> { session.streams.restarts.stream }
 
-    /// Completes when BlueZ has confirmed that this manager takes part in no discovery: at once where it does not scan
-    /// and nothing is under way, otherwise after `stopScanning`. For programs that want to leave nothing behind.
+    /// Returns a future that completes when BlueZ has confirmed that no discovery of this manager runs.
+    ///
+    /// It completes at once if this manager does not scan and no discovery is being ended, otherwise after
+    /// `stopScanning`. Use it in programs that must stop their discovery before they exit.
     public func whenScanningStopped() -> Future<Void> { session.whenScanningStopped() }
 
     private func scan<T: Sendable>(
@@ -111,7 +120,7 @@ extension CentralManager {
         } catch {
             return .failed(error)
         }
-        // A stream that kept everything would grow for as long as peripherals advertise.
+        // An unlimited stream would grow for as long as peripherals advertise.
         let bound = request.allowsDuplicates ? 1_024 : session.options.maximumPeripherals
         let promise = StreamPromise<T>(capacity: capacity == .max ? bound : capacity)
         var refusal: CentralManagerError?
@@ -126,7 +135,7 @@ extension CentralManager {
 }
 
 extension CentralManagerError {
-    /// The error of a stream's capacity; `nil` if the capacity is valid.
+    /// Creates the error for a stream's capacity; `nil` if the capacity is valid.
     init?(refusing capacity: Int) {
         guard capacity < 0 else { return nil }
         self = .invalidOption("A stream's capacity is zero or more elements, not \(capacity).")

@@ -4,7 +4,7 @@ public import Futures
 public import GATT
 import Reactor
 
-/// The central role: finds peripherals, and is where their connections live.
+/// The central role: discovers peripherals, and manages their connections.
 ///
 /// ```swift
 /// let manager = CentralManager()
@@ -16,30 +16,33 @@ import Reactor
 /// }
 /// ```
 ///
-/// A manager is safe to use from any thread. Its getters answer at once from what is known. Managers of one process
-/// that use one bus share its connection and one discovery session per adapter. When the manager is deallocated its
-/// scan ends, the links that it opened are ended (``CentralManagerOptionKeepsLinksKey`` says otherwise), and BlueZ is left
-/// as it was found. A process that exits or is killed with its manager alive leaves its links up: BlueZ ends the process's
-/// scan and subscriptions, and no link.
+/// A manager is safe to use from any thread. Its properties return at once, from what the manager already knows.
+/// Managers of one process that use the same bus share one D-Bus connection, and one discovery session per adapter.
 ///
-/// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the thread that talks
-/// to the bus (or on `queue`, where one was given): be brief there, and never wait.
+/// When the manager is deallocated, its scan ends and the links that it opened are ended, unless
+/// ``CentralManagerOptionKeepsLinksKey`` is set. BlueZ is then in the state in which the manager found it. If a process
+/// exits or is killed before its manager is deallocated, BlueZ ends the process's scan and subscriptions, and leaves
+/// its links connected.
+///
+/// Closures that are passed to its futures run in their own `context`. With `ImmediateContext` they run on the thread
+/// that communicates with the bus, or on the manager's `queue` if it was created with one. Return quickly from such
+/// closures, and never block in them.
 public final class CentralManager: Sendable {
     let session: CentralSession
 
-    /// A manager whose promises are completed on the thread that talks to the bus.
+    /// Creates a manager whose promises are completed on the thread that communicates with the bus.
     ///
     /// - Parameters:
-    ///   - profileManager: the profiles that give services and characteristics their names.
+    ///   - profileManager: The profiles that give services and characteristics their names.
     ///   - options: `CentralManagerOptionBusAddressKey`, `CentralManagerOptionAdapterKey`,
-    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`. A wrong value makes each `startScanning` fail with
-    ///     `CentralManagerError.invalidOption`; `stateExplanation` names it too.
+    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`. An invalid value makes
+    ///     each `startScanning` fail with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
     public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
         self.init(on: nil, profileManager: profileManager, options: options)
     }
 
-    /// A manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one after the other, in
-    /// their order, also where the queue is concurrent.
+    /// Creates a manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one at a time and
+    /// in order, even if the queue is concurrent.
     public convenience init(
         queue: DispatchQueue, profileManager: ProfileManager? = nil, options: [String: Any]? = nil
     ) {
@@ -62,33 +65,35 @@ public final class CentralManager: Sendable {
     /// Whether the adapter is on.
     public var poweredOn: Bool { state == .poweredOn }
 
-    /// Whether the adapter is there and off.
+    /// Whether there is an adapter that is off.
     public var poweredOff: Bool { state == .poweredOff }
 
-    /// Why the state is what it is, and what can be done about it, in one sentence.
+    /// The reason for the current state and what can be done about it, in one sentence.
     public var stateExplanation: String { session.standing.explanation }
 
-    /// The state and its explanation, both of one moment.
+    /// The state and its explanation, both read at the same moment.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
 
-    /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
+    /// Returns a stream of the states of this manager: the current one first, unless it is still `unknown`, then each
+    /// change.
     ///
-    /// Every call returns the same stream, which keeps the newest state alone; any number of handlers may watch it.
-    /// It never fails, and it ends with the manager and with ``invalidate()``.
+    /// Every call returns the same stream, which may have any number of handlers and keeps only the newest state. The
+    /// stream never fails. It ends with the manager and with ``invalidate()``.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
-    /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
+    /// What BlueZ and the adapter in use support, as far as it is known; ``BluetoothCapabilities`` says when it is
+    /// complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
 
-    /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
+    /// Returns a stream of the values of ``capabilities``: the current one first, if any is known, then each change.
     ///
-    /// Every call returns the same stream, which keeps the newest value alone. It never fails, and it ends with the manager
-    /// and with ``invalidate()``.
+    /// Every call returns the same stream, which keeps only the newest value. The stream never fails. It ends with the
+    /// manager and with ``invalidate()``.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
 
     // MARK: Peripherals
 
-    /// The discovered peripherals that are still about, in the order of their discovery.
+    /// The discovered peripherals that have not expired, in the order of their discovery.
     public var peripherals: [Peripheral] {
         session.core.withLock { core in
             core.state.peripherals.listed { $0.discoveredAt }.sorted { $0.part < $1.part }
@@ -96,7 +101,8 @@ public final class CentralManager: Sendable {
         }
     }
 
-    /// Ends every connection that this manager has or attempts; each peripheral's stream reports `.forceDisconnect`.
+    /// Ends all connections and connection attempts of this manager; each peripheral's stream reports
+    /// `.forceDisconnect`.
     public func disconnectAllPeripherals() {
         _ = session.decideIfOpen { core in
             for key in core.state.keysWithState {
@@ -108,25 +114,27 @@ public final class CentralManager: Sendable {
     /// The profiles that give services and characteristics their names.
     public var profileManager: ProfileManager? { session.profileManager }
 
-    /// Peripherals that fell silent while this manager scanned.
+    /// Returns a stream of the peripherals that expire while this manager scans.
     ///
-    /// A peripheral expires when BlueZ has not received it for 30 seconds or, if that is longer, four times the interval
-    /// between its sightings; or when BlueZ drops it. It leaves `peripherals`, and is discovered again when BlueZ receives it again. Every call returns the same stream, which keeps nothing: it is for observers.
+    /// A peripheral expires if BlueZ has not received it for 30 seconds or, if that is longer, four times the interval
+    /// between its sightings. It also expires if BlueZ removes its device. It is then removed from `peripherals`, and
+    /// is discovered again when BlueZ receives it again. Every call returns the same stream. It keeps no elements for
+    /// handlers that are added later.
     public func whenPeripheralsExpire() -> FutureStream<Peripheral> { session.streams.expiries.stream }
 
-    /// Starts again: ends the scan, announces the state again, and requests everything from `bluetoothd` again. Connections,
-    /// subscriptions and whatever is under way on them stay.
+    /// Resets the manager: ends the scan, reports the state again, and requests all objects from `bluetoothd` again.
     ///
-    /// Nothing needs this for coming back after `resetting`, which happens by itself.
+    /// Connections, subscriptions and the operations on them continue. It is not needed to recover from `resetting`:
+    /// the manager does that automatically.
     public func reset() { session.reset() }
 }
 
-/// The manager's clock for modules above this one, so that what they time stands still where a test holds the time.
+/// The manager's clock for modules that depend on this one, so that a test that stops the time also stops their timers.
 extension CentralManager {
-    /// Does the work once, on the thread that talks to the bus, that many seconds from now; at once where that is not
-    /// more than zero.
+    /// Executes `work` once after that many seconds, on the thread that communicates with the bus; at once if `seconds`
+    /// is not more than zero.
     package func timer(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> ManagerTimer {
-        // A century is as good as infinity, and the loop can add it to its time.
+        // About a century is as good as infinity, and the loop can add it to its time.
         let seconds = seconds > 0 ? min(seconds, 3e9) : 0
         let loop = session.loop
         let timer = loop.schedule(after: seconds, work)
@@ -134,12 +142,12 @@ extension CentralManager {
     }
 }
 
-/// Something that a manager's clock is going to do.
+/// A timer of a manager's clock.
 package struct ManagerTimer: Sendable {
     private let end: @Sendable () -> Void
 
     init(end: @escaping @Sendable () -> Void) { self.end = end }
 
-    /// Nothing more comes of it, unless it is being done at this moment.
+    /// Cancels the timer, unless its work is being executed at this moment.
     package func cancel() { end() }
 }

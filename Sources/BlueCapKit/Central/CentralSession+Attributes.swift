@@ -4,7 +4,7 @@ import Futures
 import GATT
 import Reactor
 
-/// The attributes of peripherals: their handles, BlueZ's reports, and calls to BlueZ.
+/// The attributes of peripherals: their objects, BlueZ's reports, and calls to BlueZ.
 extension CentralSession {
     /// Reads the record of an attribute; `nil` if there is none.
     func attribute<R>(
@@ -20,7 +20,8 @@ extension CentralSession {
         core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
     }
 
-    /// Reports changed services until the manager ends, or the handle of the peripheral is released.
+    /// Returns a stream of changes of the services, which ends with the manager or when the peripheral's object is
+    /// released.
     func serviceChanges(of key: PeripheralKey) -> FutureStream<Peripheral> {
         let made = StreamPromise<Peripheral>(capacity: 0)
         let kept = core.withLock { core -> StreamPromise<Peripheral>? in
@@ -33,7 +34,7 @@ extension CentralSession {
         return (kept ?? made).stream
     }
 
-    /// Releases the handles of attributes that no longer exist, and finishes their streams. On the loop.
+    /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
     func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
         let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
         withExtendedLifetime(handles) {}

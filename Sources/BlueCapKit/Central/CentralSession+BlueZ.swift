@@ -21,7 +21,7 @@ extension CentralSession {
             }
             guard core.withLock({ $0.shell.adapter }) == tree.adapter(of: handle) else { return }
             decide { $0.state.factsChanged(PeripheralState.Facts(), of: key, into: &$0.shell.orders) }
-            // A daemon that ends takes all its devices along; they may still be in range.
+            // When the daemon ends, it removes all devices; they may still be in range.
             guard client.availability == .ready else { return }
             core.withLock { $0.state.deviceRemoved(key, into: &$0.shell.orders) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
@@ -84,8 +84,8 @@ extension CentralSession {
         decide { $0.state.factsReplaced(facts, into: &$0.shell.orders) }
     }
 
-    /// Ends our links and attempts on the adapter before, if it still exists: its devices cannot be reached from this one.
-    /// Peripherals that this adapter knows are used here.
+    /// Ends our links and attempts on the previous adapter, if it still exists: its devices cannot be reached from the
+    /// new one. Peripherals that the new adapter knows are used there.
     private func leaveOtherAdapters(_ adapter: ObjectKey, in tree: borrowing ObjectTree) {
         for (key, device) in core.withLock({ $0.state.ownLinks(besides: adapter) }) {
             cancelConnect(key)
@@ -101,13 +101,13 @@ extension CentralSession {
 
     // MARK: Discovery
 
-    /// Begins or, with `nil`, ends the shared discovery for a scan.
+    /// Starts or, with `nil`, stops the shared discovery for a scan.
     func discover(_ scan: ScanNumber, _ request: ScanRequest?) {
         core.withLock { $0.scans.request(request, for: scan) }
         syncDiscovery()
     }
 
-    /// Begins and ends discoveries of the client, so that they match the scans and the adapter in use.
+    /// Starts and stops discoveries of the client, so that they match the scans and the adapter in use.
     private func syncDiscovery() {
         let (adapter, outdated, missing) = core.withLock { core in
             let outdated = core.scans.removeOutdated(adapter: core.shell.adapter)
@@ -136,10 +136,10 @@ extension CentralSession {
         if !waiting.isEmpty { complete { for promise in waiting { promise.success(()) } } }
     }
 
-    /// Completes when no discovery of this manager runs any more. Any thread.
+    /// Returns a future that completes when no discovery of this manager runs any more. Any thread.
     func whenScanningStopped() -> Future<Void> {
         let promise = Promise<Void>()
-        // Earlier orders are executed before, so that the end of the discovery is under way.
+        // Orders that were given earlier are executed first, so that the end of the discovery has been requested.
         loop.post { [self] in
             drain()
             let isWaiting = core.withLock { $0.scans.wait(promise) }
@@ -148,7 +148,7 @@ extension CentralSession {
         return promise.future
     }
 
-    /// A device with an RSSI is being received now, for another scan or another program.
+    /// Reports the devices with an RSSI: BlueZ is receiving them now, for another scan or another program.
     private func reportPresentDevices(to scan: ScanNumber) {
         client.withTree { tree in
             tree.forEachDevice { handle in
@@ -184,14 +184,15 @@ extension PeripheralState.Facts {
     init(_ device: borrowing Device1) {
         self.init(
             device: ObjectKey(device: device.address, on: device.adapter),
-            // BlueZ from 5.66 on may report the services of a first connection and never the connection (radio lab).
+            // BlueZ from 5.66 on may report the services of a first connection without ever reporting the connection
+            // (seen in the radio lab).
             isConnected: device.isConnected || device.areServicesResolved,
             areServicesResolved: device.areServicesResolved)
     }
 }
 
 extension CentralManagerError: SessionError {
-    /// The meaning of an error of a discovery for the user of a manager.
+    /// Creates the manager's error for a BlueZ error of a discovery.
     init(_ error: BlueZError) {
         self =
             switch error.cause {

@@ -12,7 +12,7 @@ struct ConnectionCalls {
     var pause: DiscoveryPause?
 
     var isEmpty: Bool { attempt == nil && isIdle }
-    /// Whether nothing is under way, except an attempt that may have ended.
+    /// Whether no request is active, except an attempt that may have ended.
     var isIdle: Bool { search == nil && pause == nil }
 }
 
@@ -48,7 +48,7 @@ extension CentralSession {
     func forget(_ key: PeripheralKey) {
         endNotifications(of: key)
         decide { core in
-            // The application may use it again.
+            // The application may have connected the peripheral again.
             guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
             core.state.forget(key, into: &core.shell.orders)
         }
@@ -82,7 +82,7 @@ extension CentralSession {
         core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].attempt = id }
     }
 
-    /// Cancels the newest attempt, if it is under way.
+    /// Cancels the newest attempt, if it is active.
     func cancelConnect(_ key: PeripheralKey) {
         if let id = take(key, \.attempt) { client.connector.cancel(id) }
     }

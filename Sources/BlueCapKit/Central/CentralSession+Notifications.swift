@@ -7,7 +7,7 @@ import Reactor
 extension CentralSession {
     // MARK: Streams; any thread
 
-    /// A stream that receives what the characteristic notifies from now on.
+    /// Returns a stream of the characteristic's notifications from now on.
     func notifications<T: Sendable>(
         of subject: CharacteristicKey, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) -> FutureStream<T> {
@@ -16,7 +16,7 @@ extension CentralSession {
         return stream
     }
 
-    /// Delivers the values of the characteristic to a stream from here on.
+    /// Delivers the values of the characteristic to a stream from now on.
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed { core.sinks.add(sink, to: subject) }
@@ -42,7 +42,7 @@ extension CentralSession {
         for subject in subjects { endNotifications(of: subject) }
     }
 
-    /// Ends the streams of a peripheral without a handle, if the manager has no state of it either.
+    /// Ends the streams of a peripheral that has no object, if the manager has no state of it either.
     func endForgottenNotifications(of peripheral: PeripheralKey) {
         let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
         if isForgotten { endNotifications(of: peripheral) }
@@ -54,7 +54,7 @@ extension CentralSession {
 
     // MARK: Values; on the loop
 
-    /// Delivers the values since the last call: with one lock, and one call of each handler.
+    /// Delivers the values since the last call. Takes one lock, and calls each handler once.
     func deliverNotifications() {
         guard !channels.isEmpty else { return }
         channels.flush { subject, values in

@@ -6,7 +6,8 @@ import Futures
 import GATT
 import Reactor
 
-/// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state gives.
+/// Owns the lock and the state of a `CentralManager` and its `Peripheral`s, and executes the orders that the state
+/// returns.
 final class CentralSession: ManagerSession {
     /// Identifies a timer.
     struct TimerKey: SessionTimer {
@@ -17,13 +18,14 @@ final class CentralSession: ManagerSession {
         let timer: Order.Timer
     }
 
-    /// Settles an operation with its outcome; called where promises are completed.
-    // A structure: a function that is stored in a dictionary by itself costs an allocation each way.
+    /// Settles an operation with its outcome. It is called on the context that completes the manager's promises. It is
+    /// a structure because storing and removing a bare function in a dictionary would allocate each time.
     struct Completion: Sendable {
         let settle: @Sendable (Order.Outcome) -> Void
     }
 
-    /// A weak reference for closures. An own one of each closure would cost an allocation.
+    /// A weak reference for closures. They share this one: a weak reference of each closure's own would cost an
+    /// allocation.
     final class Reference: Sendable {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
     }
@@ -32,27 +34,27 @@ final class CentralSession: ManagerSession {
         var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
         var handles = HandleTable()
-        /// The handles of services, characteristics and descriptors, by their peripherals.
+        /// The objects of services, characteristics and descriptors, by their peripherals.
         var attributeHandles: [PeripheralKey: AttributeHandles] = [:]
         /// The streams of changed services.
         var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
         var sinks = NotificationSinks()
         var writers = Writers()
         var scans = Scans()
-        /// The time of the present batch of reports, once it was read.
+        /// The time of the current batch of reports, if it was read.
         var batchTime: Instant?
         /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
         var streams = ManagerStreams()
-        /// The operations that are not settled.
+        /// The operations that have not been settled.
         private(set) var completions: [OperationID: Completion] = [:]
         var limits = TimeLimits()
         private var lastOperation: UInt64 = 0
-        /// The streams of calls of `connect`, until they end.
+        /// The streams of the calls of `connect` that have not ended.
         var connections: [ConnectionName: ConnectionStream] = [:]
         var connectionCalls: [PeripheralKey: ConnectionCalls] = [:]
-        /// The runs that wait or are executed.
+        /// The runs that wait or are being executed.
         var runs: [OperationID: PeripheralRun] = [:]
-        /// What an earlier process has kept, until it is reported.
+        /// The state that an earlier process has saved, until it is reported.
         var restored: RestorationState?
 
         init(_ options: ManagerOptions, seed: UInt64) {
@@ -92,7 +94,7 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// What was restored, as values and handles.
+    /// The restored state, as values and objects.
     struct RestoredState: Sendable {
         var peripherals: [Peripheral] = []
         var scan: ScanRequest?
@@ -125,13 +127,13 @@ final class CentralSession: ManagerSession {
 
     var problem: CentralManagerError? { options.problem }
     var date: Date { loop.date }
-    /// The streams of the manager itself, as they are at the moment.
+    /// The current streams of the manager itself.
     var streams: ManagerStreams { core.withLock { $0.streams } }
 
     // MARK: End
 
     func end(_ core: inout Core) -> RestorationState? {
-        // A state that has not been restored yet stays on the disk.
+        // A state that has not been restored yet stays in its file.
         let kept =
             core.restored == nil ? options.keepsLinks ? core.state.kept : RestorationState() : nil
         core.state.stopScan(into: &core.shell.orders)
@@ -161,8 +163,8 @@ final class CentralSession: ManagerSession {
         withExtendedLifetime((handles, attributes)) {}
     }
 
-    /// Ends the streams of the manager itself, and replaces them for later calls. The new ones begin with the state that
-    /// the reset announces.
+    /// Ends the streams of the manager itself, and replaces them for later calls. The new streams begin with the state
+    /// that the reset announces.
     func invalidate() {
         let ended = core.withLock { core -> (ManagerStreams, StateStreams)? in
             guard !core.shell.isClosed else { return nil }
@@ -209,7 +211,7 @@ final class CentralSession: ManagerSession {
             if isEarliest { start(TimerKey(timer: .nextLimit), after: seconds) }
         case .cancelTimer(.operation(let id)): core.withLock { $0.limits.remove(id) }
         case .startTimer(.nextLimit, _):
-            // Of the limits that there are now: orders before this one may have added an earlier one.
+            // Reads the current limits: orders before this one may have added an earlier limit.
             let seconds = core.withLock { $0.limits.restart(at: loop.now) }
             if let seconds { start(TimerKey(timer: .nextLimit), after: seconds) }
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
@@ -221,7 +223,7 @@ final class CentralSession: ManagerSession {
         case .announce(let state): announce(state)
         case .startScan(let scan, let request): discover(scan, request)
         case .stopScan(let scan): discover(scan, nil)
-        // Successive ones are delivered together.
+        // Successive sightings are delivered together.
         case .discovered: break
         case .reported(let key, let scan, let data): report(data, from: key, to: scan)
         case .ranged(let key, let scan, let beacon): report(beacon, from: key, to: scan)
@@ -288,8 +290,8 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of them.
-    /// Returns the index of the order after them.
+    /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of
+    /// them. Returns the index of the order after them.
     private func report(_ orders: [Order], from start: Int, to scan: ScanNumber) -> Int {
         var end = start
         var sighted: [Peripheral] = []
@@ -331,15 +333,16 @@ final class CentralSession: ManagerSession {
 
     // MARK: Operations; any thread
 
-    /// Decides about a peripheral. Returns false if the manager has ended.
+    /// Applies a decision to a peripheral's state. Returns false if the manager has ended.
     @discardableResult
     func decide(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) -> Bool {
         decideIfOpen { $0.state.peripheral(key, into: &$0.shell.orders, decision) }
     }
 
-    /// Begins an operation of a peripheral. The future is completed exactly once: when the operation is settled, or at once
-    /// if the manager has ended.
-    /// - Parameter value: The result of the operation when it has succeeded.
+    /// Starts an operation of a peripheral.
+    ///
+    /// The future is completed exactly once: when the operation is settled, or at once if the manager has ended.
+    /// - Parameter value: The result of the operation if it succeeds.
     func operation<T: Sendable>(
         on key: PeripheralKey, yielding value: T,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
@@ -356,7 +359,7 @@ final class CentralSession: ManagerSession {
         return future
     }
 
-    /// The same for an operation whose outcome has a value.
+    /// Starts an operation of a peripheral whose outcome has a value.
     func operation<T: Sendable>(
         on key: PeripheralKey, value: @escaping @Sendable (Order.Outcome) -> T?,
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
@@ -387,7 +390,7 @@ final class CentralSession: ManagerSession {
         if !isAccepted { complete { completion.settle(.failed(.peripheral(.disconnected))) } }
     }
 
-    /// Decides about a peripheral on the loop, outside any report, and executes the orders at once.
+    /// Applies a decision to a peripheral's state on the loop, outside any report, and executes the orders at once.
     func decideHere(_ key: PeripheralKey, _ decision: (inout PeripheralState, inout Orders) -> Void) {
         let mustDrain = core.withLock { core in
             guard core.state.hasState(of: key) else { return false }
@@ -404,9 +407,9 @@ final class CentralSession: ManagerSession {
 
     // MARK: Peripherals; any thread
 
-    /// Reads a peripheral's device in place; `nil` if nothing is known of it.
+    /// Reads a peripheral's device in place; `nil` if no data of it are known.
     ///
-    /// - Parameter body: Runs under locks: it calls no code of a user.
+    /// - Parameter body: Runs under locks, and must not call the application's code.
     func read<R>(_ key: PeripheralKey, _ body: (borrowing Device1) -> R?) -> R? {
         readRecord(key) { $0.read(in: client.daemon, body) }
     }
@@ -416,7 +419,7 @@ final class CentralSession: ManagerSession {
         core.withLock { $0.state.read(key, body) }
     }
 
-    /// The handle of a peripheral was released.
+    /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
         let (successor, attributes, services) = core.withLock { core in
             let successor = core.handles.forget(key)
@@ -441,13 +444,13 @@ final class CentralSession: ManagerSession {
             core.restored = kept
             for connection in kept.connections { continueRestored(connection.key, in: &core) }
             core.state.expectRestored(kept)
-            // First: a peripheral whose device BlueZ has already is connected, not searched for.
+            // Before the connections: a peripheral whose device BlueZ already has is connected without a search.
             listRestored(kept, in: &core, at: now)
             core.state.restore(kept, into: &core.shell.orders)
         }
     }
 
-    /// Puts the restored peripherals that BlueZ has on the adapter in use on the list.
+    /// Adds the restored peripherals that BlueZ has on the adapter in use to the list.
     private func listRestored(_ restored: RestorationState, in core: inout Core, at now: Instant) {
         for connection in restored.connections {
             let device = core.shell.device(connection.key.address, in: client.daemon)
@@ -455,11 +458,11 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// Reconnects a restored peripheral after losses, until the application connects it itself.
+    /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
     private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
         guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
         let peripheral = core.handles.hold(key) { Peripheral(session: self, key: key) }
-        // The number that its `connect` will have.
+        // The number that the next `connect` will have.
         let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
         core.connections[ConnectionName(key: key, number: number)] = ConnectionStream(keeping: peripheral)
     }
@@ -483,7 +486,8 @@ final class CentralSession: ManagerSession {
 
 extension Orders: OrderQueue {}
 
-/// The streams of a central manager besides those of its state. Each call of a manager's function returns the same one.
+/// The streams of a central manager, except those of its state. Each call of a manager's function returns the same
+/// stream.
 struct ManagerStreams {
     let expiries = StreamPromise<Peripheral>(capacity: 0)
     let restarts = StreamPromise<ScanRestart>(capacity: 0)
@@ -495,7 +499,7 @@ struct ManagerStreams {
 }
 
 extension FutureStream {
-    /// A stream with one failure, finished.
+    /// Returns a finished stream with one failure.
     static func failed(_ error: any Error) -> FutureStream<T> {
         let promise = StreamPromise<T>(capacity: 1)
         promise.failure(error)

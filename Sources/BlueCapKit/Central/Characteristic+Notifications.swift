@@ -5,40 +5,44 @@ import GATT
 extension Characteristic {
     // MARK: Subscribing
 
-    /// Whether the peripheral sends its values by itself: `notify` or `indicate` is among the properties.
+    /// Whether the peripheral can send values of the characteristic: the properties contain `notify` or `indicate`.
     public var canNotify: Bool { propertyEnabled([.notify, .indicate]) }
 
-    /// Whether this manager is subscribed and values come. False while the link is down, also if the
-    /// subscription will be resumed.
+    /// Whether this manager is subscribed and receives values. False while there is no link, even if the subscription
+    /// will be resumed.
     public var isNotifying: Bool { session.isNotifying(subject) }
 
-    /// Subscribes to the value: from now on what the peripheral notifies or indicates goes to the streams of
-    /// ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
+    /// Subscribes to the value.
     ///
-    /// All subscribers of a characteristic share one subscription; a second call succeeds when the first has. It stays
-    /// until ``stopNotifying()->Future<Characteristic>``: after a lost link, when there is another one for any reason, and after a
-    /// restart of `bluetoothd`, the subscription is resumed with one write to the peripheral. Then the
-    /// streams get a mark, since values may have been missed. It ends with ``Peripheral/terminate()`` and with the
-    /// manager.
+    /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``
+    /// receive the values that the peripheral notifies or indicates.
     ///
-    /// A value that a read of this process brought is no notification. Where *another* program reads the characteristic
-    /// BlueZ does not distinguish the two, and if another program is subscribed over signals, BlueZ reports each value
-    /// twice: both by the D-Bus signal that it has for all. Over a socket neither happens.
+    /// All subscribers of a characteristic share one subscription; a second call succeeds when the first does. The
+    /// subscription stays until ``stopNotifying()->Future<Characteristic>``, ``Peripheral/terminate()`` or the end of
+    /// the manager. After a lost link, when the peripheral is connected again for any reason, and after a restart of
+    /// `bluetoothd`, it is resumed with one write to the peripheral. The streams then receive a gap mark, since values
+    /// may have been missed.
     ///
-    /// - Parameter transport: How values come; see ``NotificationTransport``. Where there is a subscription already it
-    ///   stays as it is.
-    /// - Returns: This characteristic, when the peripheral has confirmed it to BlueZ; values that come before
-    ///   that are delivered. Or a failure: ``CharacteristicError/notifyNotSupported`` at once where the properties have
-    ///   neither `notify` nor `indicate`, or BlueZ has no socket for it; ``CharacteristicError/acquiredByOther(_:)``
-    ///   where another program has it; ``CharacteristicError/notifyFailed(_:)`` where the peripheral refuses, with its
-    ///   ATT error; ``CharacteristicError/notifyTimeout`` where it does not answer for 30 seconds;
-    ///   ``CharacteristicError/invalidated``; ``PeripheralError/disconnected``.
+    /// A value that a read of this process returned is not reported as a notification. If *another* program reads the
+    /// characteristic, BlueZ does not distinguish its reads from notifications. If another program is subscribed over
+    /// signals, BlueZ reports each value twice. Both happen because BlueZ sends one D-Bus signal to all programs;
+    /// neither happens over a socket.
+    ///
+    /// - Parameter transport: How values are delivered; see ``NotificationTransport``. An existing subscription keeps
+    ///   its transport.
+    /// - Returns: This characteristic, when the peripheral has confirmed the subscription to BlueZ. Values that arrive
+    ///   before the confirmation are delivered. The future fails at once with
+    ///   ``CharacteristicError/notifyNotSupported`` if the properties contain neither `notify` nor `indicate`, and
+    ///   with the same error if BlueZ has no socket for it. It fails with ``CharacteristicError/acquiredByOther(_:)``
+    ///   if another program has acquired the characteristic; with ``CharacteristicError/notifyFailed(_:)``, which contains
+    ///   the ATT error, if the peripheral refuses; with ``CharacteristicError/notifyTimeout`` if the peripheral does
+    ///   not reply for 30 seconds; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
     @discardableResult
     public func startNotifying(over transport: NotificationTransport) -> Future<Characteristic> {
         subscribe(over: transport, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying(over transport: NotificationTransport) -> Future<Void> {
@@ -48,10 +52,11 @@ extension Characteristic {
     /// Subscribes to the value, as ``startNotifying(over:)->Future<Characteristic>`` does, within a time limit.
     ///
     /// - Parameters:
-    ///   - transport: How values come; see ``NotificationTransport``.
-    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``. A
-    ///     subscription that no other operation waits for is cancelled then.
-    /// - Returns: As without a time limit.
+    ///   - transport: How values are delivered; see ``NotificationTransport``.
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///     ``CharacteristicError/notifyTimeout``, and the subscription is cancelled unless another operation waits for
+    ///     it.
+    /// - Returns: The same as without a time limit.
     @discardableResult
     public func startNotifying(
         over transport: NotificationTransport = .signals, timeout: TimeInterval
@@ -59,7 +64,7 @@ extension Characteristic {
         subscribe(over: transport, timeout: timeout, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying(
@@ -68,45 +73,47 @@ extension Characteristic {
         subscribe(over: transport, timeout: timeout, yielding: ())
     }
 
-    /// Subscribes to the value over signals, as ``startNotifying(over:)->Future<Characteristic>`` with `.signals` does.
+    /// Subscribes to the value over signals: ``startNotifying(over:)->Future<Characteristic>`` with `.signals`.
     @discardableResult
     public func startNotifying() -> Future<Characteristic> { subscribe(over: .signals, yielding: self) }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func startNotifying() -> Future<Void> { subscribe(over: .signals, yielding: ()) }
 
-    /// Ends the subscription. The streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` stay, and receive again
-    /// after another ``startNotifying(over:)->Future<Characteristic>``; ``stopNotificationUpdates()`` ends them. The two
-    /// may be called in either order.
+    /// Ends the subscription.
     ///
-    /// - Returns: This characteristic, when BlueZ has confirmed it; at once where there is no subscription. While there
-    ///   is no link, it cancels the automatic resubscription. It fails as
-    ///   ``startNotifying(over:)->Future<Characteristic>`` does.
+    /// The streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` stay, and receive
+    /// values again after another ``startNotifying(over:)->Future<Characteristic>``. ``stopNotificationUpdates()`` ends
+    /// the streams. The two functions may be called in either order. If the peripheral is disconnected, cancels the
+    /// automatic resubscription.
+    ///
+    /// - Returns: This characteristic, when BlueZ has confirmed the end of the subscription; at once if there is no
+    ///   subscription. The future fails as that of ``startNotifying(over:)->Future<Characteristic>`` does.
     @discardableResult
     public func stopNotifying() -> Future<Characteristic> { unsubscribe(yielding: self) }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func stopNotifying() -> Future<Void> { unsubscribe(yielding: ()) }
 
     /// Ends the subscription, as ``stopNotifying()->Future<Characteristic>`` does, within a time limit.
     ///
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/notifyTimeout``;
-    ///   the subscription ends all the same.
-    /// - Returns: As without a time limit.
+    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///   ``CharacteristicError/notifyTimeout``; the subscription still ends.
+    /// - Returns: The same as without a time limit.
     @_disfavoredOverload  // `characteristic.stopNotifying` without a call is the method without a time limit
     @discardableResult
     public func stopNotifying(timeout: TimeInterval) -> Future<Characteristic> {
         unsubscribe(timeout: timeout, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     ///
-    /// - Parameter timeout: In seconds; `nil` is without a time limit. That it is optional makes the form with a
-    ///   characteristic the preferred one of the two.
+    /// - Parameter timeout: The time limit in seconds; `nil` means no limit. The parameter is optional so that the
+    ///   compiler prefers the variant that returns a characteristic.
     @_disfavoredOverload
     @discardableResult
     public func stopNotifying(timeout: TimeInterval?) -> Future<Void> {
@@ -115,15 +122,17 @@ extension Characteristic {
 
     // MARK: Receiving
 
-    /// A stream of what is notified or indicated from now on, in the order in which it came: each value once, with this
-    /// characteristic. Where values may have been missed, since the subscription was interrupted and is back, there is
-    /// an element whose data is `nil`.
+    /// Returns a stream of the values that are notified or indicated from now on, in the order of their arrival.
     ///
-    /// It needs no subscription, and receives nothing without one. Each call returns a stream of its own, and each gets
-    /// all values. They end with ``stopNotificationUpdates()``; with ``CharacteristicError/invalidated`` when the
-    /// peripheral does not have the characteristic any more; with ``Peripheral/terminate()``; with the manager. A
-    /// subscription that cannot be resumed is a failure in the stream, which continues. A characteristic that
-    /// cannot notify returns a stream with the failure ``CharacteristicError/notifyNotSupported``.
+    /// Each value is one element, with this characteristic. An element whose data is `nil` marks a gap: the
+    /// subscription was interrupted and has been resumed, and values may have been missed.
+    ///
+    /// The stream needs no subscription, and receives no values without one. Each call returns a new stream, and each
+    /// stream receives all values. The streams end with ``stopNotificationUpdates()``; with
+    /// ``CharacteristicError/invalidated`` when the peripheral no longer has the characteristic; with
+    /// ``Peripheral/terminate()``; and with the manager. If a subscription cannot be resumed, the stream receives a
+    /// failure and continues. If the characteristic cannot notify, the stream has the failure
+    /// ``CharacteristicError/notifyNotSupported``.
     ///
     /// ```swift
     /// characteristic.startNotifying().flatMap { characteristic in
@@ -136,10 +145,11 @@ extension Characteristic {
     ///
     /// Values that arrive together are delivered together: a handler on a queue is called once for all of them.
     ///
-    /// - Parameter capacity: How many values are kept for handlers that are added later. `Int.max`, the default, keeps all
-    ///   until there is a handler, and from then on the latest 4 096; 0 keeps none. Of more than `capacity` values that
-    ///   come before there is a handler the oldest are lost, and `droppedCount` of the stream is their number. While
-    ///   there is a handler nothing is lost, however slow it is: what waits for it is in memory.
+    /// - Parameter capacity: How many values are kept for handlers that are added later. `Int.max`, the default, keeps
+    ///   all values until there is a handler, and from then on the latest 4 096; 0 keeps none. If more than `capacity`
+    ///   values arrive before there is a handler, the oldest are discarded, and `droppedCount` of the stream is their
+    ///   number. While there is a handler no value is discarded, however slow the handler is: values that wait for it
+    ///   stay in memory.
     public func receiveNotificationUpdates(
         capacity: Int = .max
     ) -> FutureStream<(characteristic: Characteristic, data: Data?)> {
@@ -147,23 +157,26 @@ extension Characteristic {
         return receive(capacity, gap: .success((characteristic, nil))) { (characteristic, $0) }
     }
 
-    /// The values alone; `nil` where some may have been missed. The rest is as with the form of pairs.
+    /// Returns a stream of the values alone; `nil` marks a gap in which values may have been missed. Otherwise the same
+    /// as the variant with pairs.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data?> {
         receive(capacity, gap: .success(nil)) { $0 }
     }
 
-    /// The values alone; where some may have been missed there is the failure
-    /// ``CharacteristicError/notificationsInterrupted``. The rest is as with the form of pairs.
+    /// Returns a stream of the values alone; the failure ``CharacteristicError/notificationsInterrupted`` marks a gap
+    /// in which values may have been missed. Otherwise the same as the variant with pairs.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int = .max) -> FutureStream<Data> {
         receive(capacity, gap: .failure(CharacteristicError.notificationsInterrupted)) { $0 }
     }
 
-    /// The earliest form: this characteristic for each value, whose ``dataValue`` is the newest one; where some may have
-    /// been missed there is the failure ``CharacteristicError/notificationsInterrupted``. The rest is as with the form of
-    /// pairs.
-    /// - Parameter capacity: As there; `nil` is `Int.max`.
+    /// Returns a stream of this characteristic, one element for each value; ``dataValue`` is the newest value.
+    ///
+    /// Variant from the earliest revision of the documents. The failure
+    /// ``CharacteristicError/notificationsInterrupted`` marks a gap in which values may have been missed. Otherwise the
+    /// same as the variant with pairs.
+    /// - Parameter capacity: The same as in the variant with pairs; `nil` means `Int.max`.
     @_disfavoredOverload
     public func receiveNotificationUpdates(capacity: Int? = nil) -> FutureStream<Characteristic> {
         let characteristic = self
@@ -172,8 +185,10 @@ extension Characteristic {
         }
     }
 
-    /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this characteristic. The subscription stays
-    /// as it is: ``stopNotifying()->Future<Characteristic>`` ends that.
+    /// Ends all streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>`` of this
+    /// characteristic.
+    ///
+    /// The subscription does not change; ``stopNotifying()->Future<Characteristic>`` ends it.
     public func stopNotificationUpdates() { session.endNotifications(of: subject) }
 
     // MARK: How
@@ -182,7 +197,7 @@ extension Characteristic {
         CharacteristicKey(peripheral: peripheral.key, characteristic: id)
     }
 
-    /// - Parameter outlivesLinks: Whether it waits for the next link if one is lost, and does not fail.
+    /// - Parameter outlivesLinks: Whether the operation waits for the next link if one is lost, instead of failing.
     func subscribe<T: Sendable>(
         over transport: NotificationTransport, timeout: TimeInterval = .infinity, outlivesLinks: Bool = false,
         yielding value: T

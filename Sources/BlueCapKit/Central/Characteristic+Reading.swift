@@ -3,36 +3,38 @@ public import Futures
 public import GATT
 
 extension Characteristic {
-    /// Reads the value from the peripheral, however long it is; ``dataValue`` has it when the future succeeds.
+    /// Reads the whole value from the peripheral. When the future succeeds, ``dataValue`` contains it.
     ///
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
-    /// - Returns: This characteristic; or a failure: ``CharacteristicError/readNotSupported`` at once where its
-    ///   properties lack `read`, ``CharacteristicError/readFailed(_:)`` where the peripheral refuses, with its ATT
-    ///   error, ``CharacteristicError/invalidated``, ``PeripheralError/disconnected``.
+    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///   ``CharacteristicError/readTimeout``.
+    /// - Returns: This characteristic. The future fails at once with ``CharacteristicError/readNotSupported`` if the
+    ///   properties do not contain `read`; with ``CharacteristicError/readFailed(_:)``, which contains the ATT error,
+    ///   if the peripheral refuses; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Characteristic> {
         submit(.read(offset: 0), timeout: timeout, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
         submit(.read(offset: 0), timeout: timeout, yielding: ())
     }
 
-    /// The same without a label, as the earliest document's example calls it.
+    /// Variant without a label, as in the example of the earliest document.
     @_disfavoredOverload  // `characteristic.read` without a call is ``read(timeout:)``
     @discardableResult
     public func read(_ timeout: TimeInterval) -> Future<Characteristic> { read(timeout: timeout) }
 
-    /// Reads the value from an offset on, and yields that part. ``dataValue`` stays as it is.
+    /// Reads the part of the value that begins at an offset, and returns that part. ``dataValue`` does not change.
     ///
-    /// Nobody needs it for long values, which ``read(timeout:)->Future<Characteristic>`` reads to their end; it saves time where
-    /// the front of a value is known.
+    /// Long values do not need this method: ``read(timeout:)->Future<Characteristic>`` reads them to their end.
+    /// This method saves time if the beginning of a value is already known.
     /// - Parameters:
-    ///   - offset: How many bytes to pass over, 1 to 512; 0 reads all.
-    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
+    ///   - offset: How many bytes to skip, 1 to 512; 0 reads the whole value.
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///     ``CharacteristicError/readTimeout``.
     public func read(from offset: Int, timeout: TimeInterval = .infinity) -> Future<Data> {
         session.operation(on: peripheral.key) {
             if case .value(let data) = $0 { data } else { nil }
@@ -43,17 +45,20 @@ extension Characteristic {
 
     // MARK: The value
 
-    /// The newest value: the one that was read or notified last. `nil` before there was one.
+    /// The value that was read or notified last; `nil` if there was none yet.
     public var dataValue: Data? { record { $0.value } }
 
-    /// The newest value as people read it, by the characteristic's profile: hexadecimal under its name where the
-    /// profile does not know better. `nil` where there is none, or where it is no value of that kind.
+    /// The newest value as readable text, converted by the characteristic's profile.
+    ///
+    /// If the profile defines no conversion, the text is the value in hexadecimal under the characteristic's name. It
+    /// is `nil` if there is no value, or if the value is not valid for the profile.
     public var stringValue: [String: String]? { dataValue.flatMap { profile.stringValue($0) } }
 
-    /// All texts that a value can have, for a menu; empty when there are too many to choose from.
+    /// All texts that a value can have, for a menu; empty if there are too many to choose from.
     public var stringValues: [String] { profile.stringValues }
 
-    /// The newest value as one of a type. `nil` where there is none, or where its bytes spell none of that type.
+    /// Returns the newest value as a value of a type; `nil` if there is none, or if its bytes are not a valid value of
+    /// that type.
     ///
     /// ```swift
     /// characteristic.read().onSuccess { characteristic in
@@ -64,25 +69,28 @@ extension Characteristic {
 }
 
 extension Characteristic {
-    /// How a transfer makes sure, from time to time, that what it has written has gone out.
+    /// A request that a transfer makes at intervals, which confirms that the parts written before it have been sent.
     public enum Fence: Hashable, Sendable {
-        /// By reading this characteristic, else another one of its service; else by `writing`; else not at all.
+        /// Reads this characteristic, or else another one of its service. If neither is readable, uses `writing`, and
+        /// if that is not possible, `none`.
         case automatic
-        /// By reading this one, whatever its value. Choose one that is read without effect.
+        /// Reads the given characteristic and ignores its value. Choose one whose reading has no side effect.
         case reading(Characteristic)
-        /// By having the last part of each window written with response. With several ATT channels (BlueZ up to 5.66
-        /// opens three, later ones one, unless `Channels` in `main.conf` says otherwise) that part may overtake others.
+        /// Writes the last part of each window with response. If the link has several ATT channels (BlueZ up to 5.66
+        /// opens three, later versions one, unless `Channels` in `main.conf` says otherwise), that part may overtake
+        /// others.
         case writing
-        /// Not at all: all is queued in `bluetoothd`, which has no limit and tells of no progress.
+        /// Makes no request. All parts are queued in `bluetoothd`, which has no limit and reports no progress.
         case none
     }
 
-    /// Writes any number of bytes without response, in parts that fit into packets, as fast as the link takes them.
+    /// Writes any number of bytes without response, in parts that fit into packets, as fast as the link can send them.
     ///
-    /// A write without response is over when `bluetoothd` has queued it, so a program that writes many of them fills
-    /// its memory, and knows nothing of what has gone out. This makes a cheap request after each window of writes, whose
-    /// answer comes when they have; the window follows the link's speed. What is asked of this characteristic meanwhile
-    /// waits for the end.
+    /// A write without response completes when `bluetoothd` has queued it. A program that makes many such writes fills
+    /// the memory of `bluetoothd`, and does not know what has been sent. This method therefore makes a short request
+    /// after each window of writes; the reply arrives when they have been sent. The size of the window adapts to the
+    /// speed of the link. Operations on this characteristic that are requested during the transfer wait until it has
+    /// ended.
     ///
     /// ```swift
     /// characteristic.transfer(firmware).onSuccess { report in
@@ -90,13 +98,13 @@ extension Characteristic {
     /// }
     /// ```
     /// - Parameters:
-    ///   - data: The bytes; where a part ends is up to the size of packets, see ``maximumWriteValueLength(for:)``.
-    ///   - fence: What request is made after each window.
-    ///   - timeout: For the whole, in seconds. When it is exceeded the future fails with
-    ///     ``CharacteristicError/writeTimeout`` and nothing more is written.
-    /// - Returns: How much and how fast; or a failure: ``CharacteristicError/writeNotSupported`` at once where its
-    ///   properties lack `writeWithoutResponse`, and those of `write(data:)`. The link does not tell which parts of a
-    ///   failed transfer have arrived.
+    ///   - data: The bytes. The size of packets determines the parts, see ``maximumWriteValueLength(for:)``.
+    ///   - fence: The request after each window.
+    ///   - timeout: The time limit for the whole transfer, in seconds. When it is exceeded, the future fails with
+    ///     ``CharacteristicError/writeTimeout`` and no more parts are written.
+    /// - Returns: The number of bytes and the speed. The future fails at once with
+    ///   ``CharacteristicError/writeNotSupported`` if the properties do not contain `writeWithoutResponse`, and
+    ///   otherwise as that of `write(data:)` does. It is not known which parts of a failed transfer have arrived.
     public func transfer(
         _ data: Data, fence: Fence = .automatic, timeout: TimeInterval = .infinity
     ) -> Future<TransferReport> {

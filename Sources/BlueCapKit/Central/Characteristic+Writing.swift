@@ -2,22 +2,22 @@ public import Foundation
 public import Futures
 public import GATT
 
-// Each way of writing has two forms, which differ in what they yield: the documents' revisions are one API at three
-// times. All end in `submit`.
+// Each way of writing has two variants, which differ in the value of their future: the API supports several revisions
+// of the documents. All call `submit`.
 
 extension Characteristic {
     /// Writes bytes to the peripheral.
     ///
-    /// Success means with response that the peripheral has taken the value, without response that `bluetoothd` has
-    /// queued it: what the peripheral does with it is not heard of.
+    /// With response, the future succeeds when the peripheral has accepted the value. Without response, it succeeds
+    /// when `bluetoothd` has queued the value; whether the peripheral receives it is not known.
     /// - Parameters:
-    ///   - value: At most as many bytes as ``maximumWriteValueLength(for:)`` says.
-    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/writeTimeout``; the
-    ///     value may have been written all the same.
-    ///   - type: Whether the peripheral is to answer.
-    /// - Returns: This characteristic; or a failure: ``CharacteristicError/writeNotSupported`` and
-    ///   ``CharacteristicError/valueTooLong(count:maximum:)`` at once, ``CharacteristicError/writeFailed(_:)`` where the
-    ///   peripheral refuses, with its ATT error, ``CharacteristicError/invalidated``,
+    ///   - value: The bytes, at most ``maximumWriteValueLength(for:)``.
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///     ``CharacteristicError/writeTimeout``; the value may have been written.
+    ///   - type: Whether the peripheral sends a response.
+    /// - Returns: This characteristic. The future fails at once with ``CharacteristicError/writeNotSupported`` or
+    ///   ``CharacteristicError/valueTooLong(count:maximum:)``; with ``CharacteristicError/writeFailed(_:)``, which
+    ///   contains the ATT error, if the peripheral refuses; with ``CharacteristicError/invalidated``; or with
     ///   ``PeripheralError/disconnected``.
     @discardableResult
     public func write(
@@ -26,7 +26,7 @@ extension Characteristic {
         submit(.write(value, type, offset: 0), timeout: timeout, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func write(
@@ -35,8 +35,8 @@ extension Characteristic {
         submit(.write(value, type, offset: 0), timeout: timeout, yielding: ())
     }
 
-    /// Writes the value that texts spell, by the characteristic's profile. Fails with
-    /// ``CharacteristicError/notSerializable`` at once where they spell none.
+    /// Writes the value that the characteristic's profile makes of texts. Fails at once with
+    /// ``CharacteristicError/notSerializable`` if the texts are not a valid value.
     @discardableResult
     public func write(
         string stringValue: [String: String], timeout: TimeInterval = .infinity,
@@ -45,7 +45,7 @@ extension Characteristic {
         write(spelled: stringValue, timeout, type, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func write(
@@ -55,7 +55,7 @@ extension Characteristic {
         write(spelled: stringValue, timeout, type, yielding: ())
     }
 
-    /// Writes a value of a type that has a form on the air.
+    /// Writes a value of a type that can be serialized.
     @discardableResult
     public func write<T: CharacteristicCodable>(
         _ value: T, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
@@ -63,7 +63,7 @@ extension Characteristic {
         submit(.write(value.serialize(), type, offset: 0), timeout: timeout, yielding: self)
     }
 
-    /// The later form, which yields no characteristic.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func write<T: CharacteristicCodable>(
@@ -101,7 +101,7 @@ extension Characteristic {
         write(data: value, timeout: timeout, type: type)
     }
 
-    /// The same without a label, as Swift 2 had it.
+    /// Variant without a label, as in Swift 2.
     @discardableResult
     public func writeData(
         _ value: Data, timeout: TimeInterval = .infinity, type: CBCharacteristicWriteType = .withResponse
@@ -118,7 +118,7 @@ extension Characteristic {
         write(string: stringValue, timeout: timeout, type: type)
     }
 
-    /// The same without a label, as Swift 2 had it.
+    /// Variant without a label, as in Swift 2.
     @discardableResult
     public func writeString(
         _ stringValue: [String: String], timeout: TimeInterval = .infinity,

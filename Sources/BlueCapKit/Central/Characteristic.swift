@@ -4,18 +4,20 @@ public import GATT
 
 /// A characteristic of a peripheral: a value that can be read, written or subscribed to.
 ///
-/// It is a handle: what it tells is what the manager knows at that moment, from any thread. It works on the next
-/// connection too, where the peripheral has the same characteristic again; otherwise its operations fail with
-/// ``CharacteristicError/invalidated``. The manager holds it while the peripheral has it.
+/// The properties return what the manager knows at the time of the call, and can be read from any thread. The object
+/// remains usable on the next connection if the peripheral still has the same characteristic; otherwise its operations
+/// fail with ``CharacteristicError/invalidated``. The manager holds the object while the peripheral has the
+/// characteristic.
 ///
-/// Operations on one characteristic and its descriptors are done one after the other, in the order in which they were
-/// asked for; those on different characteristics side by side. What is asked for while the services are being
-/// discovered waits for that. All fail when the link is lost: with ``PeripheralError/disconnected``, or with
-/// ``PeripheralError/forcedDisconnect`` where the application ended it.
+/// Operations on one characteristic and its descriptors are executed one after the other, in the order of the calls;
+/// operations on different characteristics are executed concurrently. Operations that are requested while the services
+/// are being discovered wait for the discovery. When the link is lost, all operations fail: with
+/// ``PeripheralError/forcedDisconnect`` if the application ended the link, otherwise with
+/// ``PeripheralError/disconnected``.
 public final class Characteristic: PeripheralAttribute {
-    /// The peripheral that has it.
+    /// The peripheral that has the characteristic.
     public let peripheral: Peripheral
-    /// What kind of characteristic it is. Several of a service may have the same.
+    /// The type of the characteristic. A service may have several characteristics with the same UUID.
     public let uuid: CBUUID
     public let id: AttributeID
 
@@ -25,11 +27,11 @@ public final class Characteristic: PeripheralAttribute {
         self.uuid = uuid
     }
 
-    /// The service that it belongs to.
+    /// The service that the characteristic belongs to.
     public var service: Service? { peripheral.parent(of: id, \.services) }
 
-    /// What is known of characteristics of this kind: the profile that the manager was given, or one that knows the
-    /// UUID alone.
+    /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
+    /// only the UUID.
     public var profile: CharacteristicProfile {
         service?.profile?.characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
     }
@@ -37,39 +39,42 @@ public final class Characteristic: PeripheralAttribute {
     /// The name of its profile, or "Unknown".
     public var name: String { profile.name }
 
-    /// What can be done with it.
+    /// The operations that the characteristic supports.
     public var properties: CBCharacteristicProperties { record { $0.declaration.properties } ?? [] }
 
-    /// Whether the property is among ``properties``; of several, whether any is.
+    /// Returns whether the property is among ``properties``; if several are given, whether any of them is.
     public func propertyEnabled(_ property: CBCharacteristicProperties) -> Bool {
         !properties.isDisjoint(with: property)
     }
 
-    /// Whether BlueZ keeps it to itself and this library shows what BlueZ tells of it otherwise.
+    /// Whether BlueZ does not export the characteristic, and this library provides it from other data of BlueZ.
     public var isVirtual: Bool { record { $0.handle.isVirtual } ?? false }
 
     // MARK: Descriptors
 
-    /// Its descriptors, in the order of the peripheral's table.
+    /// The descriptors of the characteristic, in the order of the peripheral's attribute table.
     public var descriptors: [Descriptor] { peripheral.handles(\.descriptors) { $0.descriptors(of: id) } }
 
-    /// The first descriptor with this UUID.
+    /// Returns the first descriptor with this UUID.
     public func descriptor(_ uuid: CBUUID) -> Descriptor? { descriptors.first { $0.uuid == uuid } }
 
     // MARK: Packets
 
-    /// The size of an ATT packet on the link in bytes, three of them its head; `nil` where BlueZ does not tell.
+    /// The size of an ATT packet on the link in bytes, including its header of three bytes; `nil` if BlueZ does not
+    /// report it.
     public var mtu: Int? { record { $0.mtu } }
 
-    /// How many bytes can be written at once: 512 with response; without response what fits into one packet, 20 where
-    /// its size is not known.
+    /// Returns how many bytes can be written at once.
+    ///
+    /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
+    /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         record { $0.maximumWriteLength(for: type) } ?? (type == .withResponse ? 512 : 20)
     }
 
     // MARK: Operations
 
-    /// Has something done with it, or with the descriptor that `target` names.
+    /// Starts an operation on the characteristic, or on the descriptor that `target` names.
     func submit<T: Sendable>(
         _ request: AttributeState.Request, timeout: TimeInterval, yielding value: T
     ) -> Future<T> {
@@ -80,7 +85,7 @@ public final class Characteristic: PeripheralAttribute {
 }
 
 extension CharacteristicIdentifier {
-    /// The identifier of this characteristic; `nil` if its service is not known any more.
+    /// Creates the identifier of this characteristic; `nil` if its service is no longer known.
     public init?(_ characteristic: Characteristic) {
         guard let service = characteristic.service else { return nil }
         self.init(uuid: characteristic.uuid, service: ServiceIdentifier(uuid: service.uuid))

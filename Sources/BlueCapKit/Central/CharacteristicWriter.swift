@@ -3,8 +3,9 @@ public import Foundation
 public import Futures
 import Reactor
 
-/// Writes values without response to a characteristic over a socket that BlueZ has given (`AcquireWrite`): many times
-/// faster than one call for each value, and with real back-pressure.
+/// Writes values without response to a characteristic over a socket from BlueZ (`AcquireWrite`).
+///
+/// This is many times faster than one call for each value, and provides back-pressure.
 ///
 /// ```swift
 /// characteristic.acquireWriter().onSuccess { writer in
@@ -13,27 +14,29 @@ import Reactor
 /// }
 /// ```
 ///
-/// Values leave in the order in which they were written, from any thread. While the writer is open BlueZ refuses other
-/// writes to the characteristic, also those of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` here.
+/// Values are sent in the order in which they were written, from any thread. While the writer is open, BlueZ refuses
+/// all other writes to the characteristic, including those of
+/// ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` in this process.
 ///
-/// It ends with ``close()``, when it is released and all that was written has been taken, with the link, when
-/// `bluetoothd` closes the socket, and with the manager. It does not come back with the next link.
+/// The writer ends with ``close()``; when it is released and the socket has accepted all values; when the link ends;
+/// when `bluetoothd` closes the socket; and with the manager. It is not reopened on the next link.
 public final class CharacteristicWriter: Sendable {
     private struct State {
-        /// On the loop only; here so that it can be let go anywhere.
+        /// Used on the loop only. It is stored here so that the writer can be released on any thread.
         var socket: AcquiredSocket?
         var waiting: [(value: Data, promise: Promise<Void>)] = []
-        /// Somebody is about to send what waits.
+        /// Whether the waiting values are about to be sent.
         var isSending = false
-        /// Writes that met a closed socket while it is not known yet whether the link has fallen.
+        /// Writes that failed on a closed socket, until it is known whether the link has ended.
         var unexplained: [Promise<Void>] = []
-        /// Why nothing is written any more.
+        /// Why the writer has ended; `nil` while it is open.
         var end: PeripheralFailure?
     }
 
-    /// The characteristic that it writes to.
+    /// The characteristic that the writer writes to.
     public let characteristic: Characteristic
-    /// The size of an ATT packet on the link in bytes, three of them its head, as BlueZ has told with the socket.
+    /// The size of an ATT packet on the link in bytes, including its header of three bytes, as BlueZ reported it with
+    /// the socket.
     public let mtu: Int
     private let state: Locked<State>
     private let closed = Promise<Void>()
@@ -51,21 +54,23 @@ public final class CharacteristicWriter: Sendable {
 
     private var session: CentralSession { characteristic.session }
 
-    /// How many bytes a value can have: what fits into a packet, and 512 at most.
+    /// The maximum length of a value in bytes: what fits into a packet, and at most 512.
     public var maximumLength: Int { min(max(mtu, 23) - 3, 512) }
 
-    /// Whether nothing can be written any more.
+    /// Whether the writer has ended, so that no more values can be written.
     public var isClosed: Bool { state.withLock { $0.end != nil } }
 
     /// Writes a value.
     ///
     /// - Parameter data: 1 to ``maximumLength`` bytes.
-    /// - Returns: Success when the socket has taken the value: then `bluetoothd` gets it next, and sends it when its turn
-    ///   on the air comes; that is as fast as the link carries, so who waits for it never fills the memory. What the
-    ///   peripheral does with it is not heard of. Or a failure: ``CharacteristicError/valueTooLong(count:maximum:)`` at
-    ///   once, also for no bytes at all, of which BlueZ sends nothing; ``PeripheralError/disconnected`` or
-    ///   ``PeripheralError/forcedDisconnect`` if the link ends before; ``CharacteristicError/writerClosed`` if the writer,
-    ///   or `bluetoothd`, has closed the socket; ``CharacteristicError/writeFailed(_:)`` if the socket refuses the value.
+    /// - Returns: Success when the socket has accepted the value. `bluetoothd` then receives it, and sends it when the
+    ///   link is ready. The socket accepts values only as fast as the link sends them, so a program that waits for each
+    ///   write does not fill the memory. Whether the peripheral receives the value is not known. The future fails at
+    ///   once with ``CharacteristicError/valueTooLong(count:maximum:)`` if the value is too long, or empty: BlueZ does
+    ///   not send empty values. It fails with ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``
+    ///   if the link ends before the value is accepted; with ``CharacteristicError/writerClosed`` if the writer, or
+    ///   `bluetoothd`, has closed the socket; or with ``CharacteristicError/writeFailed(_:)`` if the socket refuses the
+    ///   value.
     @discardableResult
     public func write(_ data: Data) -> Future<Void> {
         guard 1...maximumLength ~= data.count else {
@@ -83,16 +88,16 @@ public final class CharacteristicWriter: Sendable {
         return promise.future
     }
 
-    /// Gives the socket back. What has not been taken yet fails with ``CharacteristicError/writerClosed``. A second call
-    /// does nothing.
+    /// Closes the socket. Values that it has not accepted yet fail with ``CharacteristicError/writerClosed``. A second
+    /// call does nothing.
     public func close() { end(.characteristic(.writerClosed)) }
 
-    /// Completes when the writer has ended, for whatever reason. Each call answers the same future.
+    /// Returns a future that completes when the writer has ended, for any reason. Each call returns the same future.
     public func whenClosed() -> Future<Void> { closed.future }
 
     // MARK: On the loop
 
-    /// Hands what waits to the socket, all at once.
+    /// Passes all waiting values to the socket.
     private func send() {
         let (socket, values) = state.withLock { state -> (AcquiredSocket?, [(value: Data, promise: Promise<Void>)]) in
             defer { (state.waiting, state.isSending) = ([], false) }
@@ -103,7 +108,7 @@ public final class CharacteristicWriter: Sendable {
                 settle(promise, .failure(reason))
                 continue
             }
-            // It holds this writer until the value is taken.
+            // The closure references this writer until the socket has accepted the value.
             socket.send(value) { result in
                 switch result {
                 case .success: self.settle(promise, .success(()))
@@ -115,14 +120,14 @@ public final class CharacteristicWriter: Sendable {
         }
     }
 
-    /// A value was not taken. It fails with the reason for the writer's end, which may still have to come.
+    /// Fails a write whose value was not accepted, with the reason for the writer's end, which may not be known yet.
     private func socketWasClosed(before promise: Promise<Void>) {
         let (end, isFirst) = state.withLock { state in
             if state.end == nil { state.unexplained.append(promise) }
             return (state.end, state.unexplained.count == 1)
         }
         if let end { return settle(promise, .failure(end.error)) }
-        // If the application has released the writer, it does not receive the socket's end any more.
+        // If the application has released the writer, it no longer receives the socket's end.
         if isFirst { socketWasClosed() }
     }
 
@@ -132,20 +137,22 @@ public final class CharacteristicWriter: Sendable {
         session.complete { promise.complete(result) }
     }
 
-    /// Begins to listen for the socket's end.
+    /// Starts to watch for the socket's end.
     func begin() {
         state.withLock { $0.socket }?.start(onClosed: { [weak self] in self?.socketWasClosed() })
     }
 
-    /// `bluetoothd` has closed the socket: mostly since the link is about to fall, or has fallen, which it signals in its own
-    /// time. If the link stays, only the socket is gone. The writer is kept until then, so that it completes what it has.
+    /// Handles the end of the socket: `bluetoothd` has closed it.
+    ///
+    /// Usually the link has ended or is about to end, and `bluetoothd` signals that separately. If the link stays, only
+    /// the socket has ended. The writer is kept until this is known, so that it can complete its writes.
     private func socketWasClosed() {
         session.loop.schedule(after: SubscriptionMachine.Timer.interruption.seconds) {
             self.end(.characteristic(.writerClosed))
         }
     }
 
-    /// Any thread: nothing is written any more.
+    /// Ends the writer: no more values are written. Any thread.
     func end(_ failure: PeripheralFailure) {
         let (socket, unexplained) = state.withLock { state -> (AcquiredSocket?, [Promise<Void>]) in
             guard state.end == nil else { return (nil, []) }
@@ -164,20 +171,20 @@ public final class CharacteristicWriter: Sendable {
 }
 
 extension Characteristic {
-    /// Gets a socket to write values without response with.
+    /// Acquires a socket for writing values without response.
     ///
-    /// - Returns: The writer; or a failure: ``CharacteristicError/writeNotSupported`` at once where the properties lack
-    ///   `writeWithoutResponse`; ``CharacteristicError/acquiredByOther(_:)`` where there is a writer already, here or in
-    ///   another program; ``CharacteristicError/writeFailed(_:)``, ``CharacteristicError/invalidated``,
-    ///   ``PeripheralError/disconnected``.
+    /// - Returns: The writer. The future fails at once with ``CharacteristicError/writeNotSupported`` if the properties
+    ///   do not contain `writeWithoutResponse`; with ``CharacteristicError/acquiredByOther(_:)`` if there is already a
+    ///   writer, in this process or in another program; with ``CharacteristicError/writeFailed(_:)``,
+    ///   ``CharacteristicError/invalidated`` or ``PeripheralError/disconnected``.
     public func acquireWriter() -> Future<CharacteristicWriter> { acquireWriter(timeout: .infinity) }
 
-    /// Gets a socket to write values without response with, as ``acquireWriter()`` does, within a time limit.
+    /// Acquires a socket for writing values without response, as ``acquireWriter()`` does, within a time limit.
     ///
-    /// - Parameter timeout: For the discovery of the services and BlueZ's answer together, in seconds. When it is exceeded
-    ///   the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/writeTimeout``. BlueZ is
-    ///   never waited for longer than 35 seconds.
-    /// - Returns: As without a time limit.
+    /// - Parameter timeout: The time limit for the discovery of the services and BlueZ's reply together, in seconds.
+    ///   When it is exceeded, the future fails with ``PeripheralError/serviceDiscoveryTimeout`` or
+    ///   ``CharacteristicError/writeTimeout``. The future never waits longer than 35 seconds for BlueZ's reply.
+    /// - Returns: The same as without a time limit.
     @_disfavoredOverload  // `characteristic.acquireWriter` without a call is the method without a time limit
     public func acquireWriter(timeout: TimeInterval) -> Future<CharacteristicWriter> {
         guard propertyEnabled(.writeWithoutResponse) else {
@@ -185,7 +192,7 @@ extension Characteristic {
         }
         let promise = Promise<CharacteristicWriter>()
         let start = session.loop.now
-        // Like every operation it waits until the services are known.
+        // Waits until the services are known, as every operation does.
         let known: Future<Void> = session.operation(on: peripheral.key, yielding: ()) {
             $0.attributes.discoverServices([], $1, timeout: timeout, into: &$2)
         }
@@ -198,7 +205,7 @@ extension Characteristic {
         return promise.future
     }
 
-    /// On the loop.
+    /// Requests the socket from BlueZ. On the loop.
     private func acquire(_ promise: Promise<CharacteristicWriter>, timeout: TimeInterval) {
         let peripheral = peripheral.key
         guard let key = writableKey else {
@@ -210,7 +217,7 @@ extension Characteristic {
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
         session.client.daemon.acquireWrite(key, timeout: limit) { [self, session] result in
             guard session.core.withLock({ $0.writers.end(request, of: peripheral) }) else {
-                // The link of the request is gone.
+                // The link of the request has ended.
                 if case .success(let socket) = result { socket.close() }
                 return
             }
@@ -254,14 +261,14 @@ struct Writers {
         return lastRequest
     }
 
-    /// BlueZ has replied to a request. Returns false if the request has ended with its link.
+    /// Removes a request that BlueZ has replied to. Returns false if the request has already ended with its link.
     mutating func end(_ request: UInt64, of peripheral: PeripheralKey) -> Bool {
         guard requests[peripheral]?.removeValue(forKey: request) != nil else { return false }
         if requests[peripheral]?.isEmpty == true { requests[peripheral] = nil }
         return true
     }
 
-    /// Adds a writer. Returns the others: they must not be released under the lock, which their end takes.
+    /// Adds a writer. Returns the others, which must not be released under the lock: their end acquires it.
     mutating func add(_ writer: CharacteristicWriter, of peripheral: PeripheralKey) -> [CharacteristicWriter] {
         let others = (entries[peripheral] ?? []).compactMap(\.writer)
         entries[peripheral] = (others + [writer]).map { Entry(writer: $0) }
@@ -281,7 +288,7 @@ struct Writers {
 }
 
 extension PeripheralFailure {
-    /// What a refusal of `AcquireWrite` means.
+    /// Creates the error for a refusal of `AcquireWrite`.
     fileprivate init(acquiring error: BlueZError) {
         self =
             switch OperationFailure(error) {

@@ -3,12 +3,13 @@ public import Futures
 public import GATT
 import Reactor
 
-/// A peripheral as a run uses it: connected, and exclusively.
+/// The peripheral of a run: connected, and used by that run exclusively.
 ///
-/// Each function throws what the one of ``Peripheral`` of the same name fails with; `CancellationError` when the run has
-/// been cancelled, its time is up or its link is gone; and ``PeripheralError/runEnded`` after the run.
+/// Each function throws the errors of the ``Peripheral`` function of the same name. It throws `CancellationError` if
+/// the run has been cancelled, its time limit has been exceeded or its link has ended; and ``PeripheralError/runEnded``
+/// after the run.
 public struct ConnectedPeripheral: Sendable {
-    /// For everything else. What is asked of it directly is not part of the run.
+    /// The peripheral, for all other functions. Operations that are called on it directly are not part of the run.
     public let peripheral: Peripheral
     private let run: PeripheralRun
 
@@ -20,29 +21,29 @@ public struct ConnectedPeripheral: Sendable {
     private func outcome<T: Sendable>(of operation: () -> Future<T>) async throws -> T {
         try run.check()
         let value = try await operation().value
-        // A reply may come in the moment in which the run ends.
+        // A reply may arrive at the moment when the run ends.
         try run.check()
         return value
     }
 
-    /// The service, discovered where it is not known yet.
+    /// Returns the service, and discovers it if it is not known yet.
     public func service(_ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity) async throws -> Service {
         try await outcome { peripheral.service(identifier, timeout: timeout) }
     }
 
-    /// The characteristic, discovered where it is not known yet.
+    /// Returns the characteristic, and discovers it if it is not known yet.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) async throws -> Characteristic {
         try await outcome { peripheral.characteristic(identifier, timeout: timeout) }
     }
 
-    /// Reads the value, however long it is.
+    /// Reads the whole value.
     public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) async throws -> Data {
         try await outcome { peripheral.read(identifier, timeout: timeout) }
     }
 
-    /// Reads the value as one of a type.
+    /// Reads the value as a value of a type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) async throws -> T {
@@ -57,7 +58,7 @@ public struct ConnectedPeripheral: Sendable {
         try await outcome { peripheral.write(data, to: identifier, timeout: timeout, type: type) }
     }
 
-    /// Writes a value of a type that has a form on the air.
+    /// Writes a value of a type that can be serialized.
     public func write<T: CharacteristicCodable>(
         _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
         type: CBCharacteristicWriteType = .withResponse
@@ -65,8 +66,8 @@ public struct ConnectedPeripheral: Sendable {
         try await outcome { peripheral.write(value, to: identifier, timeout: timeout, type: type) }
     }
 
-    /// Subscribes to the value, and returns when the peripheral has confirmed it: everything that it notifies from then on is
-    /// among the values.
+    /// Subscribes to the value, and returns when the peripheral has confirmed the subscription. The returned sequence
+    /// contains every value that the peripheral notifies from then on.
     ///
     /// ```swift
     /// let packets = try await connected.notifications(rx)

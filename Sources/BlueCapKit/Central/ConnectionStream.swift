@@ -1,12 +1,12 @@
 import Futures
 
-/// Names one call of `connect` of one peripheral.
+/// Identifies one call of `connect` on one peripheral.
 struct ConnectionName: Hashable, Sendable {
     let key: PeripheralKey
     let number: ConnectionMachine.ConnectionNumber
 }
 
-/// The stream of a call of `connect`, in either of its two forms.
+/// The stream of a call of `connect`, in either of its two variants.
 ///
 /// It references its peripheral until it ends.
 struct ConnectionStream: Sendable {
@@ -24,7 +24,7 @@ struct ConnectionStream: Sendable {
 
     init(_ promise: StreamPromise<Void>, of peripheral: Peripheral) {
         report = { report in
-            // The stream may have the only reference to the peripheral.
+            // The stream may hold the only reference to the peripheral.
             withExtendedLifetime(peripheral) {
                 if let error = report.error { promise.failure(error) } else { promise.success(()) }
             }
@@ -47,8 +47,8 @@ extension ConnectionMachine.Report {
 }
 
 extension ConnectionStream {
-    /// The stream of a restored connection, until the application connects the peripheral itself: reconnects until the retries
-    /// are spent.
+    /// Creates the stream of a restored connection, until the application connects the peripheral itself. It reconnects
+    /// until no retries remain.
     init(keeping peripheral: Peripheral) {
         report = { report in
             switch report {

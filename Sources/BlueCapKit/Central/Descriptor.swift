@@ -2,13 +2,14 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// A descriptor of a characteristic: what the peripheral says about it, such as a description for people.
+/// A descriptor of a characteristic: additional information, such as a readable description.
 ///
-/// It is a handle, as ``Characteristic`` is. Its operations wait for their turn with those of its characteristic.
+/// The object behaves as a ``Characteristic`` does. Its operations are executed in one sequence with those of its
+/// characteristic.
 public final class Descriptor: PeripheralAttribute {
-    /// The peripheral that has it.
+    /// The peripheral that has the descriptor.
     public let peripheral: Peripheral
-    /// What kind of descriptor it is.
+    /// The type of the descriptor.
     public let uuid: CBUUID
     public let id: AttributeID
 
@@ -24,39 +25,43 @@ public final class Descriptor: PeripheralAttribute {
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }
 
-    /// The newest value: the one that was read last. `nil` before there was one.
+    /// The value that was read last; `nil` if there was none yet.
     public var dataValue: Data? { record { $0.value } }
 
-    /// Reads the value from the peripheral; ``dataValue`` has it when the future succeeds.
+    /// Reads the value from the peripheral. When the future succeeds, ``dataValue`` contains it.
     ///
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/readTimeout``.
-    /// - Returns: This descriptor, or a failure as of ``Characteristic/read(timeout:)->Future<Characteristic>``.
+    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///   ``CharacteristicError/readTimeout``.
+    /// - Returns: This descriptor. The future fails as that of
+    ///   ``Characteristic/read(timeout:)->Future<Characteristic>`` does.
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.read(offset: 0), timeout, yielding: self)
     }
 
-    /// The same, for those who ask for no descriptor back.
+    /// Variant that succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func read(timeout: TimeInterval = .infinity) -> Future<Void> {
         submit(.read(offset: 0), timeout, yielding: ())
     }
 
-    /// Writes bytes to the peripheral, and waits for its answer.
+    /// Writes bytes to the peripheral with response.
     ///
-    /// BlueZ keeps the descriptor 2902, which turns notifications on, to itself and refuses to write it: use
+    /// BlueZ writes the descriptor 2902, which enables notifications, itself and refuses other writes to it: use
     /// `startNotifying()`.
     /// - Parameters:
     ///   - value: The bytes to write, at most 512.
-    ///   - timeout: In seconds. When it is exceeded the future fails with ``CharacteristicError/writeTimeout``.
-    /// - Returns: This descriptor, or a failure as of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>``.
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
+    ///     ``CharacteristicError/writeTimeout``.
+    /// - Returns: This descriptor. The future fails as that of
+    ///   ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` does.
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Descriptor> {
         submit(.write(value, .withResponse, offset: 0), timeout, yielding: self)
     }
 
-    /// The same, for those who ask for no descriptor back.
+    /// Variant that succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func write(data value: Data, timeout: TimeInterval = .infinity) -> Future<Void> {

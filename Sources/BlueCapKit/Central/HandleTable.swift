@@ -1,20 +1,22 @@
-/// The one `Peripheral` of each key: held while the peripheral is listed, remembered while somebody else holds it.
+/// The `Peripheral` objects of a manager, one of each key.
 ///
-/// What leaves the table is handed to the caller, who lets go of it after the session's lock is released: a
-/// `Peripheral` that dies tells its session, which takes that lock.
+/// The table holds an object strongly while the peripheral is listed, and weakly while there are other references to
+/// it. An object that is removed is returned to the caller, which releases it after the session's lock: a `Peripheral`
+/// that is deallocated calls its session, which acquires that lock.
 struct HandleTable {
     private struct Memory {
         weak var handle: Peripheral?
     }
 
     private var held = KeyedTable<Peripheral>()
-    /// Those that are not held. A weak reference costs an object of its own, so it waits until the strong one goes.
+    /// The objects that are held weakly. A weak reference allocates memory, so it is made only when the strong one is
+    /// removed.
     private var remembered: [PeripheralKey: Memory] = [:]
 
-    /// The handle of this key, if there is one.
+    /// The object of this key, if there is one.
     subscript(key: PeripheralKey) -> Peripheral? { held[key] ?? remembered[key]?.handle }
 
-    /// The handle of this key, held from now on; made where there is none.
+    /// Returns the object of this key and holds it from now on; makes it if there is none.
     mutating func hold(_ key: PeripheralKey, or make: () -> Peripheral) -> Peripheral {
         if let handle = held[key] { return handle }
         let handle = remembered.removeValue(forKey: key)?.handle ?? make()
@@ -22,7 +24,7 @@ struct HandleTable {
         return handle
     }
 
-    /// Stops holding the handle of this key, and answers it; `nil` where none was held.
+    /// Stops holding the object of this key, and returns it; `nil` if none was held.
     mutating func letGo(_ key: PeripheralKey) -> Peripheral? {
         guard let handle = held[key] else { return nil }
         held[key] = nil
@@ -30,11 +32,11 @@ struct HandleTable {
         return handle
     }
 
-    /// Stops holding them all.
+    /// Stops holding all objects, and returns them.
     mutating func letGoOfAll() -> [Peripheral] { held.keys.compactMap { letGo($0) } }
 
-    /// A handle of this key has died. Answers the one that has taken its place, if any: this reference may become its
-    /// last.
+    /// Removes an object of this key that has been deallocated. Returns the object that has replaced it, if any: the
+    /// returned reference may be the last one to it.
     mutating func forget(_ key: PeripheralKey) -> Peripheral? {
         if let successor = self[key] { return successor }
         remembered[key] = nil

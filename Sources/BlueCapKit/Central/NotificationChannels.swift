@@ -11,10 +11,10 @@ struct CharacteristicKey: Hashable, Comparable, Sendable {
     }
 }
 
-/// The path of the values of subscribed characteristics from the bus to the streams.
+/// Passes the values of subscribed characteristics from the bus to the streams.
 ///
-/// On the loop only: a value costs no lock, and values that arrive together are delivered together (`flush`). Unchecked
-/// because of that confinement.
+/// Used on the loop only, so a value needs no lock, and the class is `@unchecked Sendable`. Values that arrive together
+/// are delivered together (`flush`).
 final class NotificationChannels: @unchecked Sendable {
     private struct Channel {
         let key: AttributeKey
@@ -22,8 +22,8 @@ final class NotificationChannels: @unchecked Sendable {
         var gate = ValueGate()
         var batch: [Data?] = []
 
-        /// Adds a value of a signal. Returns `nil` if there is no subscription by signals, else whether the value is the first of
-        /// its batch.
+        /// Adds a value that was signalled. Returns `nil` if there is no subscription by signals, otherwise whether the
+        /// value is the first of its batch.
         mutating func hear(_ value: () -> Data?) -> Bool? {
             guard gate.hearsSignals, let value = value() else { return nil }
             let wasEmpty = batch.isEmpty
@@ -37,22 +37,22 @@ final class NotificationChannels: @unchecked Sendable {
 
     private var channels: [Channel] = []
     private var places: [AttributeKey: Int] = [:]
-    /// Reads of characteristics under way, by their number.
+    /// How many reads of each characteristic are active.
     private var reads: [AttributeKey: Int] = [:]
-    /// Places of channels with values in their batch.
+    /// Indices of channels with values in their batch.
     private var full: [Int] = []
     private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: SharedSubscriptions.SocketShare)]] =
         [:]
 
     // MARK: The gates
 
-    /// From here on, values of the characteristic over this transport are delivered to its streams.
+    /// Opens the channel: from now on, values of the characteristic over this transport are delivered to its streams.
     func open(_ key: AttributeKey, of subject: CharacteristicKey, _ transport: NotificationTransport, afterGap: Bool) {
         let place = place(of: key, subject)
         channels[place].gate.open(transport, afterGap: afterGap)
     }
 
-    /// The transport differs from the requested one.
+    /// Changes the transport to one that differs from the requested transport.
     func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.gate.reopen(transport) } }
 
     private func place(of key: AttributeKey, _ subject: CharacteristicKey) -> Int {
@@ -70,7 +70,7 @@ final class NotificationChannels: @unchecked Sendable {
 
     func markGap(_ key: AttributeKey) { change(key) { $0.markGap() } }
 
-    /// - Returns: Whether values had come since it was opened.
+    /// - Returns: Whether values had been received since the channel was opened.
     func close(_ key: AttributeKey) -> Bool {
         var hasPassed = false
         change(key) { channel in
@@ -80,9 +80,10 @@ final class NotificationChannels: @unchecked Sendable {
         return hasPassed
     }
 
-    /// Removes a channel that is closed and empty: peripherals that change their addresses would leave more and more.
+    /// Removes a channel that is closed and empty; otherwise peripherals that change their addresses would add more and
+    /// more.
     func forget(_ key: AttributeKey) {
-        // Places change here, so that none may be noted.
+        // The indices of channels change here, so none may be stored in `full`.
         guard full.isEmpty, let place = knownPlace(of: key), channels[place].gate.isIdle else { return }
         channels.swapAt(place, channels.count - 1)
         places[channels[place].key] = place
@@ -95,14 +96,14 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: Values
 
-    /// BlueZ has signalled a value. Returns false if there is no subscription by signals.
+    /// Handles a value that BlueZ has signalled. Returns false if there is no subscription by signals.
     func told(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
         guard let place = knownPlace(of: key), let isFirst = channels[place].hear(value) else { return false }
         if isFirst { full.append(place) }
         return true
     }
 
-    /// Values of the characteristic's socket.
+    /// Handles values from the characteristic's socket.
     func received(_ values: [Data], from key: AttributeKey) {
         change(key) { $0.received(values) }
     }
@@ -139,9 +140,9 @@ final class NotificationChannels: @unchecked Sendable {
     }
 
     private func knownPlace(of key: AttributeKey) -> Int? {
-        // With few channels, as nearly always, a look at each is quicker than a hash.
+        // If there are few channels, the usual case, a linear search is faster than hashing.
         guard channels.count > 4 else {
-            // By index: a channel that is looked at as a whole is copied.
+            // Uses indices: iterating over the elements would copy each channel.
             for place in channels.indices where channels[place].key == key { return place }
             return nil
         }
@@ -160,7 +161,7 @@ final class NotificationChannels: @unchecked Sendable {
         sockets[key] = rest.isEmpty ? nil : rest
     }
 
-    /// Closes the sockets that were asked for before a call.
+    /// Closes the sockets that were requested before a call.
     func closeSockets(of key: AttributeKey, before call: SubscriptionMachine.Call) {
         for (other, _) in sockets[key] ?? [] where other.rawValue < call.rawValue { closeSocket(of: key, other) }
     }

@@ -9,17 +9,17 @@ struct NotificationSink: Sendable {
     let deliver: @Sendable ([Data?]) -> Void
     let fail: @Sendable (any Error) -> Void
     let finish: @Sendable () -> Void
-    /// Whether the stream has no reader and will have none. Called only where values are delivered.
+    /// Whether the stream has no reader and cannot get one. Called only on the context that delivers values.
     let isForgotten: @Sendable () -> Bool
 
     /// - Parameters:
-    ///   - element: A value in this form.
-    ///   - gap: A gap in this form.
+    ///   - element: Converts a value to an element of the stream.
+    ///   - gap: Converts a gap to an element of the stream.
     init<T: Sendable>(
         _ stream: FutureStream<T>, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) {
-        // Unchecked: `isForgotten`, its only part that must not be called on two threads at once, is called where values
-        // are delivered, and that is one thread at a time.
+        // Unchecked: only `isForgotten` must not be called on two threads at once. It is called on the context that
+        // delivers values, which is one thread at a time.
         nonisolated(unsafe) let link = StreamLink(stream)
         deliver = { values in
             link.send(contentsOf: values.map { value in value.map { .success(element($0)) } ?? gap })
@@ -49,7 +49,7 @@ struct NotificationSinks {
 
     mutating func remove(_ subject: CharacteristicKey) -> [NotificationSink]? { sinks.removeValue(forKey: subject) }
 
-    /// Removes sinks without readers. Returns all of the characteristic, so that none is released under a lock.
+    /// Removes sinks without readers. Returns all sinks of the characteristic, so that none is released under a lock.
     mutating func removeForgotten(of subject: CharacteristicKey) -> [NotificationSink] {
         guard let all = sinks[subject] else { return [] }
         let kept = all.filter { !$0.isForgotten() }

@@ -2,11 +2,11 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// Connecting, and staying connected.
+/// Connects peripherals, and reconnects them.
 ///
-/// The library tries, within `connectionTimeout`, as often as it takes: BlueZ's transient refusals are not shown. What
-/// becomes of the try is told as a ``ConnectionEvent``, and the application answers `.timeout` and `.disconnect` with
-/// ``reconnect(withDelay:)`` if it wants to go on:
+/// Within `connectionTimeout` the library makes as many attempts as needed; transient refusals of BlueZ are not
+/// reported. The result is reported as a ``ConnectionEvent``. To continue after `.timeout` or `.disconnect`, the
+/// application calls ``reconnect(withDelay:)``:
 ///
 /// ```swift
 /// peripheral.connect(timeoutRetries: 5, disconnectRetries: 5, connectionTimeout: 10).onSuccess { peripheral, event in
@@ -19,22 +19,25 @@ public import GATT
 /// }
 /// ```
 extension Peripheral {
-    /// Connects, and tells what becomes of the connection until ``terminate()``, `.giveUp`, the next `connect` or the
-    /// manager's end finishes the stream.
+    /// Connects, and returns a stream of connection events.
     ///
-    /// A link that is there already, whoever opened it, is taken over. While the adapter is off the attempt waits for it.
-    /// A second call takes over from the first, whose stream is finished.
+    /// The stream is finished by ``terminate()``, by `.giveUp`, by the next `connect` and by the end of the manager.
+    ///
+    /// An existing link is taken over, whichever program opened it. While the adapter is off, the attempt waits for the
+    /// adapter. A second call replaces the first, whose stream is finished.
     ///
     /// - Parameters:
-    ///   - timeoutRetries: how many time-outs in a row are told as `.timeout`; the next one is `.giveUp`. A connection
-    ///     begins the count anew.
-    ///   - disconnectRetries: how many disconnections are told as `.disconnect`; the next one is `.giveUp`.
-    ///   - connectionTimeout: seconds, more than zero, from the moment at which the adapter begins to try: waiting
-    ///     behind other peripherals does not count. Waiting for the adapter's power has the same limit of its own.
-    ///   - capacity: how many events the stream keeps for a handler that comes late, zero or more.
-    /// - Returns: The events. A refusal of `bluetoothd` that no retry cures is a failure on it,
-    ///   ``PeripheralError/connectionFailed(_:)``, and so is a timeout that is not a positive number, or a negative
-    ///   capacity, ``PeripheralError/invalidArgument(_:)``.
+    ///   - timeoutRetries: How many consecutive time-outs are reported as `.timeout`; the next one is reported as
+    ///     `.giveUp`. A connection resets the count.
+    ///   - disconnectRetries: How many disconnections are reported as `.disconnect`; the next one is reported as
+    ///     `.giveUp`.
+    ///   - connectionTimeout: The time limit in seconds, more than zero. It begins when the adapter starts the attempt:
+    ///     time spent waiting for attempts to other peripherals does not count. Waiting for the adapter to be powered
+    ///     has a separate limit of the same length.
+    ///   - capacity: How many events the stream keeps for a handler that is added later, zero or more.
+    /// - Returns: The stream of events. It receives the failure ``PeripheralError/connectionFailed(_:)`` if
+    ///   `bluetoothd` refuses and no retry can succeed, and the failure ``PeripheralError/invalidArgument(_:)`` if the
+    ///   time limit is not a positive number or the capacity is negative.
     @discardableResult
     public func connect(
         timeoutRetries: UInt = UInt.max, disconnectRetries: UInt = UInt.max,
@@ -46,9 +49,12 @@ extension Peripheral {
         return promise.stream
     }
 
-    /// The same in the form of the latest revision: each connection is a success, and everything else a failure:
-    /// ``PeripheralError/connectionTimeout``, ``PeripheralError/disconnected``, ``PeripheralError/forcedDisconnect``. Giving
-    /// up is the failure that spent the retries, as the last element.
+    /// Connects, and returns a stream of connections and failures.
+    ///
+    /// Variant from the latest revision of the documents. Each connection is a success, and every other event is a
+    /// failure: ``PeripheralError/connectionTimeout``, ``PeripheralError/disconnected`` or
+    /// ``PeripheralError/forcedDisconnect``. When no retries remain, the last element is the failure that used up the
+    /// retries.
     @_disfavoredOverload
     @discardableResult
     public func connect(
@@ -61,8 +67,10 @@ extension Peripheral {
         return promise.stream
     }
 
-    /// The same with the two arguments that the latest document declares, so that it can be named as a function value:
-    /// `Peripheral.connect(connectionTimeout:capacity:)`.
+    /// Connects, and returns a stream of connections and failures.
+    ///
+    /// Variant with only the two arguments that the latest document declares, so that it can be referenced as a
+    /// function value: `Peripheral.connect(connectionTimeout:capacity:)`.
     @_disfavoredOverload
     @discardableResult
     public func connect(
@@ -73,12 +81,13 @@ extension Peripheral {
             capacity: capacity)
     }
 
-    /// Tries again, with the arguments of the last `connect`; before any, with its default ones.
+    /// Attempts to connect again, with the arguments of the last `connect`, or with its default arguments if there was
+    /// none.
     ///
-    /// What becomes of it is told on the stream of that `connect`. Where one try after the other comes to nothing, a wait
-    /// is added that grows from 0.1 to 4 seconds, a quarter more or less by chance. Does nothing while the peripheral is
-    /// connected or a try is under way.
-    /// - Parameter delay: seconds to wait before, zero or more.
+    /// The stream of that `connect` reports the result. After consecutive failed attempts a delay is added, which grows
+    /// from 0.1 to 4 seconds and varies randomly by up to a quarter. Does nothing while the peripheral is connected or
+    /// an attempt is active.
+    /// - Parameter delay: Seconds to wait before the attempt, zero or more.
     public func reconnect(withDelay delay: Double = 0.0) {
         guard delay >= 0, delay < Self.endlessTimeout else {
             let error = PeripheralError.invalidArgument(
@@ -98,14 +107,17 @@ extension Peripheral {
         }
     }
 
-    /// Ends the connection, or the attempt at one: `.forceDisconnect` follows when BlueZ has confirmed it, two seconds
-    /// later as a rule. Operations that are under way fail at once with ``PeripheralError/forcedDisconnect``.
+    /// Ends the connection or the connection attempt.
     ///
-    /// Without a connection the stream of the last `connect` gets the failure ``PeripheralError/disconnected``.
+    /// `.forceDisconnect` is reported when BlueZ has confirmed the end, usually two seconds later. Active operations
+    /// fail at once with ``PeripheralError/forcedDisconnect``. If there is no connection, the stream of the last
+    /// `connect` receives the failure ``PeripheralError/disconnected``.
     public func disconnect() { session.decide(key) { $0.disconnectAsked(into: &$1) } }
 
-    /// Does the same, removes the peripheral from the manager's `peripherals`, ends its subscriptions and the polling of
-    /// its signal strength, and finishes the stream of `connect`.
+    /// Ends the connection as ``disconnect()`` does, and finishes the stream of `connect`.
+    ///
+    /// It also removes the peripheral from the manager's `peripherals`, and ends its subscriptions and the polling of
+    /// its signal strength.
     public func terminate() {
         session.decide(key) { $0.connect(.terminateAsked, into: &$1) }
         stopPollingRSSI()
@@ -132,7 +144,7 @@ extension Peripheral {
         if !isOpen { end(stream, .disconnected) }
     }
 
-    /// In seconds; from here on there is no time limit.
+    /// In seconds; a value of this size or more means no time limit.
     private static let endlessTimeout: TimeInterval = 1e9
 
     private func end(_ stream: ConnectionStream, _ error: PeripheralError) {
@@ -142,18 +154,19 @@ extension Peripheral {
         }
     }
 
-    /// How far the connection is.
+    /// The state of the connection.
     public var state: CBPeripheralState {
         session.readState(of: key) { $0.connection.peripheralState } ?? .disconnected
     }
 
-    /// Whether the present link was opened by another manager or program. It is left up when this manager goes;
-    /// ``disconnect()`` ends it for everybody.
+    /// Whether another manager or program opened the current link.
+    ///
+    /// This manager leaves such a link connected when it ends. ``disconnect()`` ends the link for all programs.
     public var isLinkShared: Bool {
         session.readState(of: key) { $0.connection.state == .connected && !$0.connection.isOurs } ?? false
     }
 
-    /// Why the last link ended; `nil` where none did so far.
+    /// Why the last link ended; `nil` if no link has ended yet.
     public var disconnectReason: DisconnectReason? {
         session.readState(of: key) { state in
             switch state.lastLoss {
@@ -165,16 +178,16 @@ extension Peripheral {
         }
     }
 
-    /// What BlueZ said of the end of the device's last link, which may have been another program's; `nil` while the device is
-    /// connected, before it was, and if BlueZ did not say it: versions before 5.83 never do, nor does a `bluetoothd` that has
-    /// stopped.
+    /// BlueZ's reason for the end of the device's last link, which may have been a link of another program.
     ///
-    /// It may come a moment after ``disconnectReason``: if the application ends the link, when the link is down.
+    /// It is `nil` while the device is connected, before its first connection, and if BlueZ reported no reason:
+    /// versions before 5.83 never do, nor does a `bluetoothd` that has stopped. It may be set a moment after
+    /// ``disconnectReason``: if the application ends the link, it is set when the link is down.
     public var disconnectDetail: DisconnectDetail? {
         session.readState(of: key) { $0.linkEnd.map(DisconnectDetail.init) }
     }
 
-    /// What `bluetoothd` answered to the attempts of the present or last try that failed, oldest first, 16 at most.
+    /// The errors of `bluetoothd` for the failed attempts of the current or last connection, oldest first, at most 16.
     public var failedAttempts: [BusFailure] {
         session.readState(of: key) { $0.connection.failures.map(\.failure) } ?? []
     }

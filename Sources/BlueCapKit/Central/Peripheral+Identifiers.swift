@@ -3,7 +3,7 @@ public import Futures
 public import GATT
 import Reactor
 
-/// Services and characteristics by their identifiers: what is not known yet is discovered on the way.
+/// Finds services and characteristics by their identifiers, and discovers them if they are not known yet.
 ///
 /// ```swift
 /// let heartRate = ServiceIdentifier(uuid: "180D")
@@ -12,23 +12,24 @@ import Reactor
 /// peripheral.read(bodySensorLocation).onSuccess { data in print("location", data.first ?? 0) }
 /// ```
 ///
-/// A connection's services are discovered once, however many ask for them, and at the same time. What is found counts
-/// as asked for: ``Peripheral/services`` shows it. Operations by identifier keep the order in which they were asked for, as far
-/// as they are about one characteristic.
+/// A connection's services are discovered once, for all operations that need them. Discovered services and
+/// characteristics are in ``Peripheral/services``, as those of an explicit discovery are. Operations by identifier on
+/// one characteristic are executed in the order of the calls.
 ///
-/// Without a link everything fails at once with ``PeripheralError/disconnected``, and what is under way when the link
-/// is lost fails with it, or with ``PeripheralError/forcedDisconnect``. The other errors of finding are
-/// ``PeripheralError/serviceNotFound(_:available:)`` and
-/// ``ServiceError/characteristicNotFound(_:service:available:)``, which name what the peripheral has instead;
-/// ``PeripheralError/serviceDiscoveryTimeout``; ``PeripheralError/noServices``; and
-/// ``PeripheralError/invalidArgument(_:)`` for an identifier with a text that is no UUID.
+/// If there is no link, every operation fails at once with ``PeripheralError/disconnected``. If the link is lost,
+/// active operations fail with that error or with ``PeripheralError/forcedDisconnect``. An attribute that is not found
+/// causes ``PeripheralError/serviceNotFound(_:available:)`` or
+/// ``ServiceError/characteristicNotFound(_:service:available:)``, which list the attributes that the peripheral has
+/// instead. The other errors of the discovery are ``PeripheralError/serviceDiscoveryTimeout``,
+/// ``PeripheralError/noServices``, and ``PeripheralError/invalidArgument(_:)`` for an identifier whose text is not a
+/// UUID.
 extension Peripheral {
     // MARK: Finding
 
-    /// The service, discovered where it is not known yet.
+    /// Returns the service, and discovers it if it is not known yet.
     /// - Parameters:
     ///   - identifier: The service, by its UUID.
-    ///   - timeout: For the discovery, in seconds. When it is exceeded the future fails with
+    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
     ///     ``PeripheralError/serviceDiscoveryTimeout``.
     public func service(
         _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
@@ -45,10 +46,10 @@ extension Peripheral {
         }
     }
 
-    /// The characteristic, discovered where it is not known yet.
+    /// Returns the characteristic, and discovers it if it is not known yet.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery, in seconds. When it is exceeded the future fails with
+    ///   - timeout: The time limit for the discovery, in seconds. When it is exceeded, the future fails with
     ///     ``PeripheralError/serviceDiscoveryTimeout``.
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
@@ -76,7 +77,7 @@ extension Peripheral {
         }
     }
 
-    /// Does something with the characteristic, within what is left of the time.
+    /// Finds the characteristic and applies `operation` to it, within the remaining time.
     private func with<T>(
         _ identifier: CharacteristicIdentifier, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
@@ -89,28 +90,28 @@ extension Peripheral {
 
     // MARK: Reading
 
-    /// Reads the value, however long it is.
+    /// Reads the whole value.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery and the read together, in seconds.
-    /// - Returns: What this read has brought; or a failure as of
-    ///   ``Characteristic/read(timeout:)->Future<Characteristic>``.
+    ///   - timeout: The time limit for the discovery and the read together, in seconds.
+    /// - Returns: The value that this read returned. The future fails as that of
+    ///   ``Characteristic/read(timeout:)->Future<Characteristic>`` does.
     public func read(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Data> {
         with(identifier, timeout) { $0.read(from: 0, timeout: $1) }
     }
 
-    /// Reads the value as one of a type.
+    /// Reads the value as a value of a type.
     ///
     /// ```swift
     /// let level: Future<UInt8> = peripheral.read(batteryLevel)
     /// ```
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery and the read together, in seconds.
-    /// - Returns: The value; or a failure as of the form that yields data, or
-    ///   ``CharacteristicError/notDeserializable(_:)`` where the bytes spell none of that type.
+    ///   - timeout: The time limit for the discovery and the read together, in seconds.
+    /// - Returns: The value. The future fails as that of the variant that returns data does, and with
+    ///   ``CharacteristicError/notDeserializable(_:)`` if the bytes are not a valid value of that type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
@@ -125,11 +126,12 @@ extension Peripheral {
 
     /// Writes bytes.
     /// - Parameters:
-    ///   - data: At most as many bytes as ``maximumWriteValueLength(for:)`` says.
+    ///   - data: The bytes, at most ``maximumWriteValueLength(for:)``.
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery and the write together, in seconds.
-    ///   - type: Whether the peripheral is to answer.
-    /// - Returns: Success, or a failure, as of ``Characteristic/write(data:timeout:type:)->Future<Characteristic>``.
+    ///   - timeout: The time limit for the discovery and the write together, in seconds.
+    ///   - type: Whether the peripheral sends a response.
+    /// - Returns: A future that succeeds and fails as that of
+    ///   ``Characteristic/write(data:timeout:type:)->Future<Characteristic>`` does.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -138,7 +140,7 @@ extension Peripheral {
         with(identifier, timeout) { $0.write(data: data, timeout: $1, type: type) }
     }
 
-    /// Writes a value of a type that has a form on the air.
+    /// Writes a value of a type that can be serialized.
     @discardableResult
     public func write<T: CharacteristicCodable>(
         _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -149,35 +151,37 @@ extension Peripheral {
 
     // MARK: Notifications
 
-    /// Subscribes to the value, and returns a stream of what the peripheral notifies or indicates.
+    /// Subscribes to the value, and returns a stream of the values that the peripheral notifies or indicates.
     ///
     /// ```swift
     /// for try await data in peripheral.notifications(heartRateMeasurement).values { print(data) }
     /// ```
     ///
-    /// All subscribers of a characteristic share one subscription. It outlives links, as
-    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes, and ends with
-    /// ``stopNotifications(_:timeout:)``; so do the streams. If values may have been missed there is the failure
-    /// ``CharacteristicError/notificationsInterrupted`` in the stream, which goes on. If the characteristic is not
+    /// All subscribers of a characteristic share one subscription. It is resumed after a lost link, as
+    /// ``Characteristic/startNotifying(over:)->Future<Characteristic>`` describes. ``stopNotifications(_:timeout:)``
+    /// ends the subscription and the streams. The failure ``CharacteristicError/notificationsInterrupted`` in the
+    /// stream marks a gap in which values may have been missed; the stream continues. If the characteristic is not
     /// found or the subscription is refused, that failure is the last element.
     ///
-    /// If the link is lost before the subscription has begun, it is begun on the next link, as often as it takes; also if
-    /// this is called while the peripheral is being connected, or is to be reconnected. Without a link, and without a
-    /// connection that was asked for, the stream fails with ``PeripheralError/disconnected``.
+    /// If the link is lost before the subscription has begun, the subscription is retried on each following link until
+    /// it succeeds. The same applies if this method is called while the peripheral is being connected or is to be
+    /// reconnected. If there is no link and no connection was requested, the stream fails with
+    /// ``PeripheralError/disconnected``.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - transport: How values come; see ``NotificationTransport``.
+    ///   - transport: How values are delivered; see ``NotificationTransport``.
     ///   - capacity: How many values are kept for handlers that are added later, as with
     ///     ``Characteristic/receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``.
-    ///   - timeout: Until the subscription has begun, in seconds, with all waiting for links. When it is exceeded the stream
-    ///     fails with ``PeripheralError/serviceDiscoveryTimeout`` or ``CharacteristicError/notifyTimeout``, and ends.
+    ///   - timeout: The time limit for the start of the subscription, in seconds, including all waiting for links. When
+    ///     it is exceeded, the stream fails with ``PeripheralError/serviceDiscoveryTimeout`` or
+    ///     ``CharacteristicError/notifyTimeout``, and ends.
     public func notifications(
         _ identifier: CharacteristicIdentifier, over transport: NotificationTransport = .signals,
         capacity: Int = .max, timeout: TimeInterval = .infinity
     ) -> FutureStream<Data> {
         let stream = FutureStream<Data>(capacity: max(0, capacity))
         let end: @Sendable (any Error) -> Void = { error in
-            // What the application has ended is no failure.
+            // An end that the application requested is not a failure.
             if !(error is CancellationError) { stream.failure(error) }
             stream.finish()
         }
@@ -194,7 +198,7 @@ extension Peripheral {
         let found = find(name, timeout, outlivesLinks: isLinkExpected)
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
-            // Also if the link is lost by now: its subscription waits for the next one.
+            // This also applies if the link has been lost since: the subscription waits for the next link.
             guard let characteristic = handles(\.characteristics, { _ in [id] }).first else {
                 return end(CharacteristicError.invalidated)
             }
@@ -210,14 +214,16 @@ extension Peripheral {
         return stream
     }
 
-    /// Ends the subscription to a characteristic and all streams of its values, also of subscriptions that have not begun.
+    /// Ends the subscription to a characteristic and all streams of its values, including those of subscriptions that
+    /// have not begun.
     ///
-    /// Without a link, and if the characteristic was found before or is being looked for, cancels the automatic resubscription.
+    /// If the peripheral is disconnected, and the characteristic was found before or is being searched for, cancels the
+    /// automatic resubscription.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: For the discovery and BlueZ's confirmation together, in seconds.
-    /// - Returns: Success when BlueZ has confirmed it, at once where there is no subscription; or a failure as of
-    ///   ``Characteristic/stopNotifying()->Future<Characteristic>``.
+    ///   - timeout: The time limit for the discovery and BlueZ's confirmation together, in seconds.
+    /// - Returns: A future that succeeds when BlueZ has confirmed the end, or at once if there is no subscription. It
+    ///   fails as that of ``Characteristic/stopNotifying()->Future<Characteristic>`` does.
     @discardableResult
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
@@ -247,7 +253,7 @@ extension Peripheral {
         return wasLookedFor
     }
 
-    /// The characteristic, if it was found before.
+    /// Returns the characteristic, if it was found before.
     private func known(_ identifier: CharacteristicIdentifier) -> Characteristic? {
         guard let (service, characteristic) = try? identifier.checked() else { return nil }
         let name = AttributeName(service: service, characteristic: characteristic)

@@ -4,13 +4,16 @@ import Reactor
 
 /// The strength of the signal.
 ///
-/// BlueZ tells the strength of what it hears advertised, and over D-Bus nothing of the strength of a link (that would take
-/// the kernel's management socket and its privileges). So while a peripheral is connected these answer with the strength
-/// of its newest advertisement, if BlueZ has one: it forgets them when discovery stops, and most peripherals do not
-/// advertise while they are connected. Otherwise the answer is ``PeripheralError/rssiUnavailable``.
+/// BlueZ reports the signal strength of advertisements. It does not report the strength of a link over D-Bus: that
+/// needs the kernel's management socket and its privileges. While a peripheral is connected, these methods therefore
+/// return the strength of its newest advertisement, if BlueZ has one. BlueZ removes that value when discovery stops,
+/// and most peripherals do not advertise while they are connected. Without a value the methods fail with
+/// ``PeripheralError/rssiUnavailable``.
 extension Peripheral {
-    /// The newest strength in dBm, at once; ``PeripheralError/disconnected`` without a connection,
-    /// ``PeripheralError/rssiUnavailable`` where BlueZ has none.
+    /// Returns the newest signal strength in dBm, at once.
+    ///
+    /// The future fails with ``PeripheralError/disconnected`` if there is no connection, and with
+    /// ``PeripheralError/rssiUnavailable`` if BlueZ has no value.
     public func readRSSI() -> Future<Int> {
         let future = Future<Int>()
         let result = rssiOfConnection
@@ -18,13 +21,13 @@ extension Peripheral {
         return future
     }
 
-    /// Reads the strength now, and again each `period` seconds, until ``stopPollingRSSI()``, the next call of this,
-    /// ``terminate()``, or the manager's end finishes the stream.
+    /// Reads the signal strength in dBm now and then every `period` seconds, and returns a stream of the readings.
     ///
-    /// What cannot be read is a failure on the stream, which goes on: the next period may be better.
+    /// The stream is finished by ``stopPollingRSSI()``, by the next call of this method, by ``terminate()`` and by the
+    /// end of the manager. A reading that fails is a failure in the stream; the stream continues with the next period.
     /// - Parameters:
-    ///   - period: seconds between two readings, more than zero.
-    ///   - capacity: how many readings the stream keeps for a handler that comes late, zero or more.
+    ///   - period: Seconds between two readings, more than zero.
+    ///   - capacity: How many readings the stream keeps for a handler that is added later, zero or more.
     public func startPollingRSSI(period: Double = 10.0, capacity: Int = Int.max) -> FutureStream<Int> {
         guard period > 0, period < 1e9 else {
             return .failed(
@@ -39,12 +42,12 @@ extension Peripheral {
             session.complete { promise.complete(result) }
         }
         finish(session.polls.start(key, period: period, promise, poll))
-        // The manager may have ended in between.
+        // The manager may have ended since.
         if session.core.withLock({ $0.shell.isClosed }) { stopPollingRSSI() }
         return promise.stream
     }
 
-    /// Ends what ``startPollingRSSI(period:capacity:)`` began.
+    /// Stops the polling that ``startPollingRSSI(period:capacity:)`` started.
     public func stopPollingRSSI() { finish(session.polls.stop(key)) }
 
     private func finish(_ promise: StreamPromise<Int>?) {
@@ -82,8 +85,8 @@ final class RSSIPolls: Sendable {
 
     init(_ loop: any EventLoop) { self.loop = loop }
 
-    /// Calls `poll` on the loop, at once and each `period` seconds, until the polling is stopped. Returns the promise of an
-    /// earlier polling of this peripheral, which has ended.
+    /// Calls `poll` on the loop, at once and then every `period` seconds, until the polling is stopped. Returns the
+    /// promise of an earlier polling of this peripheral, which has ended.
     func start(
         _ key: PeripheralKey, period: Double, _ promise: StreamPromise<Int>, _ poll: @escaping @Sendable () -> Void
     ) -> StreamPromise<Int>? {

@@ -2,7 +2,7 @@ public import Foundation
 public import Futures
 import Reactor
 
-/// Several operations as one: a script that has the peripheral to itself.
+/// Executes several operations as one unit, with exclusive use of the peripheral's queue.
 ///
 /// ```swift
 /// let location = try await peripheral.run(timeout: 30) { connected in
@@ -11,33 +11,37 @@ import Reactor
 /// }
 /// ```
 extension Peripheral {
-    /// Executes `work` when it is first in the queue and there is a link. Nothing else of the queue is executed at that time.
+    /// Executes `work` when it is first in the peripheral's queue and there is a link.
     ///
-    /// Runs of one peripheral wait for each other, in the order in which they were asked for; those of several
-    /// peripherals go on side by side. What is asked for besides, such as ``Characteristic/read(timeout:)->Future<Characteristic>``, does not
-    /// wait for them.
+    /// No other operation of the queue is executed at the same time. Runs of one peripheral wait for each other, in the
+    /// order of the calls; runs of different peripherals are executed concurrently. Operations outside the queue, such
+    /// as ``Characteristic/read(timeout:)->Future<Characteristic>``, do not wait for runs.
     ///
-    /// If there is no link when its turn has come, the run connects, with the arguments of the last `connect`, or
-    /// waits for the try that is under way; while the adapter is off it waits for that. A link that was made for runs
-    /// alone is used by the next one, and ends with the last, unless the application has called `connect` or
-    /// `reconnect`. The stream of the last `connect` reports it as any other link.
+    /// If there is no link when the turn of the run comes, the run connects, with the arguments of the last `connect`,
+    /// or waits for the attempt that is active. While the adapter is off, the run waits for it. The next run uses a
+    /// link that was made only for runs; that link ends with the last run, unless the application has called `connect`
+    /// or `reconnect`. The stream of the last `connect` reports it as any other link.
     ///
-    /// `work` is given a ``ConnectedPeripheral``, and is cancelled, as tasks are, when the run is: what it is waiting for
-    /// there throws `CancellationError`. The next run waits for its end. It runs in a task that inherits the caller's
-    /// priority and task-local values. A `run` of the same peripheral inside it, directly or in a task that it has
-    /// begun, would wait for itself and fails at once with ``PeripheralError/runInsideRun``; in a detached task, or on
-    /// a queue, that is not seen.
+    /// `work` receives a ``ConnectedPeripheral``. When the run is cancelled, the task of `work` is cancelled, and an
+    /// operation of the ``ConnectedPeripheral`` that `work` waits for throws `CancellationError`. The next run waits
+    /// for the end of `work`. `work` is executed in a task that inherits the caller's priority and task-local values.
+    ///
+    /// A `run` of the same peripheral inside `work`, directly or in a task that `work` has started, would wait for
+    /// itself. It fails at once with ``PeripheralError/runInsideRun``. This is not detected in a detached task or on a
+    /// queue.
     ///
     /// - Parameters:
-    ///   - timeout: In seconds, more than zero, from the moment at which its turn comes; connecting counts.
-    ///   - cancelToken: Cancels the run when it is handed to `cancel(_:)` of the future: at once, whether it waits or is
-    ///     at work.
-    ///   - work: What is to be done.
-    /// - Returns: What `work` has returned or thrown; or, as soon as it is known, without waiting for the end of `work`:
-    ///   ``PeripheralError/disconnected`` when the link is lost in the midst, ``PeripheralError/forcedDisconnect`` when the
-    ///   application ends it (all runs that wait fail then, too), ``PeripheralError/connectionTimeout`` and
-    ///   ``PeripheralError/connectionFailed(_:)`` where there was none, ``PeripheralError/runTimeout`` where the time is up
-    ///   later, `CancellationError`.
+    ///   - timeout: The time limit in seconds, more than zero. It begins when the turn of the run comes, and includes
+    ///     connecting.
+    ///   - cancelToken: A token that cancels the run when it is passed to `cancel(_:)` of the future. The run is
+    ///     cancelled at once, whether it waits or is being executed.
+    ///   - work: The operations to execute.
+    /// - Returns: The value that `work` returns or the error that it throws. The following failures are reported as
+    ///   soon as they are known, without waiting for the end of `work`: ``PeripheralError/disconnected`` if the link is
+    ///   lost during the run; ``PeripheralError/forcedDisconnect`` if the application ends the link (all runs that wait
+    ///   fail too); ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no
+    ///   link and none could be made; ``PeripheralError/runTimeout`` if the time limit is exceeded later; and
+    ///   `CancellationError`.
     @discardableResult
     public func run<T: Sendable>(
         timeout: TimeInterval = .infinity, cancelToken: CancelToken = .uncancellable,
@@ -48,19 +52,22 @@ extension Peripheral {
         return future
     }
 
-    /// The same, waited for: it has its place in the queue when it is called, and returns when `work` has ended.
+    /// Executes `work` when it is first in the peripheral's queue and there is a link, and returns when `work` has
+    /// ended.
     ///
-    /// The other form is chosen where the type of a future is spelled out, or outside of `async` code. Cancelling the
-    /// task that waits cancels the run.
+    /// The run takes its position in the queue when this method is called. The compiler chooses the other variant if
+    /// the type of a future is written explicitly, and outside of `async` code. Cancelling the task that waits cancels
+    /// the run.
     ///
-    /// Since it waits for the end of `work`, whatever becomes of the run, nothing of a batch goes on behind the caller's
-    /// back; and `work` that waits for something else than its ``ConnectedPeripheral`` has to heed cancellation itself, as
-    /// in a task group.
+    /// This method waits for the end of `work` even if the run has failed, so no operation of the run continues after
+    /// it has returned. If `work` waits for anything other than its ``ConnectedPeripheral``, it must respond to
+    /// cancellation itself, as in a task group.
     /// - Parameters:
-    ///   - timeout: In seconds, more than zero, from the moment at which its turn comes; connecting counts.
-    ///   - work: What is to be done.
-    /// - Returns: What `work` has returned.
-    /// - Throws: What `work` has thrown, or what the other form fails with.
+    ///   - timeout: The time limit in seconds, more than zero. It begins when the turn of the run comes, and includes
+    ///     connecting.
+    ///   - work: The operations to execute.
+    /// - Returns: The value that `work` returns.
+    /// - Throws: The error that `work` throws, or an error of the other variant's future.
     public func run<T: Sendable>(
         timeout: TimeInterval = .infinity, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) async throws -> T {
@@ -77,7 +84,7 @@ extension Peripheral {
         return try outcome.get()
     }
 
-    /// Queues a run. The future is completed once; it may be before the work has ended.
+    /// Adds a run to the queue. The future is completed once, possibly before the work has ended.
     private func begin<T: Sendable>(
         _ timeout: TimeInterval, _ work: @escaping @Sendable (ConnectedPeripheral) async throws -> T
     ) -> (run: PeripheralRun, future: Future<T>) {
@@ -125,14 +132,14 @@ extension Peripheral {
 final class PeripheralRun: Sendable {
     private enum Phase { case waiting, atWork, stopped, over }
 
-    /// The run that the present task is a part of.
+    /// The run that the current task is a part of.
     @TaskLocal static var current: PeripheralRun?
 
     let session: CentralSession
     let key: PeripheralKey
     let id: OperationID
-    /// The run inside which this one was requested, unless that has ended: otherwise work that always begins the next run in
-    /// a task of its own would reference all runs before it.
+    /// The innermost run that had not ended and inside which this one was requested. References to ended runs would
+    /// keep all previous runs in memory if each run's work requests the next one in a task of its own.
     private let outer: PeripheralRun?
     private let turn = Promise<Void>()
     private let phase = Locked(Phase.waiting)
@@ -145,7 +152,7 @@ final class PeripheralRun: Sendable {
         outer = sequence(first: PeripheralRun.current) { $0?.outer }.first { $0?.isOver == false } ?? nil
     }
 
-    /// Whether it was requested inside a run of the same peripheral that has not ended.
+    /// Whether the run was requested inside a run of the same peripheral that has not ended.
     var isInsideItsLike: Bool {
         sequence(first: outer, next: { $0?.outer }).contains { outer in
             guard let outer else { return false }
@@ -155,8 +162,8 @@ final class PeripheralRun: Sendable {
 
     private var isOver: Bool { phase.withLock { $0 == .over } }
 
-    /// Executes the work in a task that inherits from the caller's. Calls `ended` with the outcome, also if the work never
-    /// began.
+    /// Executes the work in a task that inherits from the caller's. Calls `ended` with the outcome, even if the work
+    /// never began.
     func start<T: Sendable>(
         _ work: @escaping @Sendable () async throws -> T,
         ended: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -176,7 +183,7 @@ final class PeripheralRun: Sendable {
         self.task.withLock { $0 = task }
     }
 
-    /// Its turn has come.
+    /// Starts the work: the turn of the run has come.
     func begin() {
         phase.withLock { if $0 == .waiting { $0 = .atWork } }
         turn.success(())
@@ -188,13 +195,13 @@ final class PeripheralRun: Sendable {
         task.withLock { $0 }?.cancel()
     }
 
-    /// Ends the run at the request of the application. Any thread.
+    /// Cancels the run at the request of the application. Any thread.
     func cancel() { session.decide(key) { $0.cancelRun(id, .cancelled, into: &$1) } }
 
     /// Returns when the task has ended.
     func end() async { await task.withLock { $0 }?.value }
 
-    /// Throws if the run must not do anything any more.
+    /// Throws if the run must not execute any further operation.
     func check() throws {
         switch phase.withLock({ $0 }) {
         case .atWork: break

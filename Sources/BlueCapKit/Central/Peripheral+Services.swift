@@ -7,15 +7,15 @@ import Reactor
 extension Peripheral {
     // MARK: Discovered
 
-    /// The services that were discovered on this connection, in the order of the peripheral's table.
+    /// The services that were discovered on this connection, in the order of the peripheral's attribute table.
     ///
-    /// A UUID can be there several times; each of them is a service of its own.
+    /// Several services may have the same UUID; each of them is an element.
     public var services: [Service] { handles(\.services) { $0.services } }
 
-    /// The first discovered service with this UUID.
+    /// Returns the first discovered service with this UUID.
     public func service(_ uuid: CBUUID) -> Service? { services(withUUID: uuid)?.first }
 
-    /// The discovered services with this UUID; `nil` where there is none.
+    /// Returns the discovered services with this UUID; `nil` if there is none.
     public func services(withUUID uuid: CBUUID) -> [Service]? {
         let found = handles(\.services) { table in table.services.filter { table[$0]?.uuid == uuid } }
         return found.isEmpty ? nil : found
@@ -25,48 +25,51 @@ extension Peripheral {
 
     /// Discovers all services.
     ///
-    /// BlueZ looks for services by itself once the link is up, and tells of them one after another. The future waits
-    /// for the end of that; when it succeeds the services and their characteristics are all there. Any number of
-    /// discoveries may be under way at once.
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with
+    /// BlueZ discovers the services when the link is established, and reports them one after another. The future
+    /// succeeds when BlueZ has finished; all services and their characteristics are then available. Any number of
+    /// discoveries may be active at once.
+    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///   ``PeripheralError/serviceDiscoveryTimeout``.
-    /// - Returns: This peripheral; or a failure: ``PeripheralError/noServices`` where BlueZ found none,
-    ///   ``PeripheralError/disconnected`` without a link or when it is lost.
+    /// - Returns: This peripheral. The future fails with ``PeripheralError/noServices`` if BlueZ found none, and with
+    ///   ``PeripheralError/disconnected`` if there is no link or the link is lost.
     @discardableResult
     public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Peripheral> {
         discover(nil, timeout, yielding: self)
     }
 
-    /// The later form, which yields no peripheral.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func discoverAllServices(timeout: TimeInterval = .infinity) -> Future<Void> {
         discover(nil, timeout, yielding: ())
     }
 
-    /// Discovers the services with these UUIDs; all, where the list is empty or `nil`.
+    /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`.
     ///
-    /// One that the peripheral does not have is no failure: look for it in ``services``.
+    /// A service that the peripheral does not have is not a failure: check ``services``.
     /// - Parameters:
     ///   - services: The UUIDs.
-    ///   - timeout: In seconds. When it is exceeded the future fails with
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///     ``PeripheralError/serviceDiscoveryTimeout``.
     @discardableResult
     public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Peripheral> {
         discover(services, timeout, yielding: self)
     }
 
-    /// The later form, which yields no peripheral.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func discoverServices(_ services: [CBUUID]?, timeout: TimeInterval = .infinity) -> Future<Void> {
         discover(services, timeout, yielding: ())
     }
 
-    /// Discovers the services with these UUIDs and all of their characteristics; all services, where the list is empty or
-    /// `nil`. The earliest document names this function in its text.
+    /// Discovers the services with these UUIDs, or all services if the list is empty or `nil`, and all of their
+    /// characteristics.
     ///
-    /// - Returns: This peripheral, or the first failure, as of `discoverServices` and `Service.discoverAllCharacteristics`.
+    /// The text of the earliest document names this function.
+    ///
+    /// - Returns: This peripheral. The future fails with the first failure of `discoverServices` and
+    ///   `Service.discoverAllCharacteristics`.
     @discardableResult
     public func discoverPeripheralServices(services: [CBUUID]?) -> Future<Peripheral> {
         let uuids = Set(services ?? [])
@@ -89,26 +92,30 @@ extension Peripheral {
         }
     }
 
-    /// Tells each time the peripheral has changed its services while it was connected: discover them again.
+    /// Returns a stream that reports each change of the peripheral's services during a connection. Discover the
+    /// services again after each change.
     ///
-    /// Attributes that are there as before go on to work; those that are not are invalid. Every call answers the same
-    /// stream, which keeps nothing: it is for observers. It ends with the manager.
+    /// Attributes that still exist remain valid; all others become invalid. Every call returns the same stream. It
+    /// keeps no elements for handlers that are added later, and ends with the manager.
     public func whenServicesChange() -> FutureStream<Peripheral> { session.serviceChanges(of: key) }
 
-    /// Has BlueZ forget what it knows of the peripheral, connects anew and discovers all services.
+    /// Removes the peripheral from BlueZ, connects it again and discovers all services.
     ///
-    /// BlueZ keeps a peripheral's services from one connection to the next. A peripheral with new firmware that does not
-    /// say that they have changed is shown with its old ones, until it is forgotten. The stream of the last `connect`
-    /// tells `.forceDisconnect` and then `.connect`; the peripheral has to advertise in between to be found. `disconnect()` and
-    /// `terminate()` end it: the future fails with ``PeripheralError/forcedDisconnect``, and the peripheral is not connected again.
-    /// If `bluetoothd` does not end the link or does not forget the peripheral, the future fails with its ``BusFailure``, and the
-    /// peripheral is connected again.
+    /// BlueZ keeps a peripheral's services from one connection to the next. If a peripheral has new firmware and does
+    /// not report that its services have changed, BlueZ exports the old services until it removes the peripheral.
+    ///
+    /// The stream of the last `connect` reports `.forceDisconnect` and then `.connect`. The peripheral must advertise
+    /// in between to be found. `disconnect()` and `terminate()` cancel the operation: the future fails with
+    /// ``PeripheralError/forcedDisconnect``, and the peripheral is not connected again. If `bluetoothd` does not end
+    /// the link or does not remove the peripheral, the future fails with its ``BusFailure``, and the peripheral is
+    /// connected again.
     /// - Parameters:
-    ///   - forgettingBond: Whether that may be done to a bonded peripheral, which has to be paired again then. Without
-    ///     it the future of a bonded one fails with ``PeripheralError/invalidArgument(_:)``.
-    ///   - timeout: For the whole, in seconds. When it is exceeded the future fails with
+    ///   - forgettingBond: Whether a bonded peripheral may be removed; it must then be paired again. If false, the
+    ///     future of a bonded peripheral fails with ``PeripheralError/invalidArgument(_:)``.
+    ///   - timeout: The time limit for the whole operation, in seconds. When it is exceeded, the future fails with
     ///     ``PeripheralError/serviceDiscoveryTimeout``.
-    /// - Returns: This peripheral; or a failure as of ``discoverAllServices(timeout:)->Future<Peripheral>``.
+    /// - Returns: This peripheral. The future also fails as that of
+    ///   ``discoverAllServices(timeout:)->Future<Peripheral>`` does.
     @discardableResult
     public func refreshServices(forgettingBond: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
         guard forgettingBond || session.read(key, { $0.isPaired }) != true else {
@@ -123,11 +130,11 @@ extension Peripheral {
             state.refreshAsked(id, timeout: timeout, into: &orders)
         }
         session.loop.post { [self, refresh] in
-            // After the connection's own call.
+            // Executes the connection's own call first.
             session.drain()
             guard let device = session.readState(of: key, { $0.facts.device }) else { return endRefresh() }
             session.client.removeDevice(device) { [self] result in
-                // A device that does not exist any more counts as removed.
+                // A device that no longer exists counts as removed.
                 if let refresh, case .failure(let error) = result, error.cause != .doesNotExist,
                     error.cause != .unknownObject
                 {
@@ -147,12 +154,14 @@ extension Peripheral {
 
     // MARK: Packets
 
-    /// The size of an ATT packet on the link in bytes, three of them its head; `nil` until it is known, and if BlueZ
-    /// does not export it (before 5.62).
+    /// The size of an ATT packet on the link in bytes, including its header of three bytes; `nil` until it is known,
+    /// and if BlueZ does not export it (before 5.62).
     public var mtu: Int? { session.attributes(key) { $0.mtu } }
 
-    /// How many bytes can be written to a characteristic at once: 512 with response; without response what fits into
-    /// one packet, 20 where its size is not known.
+    /// Returns how many bytes can be written to a characteristic at once.
+    ///
+    /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
+    /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         session.attributes(key) { $0.maximumWriteLength(for: type) } ?? (type == .withResponse ? 512 : 20)
     }

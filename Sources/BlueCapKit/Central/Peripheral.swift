@@ -3,10 +3,11 @@ public import Foundation
 public import GATT
 import Reactor
 
-/// A device that was discovered, and the same object each time it is heard.
+/// A remote device that the manager has discovered.
 ///
-/// It is a handle: what it tells is what the manager knows at that moment, from any thread. It stays valid when the
-/// peripheral has expired, and then tells what was known last.
+/// The manager uses the same object for every sighting of the device. The properties return what the manager knows at
+/// the time of the call, and can be read from any thread. The object stays valid after the peripheral has expired; its
+/// properties then return the last known values.
 public final class Peripheral: Sendable {
     let session: CentralSession
     let key: PeripheralKey
@@ -18,44 +19,44 @@ public final class Peripheral: Sendable {
 
     deinit { session.released(key) }
 
-    /// A UUID derived from address and address type: the same on every run and every machine.
+    /// A UUID that is derived from the address and the address type, and is the same on every run and every machine.
     public var identifier: UUID { bluetoothAddress.identifier(type: addressType) }
 
-    /// The 48 bits of the address.
+    /// The 48-bit address.
     public var bluetoothAddress: BluetoothAddress { key.address }
 
-    /// The address: `00:1A:7D:DA:71:13`.
+    /// The address as text, such as `00:1A:7D:DA:71:13`.
     public var address: String { bluetoothAddress.description }
 
-    /// Whether the address is public or random; with the address it names the device.
+    /// Whether the address is public or random; address and address type together identify the device.
     public var addressType: BluetoothAddress.AddressType { key.addressType }
 
-    /// The advertised name, or the one read from the device; "Unknown" where there is none.
+    /// The advertised name, or the one that was read from the device; "Unknown" if there is none.
     public var name: String { session.read(key) { $0.name } ?? "Unknown" }
 
-    /// The strength of the newest sighting in dBm; 127 where it is not known (Bluetooth Core Specification 5.4, volume
-    /// 4, part E, 7.7.65.2).
+    /// The signal strength of the newest sighting in dBm; 127 if it is not known (Bluetooth Core Specification 5.4,
+    /// volume 4, part E, 7.7.65.2).
     public var RSSI: Int { rssi ?? 127 }
 
-    /// The strength of the newest sighting in dBm; `nil` where it is not known.
+    /// The signal strength of the newest sighting in dBm; `nil` if it is not known.
     public var rssi: Int? { session.read(key) { $0.rssi } }
 
-    /// What it advertised.
+    /// The data that the peripheral advertised.
     public var advertisements: PeripheralAdvertisements {
         session.read(key) { PeripheralAdvertisements($0) } ?? PeripheralAdvertisements()
     }
 
-    /// When it was first discovered by this manager.
+    /// When this manager first discovered the peripheral.
     public var discoveredAt: Date { session.readRecord(key) { $0.discoveredAt } ?? .distantPast }
 
-    /// When it was heard last.
+    /// When the peripheral was last received.
     public var lastHeardAt: Date {
         let (now, date) = (session.loop.now, session.date)
         return session.readRecord(key) { $0.lastHeard }.map { date.addingTimeInterval(-now.seconds(since: $0)) }
             ?? .distantPast
     }
 
-    /// Seconds between its sightings, smoothed; `nil` until there were two.
+    /// The smoothed interval between sightings in seconds; `nil` until there have been two.
     public var advertisingInterval: TimeInterval? {
         session.readRecord(key) { $0.interval }.flatMap { $0 > 0 ? $0 : nil }
     }

@@ -1,33 +1,34 @@
 public import GATT
 
-/// What services, characteristics and descriptors have in common: each is an attribute in the table of a peripheral.
+/// An attribute in the table of a peripheral: a service, a characteristic or a descriptor.
 public protocol PeripheralAttribute: AnyObject, Hashable, Sendable, CustomStringConvertible {
-    /// The peripheral that has it.
+    /// The peripheral that has the attribute.
     var peripheral: Peripheral { get }
-    /// What kind of attribute it is. Several may have the same.
+    /// The type of the attribute. Several attributes may have the same UUID.
     var uuid: CBUUID { get }
-    /// The name of its kind, or "Unknown".
+    /// The name of the attribute's type, or "Unknown".
     var name: String { get }
-    /// Which of the peripheral's attributes it is, wherever in the table it stands now.
+    /// The identity of the attribute, which does not depend on its current position in the table.
     var id: AttributeID { get }
 }
 
 extension PeripheralAttribute {
     var session: CentralSession { peripheral.session }
 
-    /// Reads from what is known of it; `nil` where nothing is.
+    /// Reads the record of the attribute; `nil` if there is none.
     func record<R>(_ body: (borrowing AttributeTable.Record) -> R?) -> R? {
         session.attribute(peripheral.key, id, body)
     }
 
-    /// The ATT handle of its declaration, which tells it from others with the same UUID; `nil` where BlueZ keeps it to
-    /// itself. It may change when the peripheral changes its services.
+    /// The ATT handle of the attribute's declaration, which distinguishes it from others with the same UUID; `nil` if
+    /// BlueZ does not export the attribute. It may change when the peripheral changes its services.
     public var handle: UInt16? { record { $0.handle.attHandle } }
 
-    /// The same for all: numbers above 0xFFFF are those that BlueZ keeps to itself.
+    /// The handle as a number that exists for every attribute: numbers above 0xFFFF are attributes that BlueZ does not
+    /// export.
     package var number: UInt32 { record { $0.handle.rawValue } ?? 0 }
 
-    /// Whether the peripheral still has it, as far as is known.
+    /// Whether the peripheral still has the attribute, as far as the manager knows.
     public var isValid: Bool { record { $0.isPresent } ?? false }
 
     public static func == (left: Self, right: Self) -> Bool {

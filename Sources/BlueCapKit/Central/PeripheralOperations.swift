@@ -2,38 +2,40 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// The queue of a peripheral: single operations that wait for their turn, behind and before runs.
+/// The queue of a peripheral: single operations, which are executed in one sequence with runs.
 ///
 /// ```swift
 /// for part in parts { peripheral.operations.write(part, to: control) }
 /// peripheral.operations.read(status).onSuccess { status in print("after all of them:", status) }
 /// ```
 ///
-/// First in, first out, one at a time. Each is a ``Peripheral/run(timeout:cancelToken:_:)`` of one operation: it connects
-/// where there is no link, and fails with what a run fails with. What is asked of the peripheral and its
-/// characteristics directly keeps out of the queue.
+/// Operations are executed one at a time, first in, first out. Each operation is a
+/// ``Peripheral/run(timeout:cancelToken:_:)`` of its own: it connects if there is no link, and fails with the errors of
+/// a run. Operations that are called on the peripheral and its characteristics directly are not part of the queue.
 public struct PeripheralOperations: Sendable {
     let peripheral: Peripheral
 
-    /// How many operations and runs have not been settled: the first one, and those that wait.
+    /// How many operations and runs have not completed, including the one that is being executed.
     public var count: Int {
         peripheral.session.readState(of: peripheral.key) { $0.runCount } ?? 0
     }
 
-    /// Fails them all with `CancellationError`: those that wait at once; the one that is at work is stopped.
+    /// Cancels all operations with `CancellationError`. Those that wait fail at once; the one that is being executed is
+    /// stopped.
     public func cancelAll() {
         peripheral.session.decide(peripheral.key) { $0.cancelRuns(.cancelled, into: &$1) }
     }
 
-    /// Reads the value, however long it is.
+    /// Reads the whole value.
     /// - Parameters:
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: In seconds, from its turn on; connecting and discovery count.
+    ///   - timeout: The time limit in seconds. It begins when the turn of the operation comes, and includes connecting
+    ///     and discovery.
     public func read(_ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity) -> Future<Data> {
         peripheral.run(timeout: timeout) { try await $0.read(identifier) }
     }
 
-    /// Reads the value as one of a type.
+    /// Reads the value as a value of a type.
     public func read<T: CharacteristicCodable>(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<T> {
@@ -42,10 +44,11 @@ public struct PeripheralOperations: Sendable {
 
     /// Writes bytes.
     /// - Parameters:
-    ///   - data: At most as many bytes as ``Peripheral/maximumWriteValueLength(for:)`` says.
+    ///   - data: The bytes, at most ``Peripheral/maximumWriteValueLength(for:)``.
     ///   - identifier: The characteristic, by its UUID and that of its service.
-    ///   - timeout: In seconds, from its turn on; connecting and discovery count.
-    ///   - type: Whether the peripheral is to answer.
+    ///   - timeout: The time limit in seconds. It begins when the turn of the operation comes, and includes connecting
+    ///     and discovery.
+    ///   - type: Whether the peripheral sends a response.
     @discardableResult
     public func write(
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -54,7 +57,7 @@ public struct PeripheralOperations: Sendable {
         peripheral.run(timeout: timeout) { try await $0.write(data, to: identifier, type: type) }
     }
 
-    /// Writes a value of a type that has a form on the air.
+    /// Writes a value of a type that can be serialized.
     @discardableResult
     public func write<T: CharacteristicCodable>(
         _ value: T, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
@@ -65,6 +68,6 @@ public struct PeripheralOperations: Sendable {
 }
 
 extension Peripheral {
-    /// The operations that wait for their turn on this peripheral.
+    /// The queue of operations on this peripheral.
     public var operations: PeripheralOperations { PeripheralOperations(peripheral: self) }
 }

@@ -48,11 +48,11 @@ struct Scans {
 
     // MARK: Discoveries
 
-    /// Begins or, with `nil`, ends the discovery for a scan.
+    /// Starts or, with `nil`, stops the discovery for a scan.
     mutating func request(_ request: ScanRequest?, for scan: ScanNumber) { requests[scan] = request }
 
-    /// Removes the discoveries that are not needed, or are on another adapter, and returns them. Without an adapter a scan
-    /// keeps its discovery: the adapter may return.
+    /// Removes the discoveries that are not needed, or are on another adapter, and returns them. If there is no
+    /// adapter, a scan keeps its discovery: the adapter may return.
     mutating func removeOutdated(adapter: ObjectKey?) -> [ScanID] {
         let outdated = discoveries.filter { scan, discovery in
             requests[scan] == nil || (adapter != nil && discovery.adapter != adapter)
@@ -75,19 +75,19 @@ struct Scans {
 
     mutating func failed(_ scan: ScanNumber) { discoveries[scan] = nil }
 
-    /// A discovery has ended.
+    /// Counts a discovery that has ended.
     mutating func ended() { endingCount -= 1 }
 
     // MARK: Rest
 
-    /// Keeps a promise until no discovery runs or is being ended. Returns false if that is so already.
+    /// Keeps a promise until no discovery runs or is being ended. Returns false if that is already the case.
     mutating func wait(_ promise: Promise<Void>) -> Bool {
         guard endingCount > 0 || !discoveries.isEmpty else { return false }
         waiting.append(promise)
         return true
     }
 
-    /// The promises that wait for the end of all discoveries, if none runs or is being ended.
+    /// Removes and returns the promises that wait for the end of all discoveries, if none runs or is being ended.
     mutating func takeWaiting() -> [Promise<Void>] {
         guard endingCount == 0, discoveries.isEmpty else { return [] }
         defer { waiting = [] }
@@ -95,8 +95,10 @@ struct Scans {
     }
 }
 
-/// The time limits of operations. Most operations end before their limits, so one timer of the loop serves all of them: it
-/// fires at the earliest limit that there was when it was set, also if that operation has ended.
+/// The time limits of operations.
+///
+/// Most operations end before their limits, so all of them share one timer of the loop. The timer is set for the
+/// earliest limit, and fires at that time even if that operation has ended.
 struct TimeLimits {
     private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
     /// When the timer fires; `nil` if it is not set.
@@ -113,7 +115,7 @@ struct TimeLimits {
 
     mutating func remove(_ id: OperationID) { limits[id] = nil }
 
-    /// The timer has fired: removes the limits that are exceeded, and returns them in their order.
+    /// Handles the timer: removes the limits that are exceeded, and returns them in their order.
     mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
         alarm = nil
         let exceeded = limits.filter { $0.value.instant <= now }
@@ -122,10 +124,10 @@ struct TimeLimits {
             .map { ($0.key, $0.value.peripheral) }
     }
 
-    /// The earliest limit; `nil` without limits.
+    /// The earliest limit; `nil` if there are none.
     var next: Instant? { limits.values.lazy.map(\.instant).min() }
 
-    /// In how many seconds the timer has to fire next, which is set to that time; `nil` without limits.
+    /// Sets the timer to the earliest limit, and returns the seconds until then; `nil` if there are no limits.
     mutating func restart(at now: Instant) -> Double? {
         alarm = next
         return alarm.map { max(0, $0.seconds(since: now)) }

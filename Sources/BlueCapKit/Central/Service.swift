@@ -4,13 +4,13 @@ public import GATT
 
 /// A service of a peripheral: a group of characteristics that belong together.
 ///
-/// It is a handle: what it tells is what the manager knows at that moment, from any thread. It works on the next
-/// connection too, where the peripheral has the same service again; otherwise its operations fail with
-/// ``ServiceError/invalidated``. The manager holds it while the peripheral has it.
+/// The properties return what the manager knows at the time of the call, and can be read from any thread. The object
+/// remains usable on the next connection if the peripheral still has the same service; otherwise its operations fail
+/// with ``ServiceError/invalidated``. The manager holds the object while the peripheral has the service.
 public final class Service: PeripheralAttribute {
-    /// The peripheral that has it.
+    /// The peripheral that has the service.
     public let peripheral: Peripheral
-    /// What kind of service it is.
+    /// The type of the service. A peripheral may have several services with the same UUID.
     public let uuid: CBUUID
     public let id: AttributeID
 
@@ -20,40 +20,40 @@ public final class Service: PeripheralAttribute {
         self.uuid = uuid
     }
 
-    /// What is known of services of this kind: the profile that the manager was given, if any.
+    /// The profile of services with this UUID in the manager's profile manager, if any.
     var profile: ServiceProfile? { session.profileManager?.service(uuid) }
 
-    /// The name of its profile, else the one that the Bluetooth SIG gave to its UUID, else "Unknown".
+    /// The name of the service's profile, or else the Bluetooth SIG's name of its UUID, or else "Unknown".
     public var name: String { profile?.name ?? AssignedNumbers.serviceName(uuid) ?? "Unknown" }
 
-    /// Whether it stands for itself, and not only to be included by others.
+    /// Whether the service is a primary service; a secondary service exists only to be included by other services.
     public var isPrimary: Bool {
         record { record in
             if case .service(let isPrimary, _) = record.declaration.role { isPrimary } else { nil }
         } ?? true
     }
 
-    /// Whether BlueZ keeps the service to itself and this library shows what BlueZ tells of it otherwise.
+    /// Whether BlueZ does not export the service, and this library provides it from other data of BlueZ.
     public var isVirtual: Bool { record { $0.handle.isVirtual } ?? false }
 
-    /// The services that it includes, in the order in which it names them.
+    /// The services that this service includes, in the order of their declarations.
     public var includedServices: [Service] {
         peripheral.handles(\.services) { $0.includedServices(of: id) }
     }
 
     // MARK: Characteristics
 
-    /// The characteristics that were discovered on this connection, in the order of the peripheral's table.
+    /// The characteristics that were discovered on this connection, in the order of the peripheral's attribute table.
     ///
-    /// A UUID can be there several times; each of them is a characteristic of its own.
+    /// Several characteristics may have the same UUID; each of them is an element.
     public var characteristics: [Characteristic] {
         peripheral.handles(\.characteristics) { $0.characteristics(of: id) }
     }
 
-    /// The first discovered characteristic with this UUID.
+    /// Returns the first discovered characteristic with this UUID.
     public func characteristic(_ uuid: CBUUID) -> Characteristic? { characteristics(withUUID: uuid)?.first }
 
-    /// The discovered characteristics with this UUID; `nil` where there is none.
+    /// Returns the discovered characteristics with this UUID; `nil` if there is none.
     public func characteristics(withUUID uuid: CBUUID) -> [Characteristic]? {
         let found = peripheral.handles(\.characteristics) { table in
             table.characteristics(of: id).filter { table[$0]?.uuid == uuid }
@@ -62,27 +62,28 @@ public final class Service: PeripheralAttribute {
     }
 
     /// Discovers all characteristics.
-    /// - Parameter timeout: In seconds. When it is exceeded the future fails with
+    /// - Parameter timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///   ``ServiceError/characteristicDiscoveryTimeout``.
-    /// - Returns: This service; or ``PeripheralError/disconnected`` without a link.
+    /// - Returns: This service. The future fails with ``PeripheralError/disconnected`` if there is no link.
     @discardableResult
     public func discoverAllCharacteristics(timeout: TimeInterval = .infinity) -> Future<Service> {
         discover(nil, timeout, yielding: self)
     }
 
-    /// The later form of ``discoverAllCharacteristics(timeout:)-(TimeInterval)``, for those who ask for no service back.
+    /// Variant of ``discoverAllCharacteristics(timeout:)-(TimeInterval)`` from the later revisions of the documents:
+    /// succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func discoverAllCharacteristics(timeout: TimeInterval = .infinity) -> Future<Void> {
         discover(nil, timeout, yielding: ())
     }
 
-    /// Discovers the characteristics with these UUIDs; all, where the list is empty or `nil`.
+    /// Discovers the characteristics with these UUIDs, or all characteristics if the list is empty or `nil`.
     ///
-    /// One that the service does not have is no failure: look for it in ``characteristics``.
+    /// A characteristic that the service does not have is not a failure: check ``characteristics``.
     /// - Parameters:
     ///   - characteristics: The UUIDs.
-    ///   - timeout: In seconds. When it is exceeded the future fails with
+    ///   - timeout: The time limit in seconds. When it is exceeded, the future fails with
     ///     ``ServiceError/characteristicDiscoveryTimeout``.
     @discardableResult
     public func discoverCharacteristics(
@@ -91,7 +92,7 @@ public final class Service: PeripheralAttribute {
         discover(characteristics, timeout, yielding: self)
     }
 
-    /// The later form, which yields no service.
+    /// Variant from the later revisions of the documents: succeeds without a value.
     @_disfavoredOverload
     @discardableResult
     public func discoverCharacteristics(

@@ -10,7 +10,7 @@ struct SubscriptionCall: Sendable {
     private let characteristic: CharacteristicKey
     private let attribute: AttributeKey
 
-    /// `nil` if BlueZ has no name for the characteristic.
+    /// Creates the call; `nil` if BlueZ has no object path for the characteristic.
     init?(_ call: SubscriptionMachine.Call, _ subject: Order.Subject, _ session: CentralSession) {
         guard let attribute = subject.attribute else { return nil }
         reference = session.reference
@@ -21,11 +21,11 @@ struct SubscriptionCall: Sendable {
         characteristic = CharacteristicKey(subject)
     }
 
-    /// Begins a session over signals.
+    /// Starts a session over signals.
     func start() {
         // BlueZ reads this battery itself, and keeps the level current without a call.
         if attribute.isVirtual { return reply(.startReplied(call, isNotifying: true)) }
-        // Another manager's socket is shared: BlueZ refuses a session while there is one.
+        // A socket of another manager is shared: BlueZ refuses a session while there is a socket.
         guard client.subscriptions.transport(of: attribute) != .socket else {
             channels.reopen(attribute, .socket)
             return share()
@@ -59,8 +59,8 @@ struct SubscriptionCall: Sendable {
         client.subscriptions.stopNotify(attribute, for: session) { [self] result in
             var failure: SubscriptionMachine.Failure?
             if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
-            // Also a socket that was used instead of signals, without the knowledge of the subscription. The reply may be
-            // late, when there is another socket.
+            // Includes a socket that was used instead of signals, of which the subscription has no record. If there is
+            // another socket, the reply may be late.
             channels.closeSockets(of: attribute, before: call)
             send(.stopReplied(call, failure))
         }
@@ -73,7 +73,7 @@ struct SubscriptionCall: Sendable {
             reference.session?.deliverNotifications()
         } onClosed: { [reference, call, characteristic] in
             reference.session?.send(.socketClosed(call), to: characteristic)
-            // If signals were requested.
+            // Reports the change if signals were requested.
             reference.session?.send(.notifyingChanged(false), to: characteristic)
         } completion: { [self] result in
             switch result {
@@ -94,11 +94,11 @@ struct SubscriptionCall: Sendable {
 }
 
 extension BlueZError {
-    /// Whether a refused `StopNotify` means that there is no session, or nothing that it could be on.
+    /// Whether a refused `StopNotify` means that there is no session, or no object that could have one.
     fileprivate var meansNothingToStop: Bool {
         switch cause {
         case .unknownObject, .unknownMethod, .notConnected, .serviceGone, .disconnected, .doesNotExist: true
-        // The name says nothing, and this sentence all (src/gatt-client.c, the same from 5.55 on).
+        // The error name is not specific; only this message is (src/gatt-client.c, unchanged since 5.55).
         case .failed: message == "No notify session started"
         default: false
         }

@@ -1,6 +1,6 @@
 public import Foundation
 
-// BlueCap's names, as at its head, beside those of the documents.
+// Names from BlueCap's latest sources (February 2020), in addition to those of its documents.
 
 extension CentralManager {
     /// The peripherals of ``peripherals`` by their identifiers.
@@ -8,13 +8,14 @@ extension CentralManager {
         Dictionary(peripherals.map { ($0.identifier, $0) }) { first, _ in first }
     }
 
-    /// The services that were discovered of ``peripherals``, in the order of these.
+    /// The discovered services of all ``peripherals``, in the order of the peripherals.
     public var services: [Service] { peripherals.flatMap(\.services) }
 
-    /// Removes a peripheral from ``peripherals``. A scan that is running discovers it again when it advertises.
+    /// Removes a peripheral from ``peripherals``. An active scan discovers it again when it advertises.
     ///
-    /// A connection and the operations on it stay, for as long as the application holds the `Peripheral`: to end them, call
-    /// ``Peripheral/terminate()``, which removes the peripheral, too. Does nothing where the peripheral is not listed.
+    /// A connection and the operations on it continue as long as the application holds the `Peripheral`. To end them,
+    /// call ``Peripheral/terminate()``, which also removes the peripheral. Does nothing if the peripheral is not
+    /// listed.
     public func removePeripheral(withIdentifier identifier: UUID) {
         remove { $0.address.identifier(type: $0.addressType) == identifier }
     }
@@ -22,7 +23,7 @@ extension CentralManager {
     /// Removes all peripherals from ``peripherals``, as ``removePeripheral(withIdentifier:)`` does with one.
     public func removeAllPeripherals() { remove { _ in true } }
 
-    /// Takes peripherals off the list. What is under way with them continues.
+    /// Removes peripherals from the list. Active operations on them continue.
     private func remove(where isRemoved: (PeripheralKey) -> Bool) {
         session.decide { core in
             for (key, _) in core.state.peripherals.listed({ _ in }) where isRemoved(key) {
@@ -31,11 +32,11 @@ extension CentralManager {
         }
     }
 
-    /// Ends the streams that this manager has handed out, and starts over as ``reset()`` does.
+    /// Ends the streams that this manager has returned, and starts over as ``reset()`` does.
     ///
     /// The streams of `startScanning`, ``startRangingBeacons(_:model:smoothing:capacity:)``, ``whenStateChanges()``,
-    /// ``whenPeripheralsExpire()`` and ``whenScanningRestarts()`` end, so that handlers added to them are not called any
-    /// more. The manager itself remains usable: later calls return new streams, and the one of ``whenStateChanges()``
-    /// begins with the present state. Connections, subscriptions and whatever is under way on them stay.
+    /// ``whenPeripheralsExpire()`` and ``whenScanningRestarts()`` end, so that their handlers are not called any more.
+    /// The manager remains usable: later calls return new streams, and the one of ``whenStateChanges()`` begins with
+    /// the current state. Connections, subscriptions and the operations on them continue.
     public func invalidate() { session.invalidate() }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 public import GATT
 
-// BlueCap's names, as at its head, beside those of the documents.
+// Names from BlueCap's latest sources (February 2020), in addition to those of its documents.
 
 extension PeripheralManager {
     /// The characteristics of all added services, in the order of the services.
@@ -21,8 +21,8 @@ extension PeripheralManager {
 }
 
 extension MutableCharacteristic {
-    /// Returns the bytes of a value that people have typed, by the characteristic's profile.
+    /// Returns the bytes of a value that was entered as text, converted by the characteristic's profile.
     ///
-    /// - Returns: The bytes; `nil` if the texts are no value of the profile.
+    /// - Returns: The bytes; `nil` if the texts are not a valid value of the profile.
     public func data(fromString stringValue: [String: String]) -> Data? { profile.data(fromString: stringValue) }
 }
