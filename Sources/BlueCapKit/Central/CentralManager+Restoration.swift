@@ -53,8 +53,8 @@ extension CentralManager {
     ///   - ``CentralManagerError/restoreFailed`` if the file is damaged, belongs to another program or a later version,
     ///     or can have been written by another user. It is then renamed within its folder, with `.unreadable-1`
     ///     appended to its name, and the manager starts with an empty state. The error also means that the file cannot
-    ///     be read or its folder cannot be written, see ``stateRestorationProblem``. ``stateRestorationFailure`` contains the
-    ///     reason.
+    ///     be read or its folder cannot be written, see ``stateRestorationProblem``. ``stateRestorationFailure``
+    ///     contains the reason.
     ///   - ``CentralManagerError/restoreIdentifierInUse(_:)`` if another manager, of this process or another one, is
     ///     using the identifier. This manager then saves nothing, and is otherwise usable.
     ///   - ``CentralManagerError/invalidOption(_:)`` if the manager was created without an identifier.

@@ -34,8 +34,8 @@ extension Characteristic {
     ///   before the confirmation are delivered. The future fails at once with
     ///   ``CharacteristicError/notifyNotSupported`` if the properties contain neither `notify` nor `indicate`, and
     ///   with the same error if BlueZ has no socket for it. It fails with ``CharacteristicError/acquiredByOther(_:)``
-    ///   if another program has acquired the characteristic; with ``CharacteristicError/notifyFailed(_:)``, which contains
-    ///   the ATT error, if the peripheral refuses; with ``CharacteristicError/notifyTimeout`` if the peripheral does
+    ///   if another program has acquired the characteristic; with ``CharacteristicError/notifyFailed(_:)``, which
+    ///   contains the ATT error, if the peripheral refuses; with ``CharacteristicError/notifyTimeout`` if it does
     ///   not reply for 30 seconds; with ``CharacteristicError/invalidated``; or with ``PeripheralError/disconnected``.
     @discardableResult
     public func startNotifying(over transport: NotificationTransport) -> Future<Characteristic> {
