@@ -5,13 +5,14 @@ import Reactor
 
 /// The attributes of one peripheral: which exist, which the user has discovered, and which operations are under way.
 ///
-/// It is kept from link to link: a `Characteristic` of the last connection works on the next one, if it exists there.
+/// The state is kept from link to link: a `Characteristic` of the last connection works on the next one, if it exists
+/// there.
 struct AttributeState {
     /// An operation on a characteristic or a descriptor.
     enum Request: Equatable, Sendable {
         case read(offset: Int)
         case write(Data, CBCharacteristicWriteType, offset: Int)
-        /// As many writes without response as the data need.
+        /// A transfer: as many writes without response as the data need.
         case transfer(Data, TransferFence)
     }
 
@@ -29,27 +30,27 @@ struct AttributeState {
     private var wasReadOnThisLink = false
     /// Whether the table differs from what the application knows; reported when the table is valid again.
     private var isChangeUnreported = false
-    /// Services that the device names and BlueZ does not export; the discovery no longer waits for them.
+    /// Services that the device's `UUIDs` contain and BlueZ does not export; the discovery no longer waits for them.
     private var unexported: Set<CBUUID> = []
     /// Attributes that were missing in a reading since the table was last valid; the next reading may contain them.
     private var missing: Set<AttributeID> = []
     /// Why the last link ended.
     private(set) var linkFailure = OperationFailure.linkLost
 
-    // MARK: Questions
+    // MARK: Queries
 
     /// Whether the table is known to be valid.
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
 
-    /// The key of a subscription to a characteristic; `nil` while the characteristic is not on a link.
+    /// Returns the key of a subscription to a characteristic; `nil` while the characteristic is not on a link.
     func subscriptionKey(of id: AttributeID) -> AttributeKey? {
         guard let device = discovery.device, let record = table[id], record.isPresent, record.handle == .batteryLevel
         else { return key(of: id) }
         return .battery(of: device)
     }
 
-    /// BlueZ's name of an attribute; `nil` while it has no object on a link.
+    /// Returns BlueZ's name of an attribute; `nil` while it has no object on a link.
     /// - Parameter isPresent: Whether BlueZ must still export the object. A transfer that has begun continues without it
     ///   until BlueZ refuses a call.
     func key(of id: AttributeID, isPresent: Bool = true) -> AttributeKey? {
@@ -59,7 +60,7 @@ struct AttributeState {
         return AttributeKey(device: device, handle: handle)
     }
 
-    /// How many operations on a characteristic are not settled, of those whose request is accepted.
+    /// Returns the number of operations on a characteristic that are not settled and whose request `isCounted` accepts.
     func pendingCount(on id: AttributeID, where isCounted: (Request) -> Bool) -> Int {
         lanes.count(on: id, lane: id, where: isCounted)
     }
@@ -78,7 +79,7 @@ struct AttributeState {
     /// `ServicesResolved` of the device.
     mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
-    /// The link is gone, or must not be used any more: all operations fail.
+    /// The link has ended, or must not be used any more: all operations fail.
     mutating func linkDown(_ failure: OperationFailure, into orders: inout Orders) {
         guard discovery.hasLink else { return }
         linkFailure = failure
@@ -100,7 +101,7 @@ struct AttributeState {
         for id in requests.ofNextLink { requests.settle(id, .failed(.peripheral(.forcedDisconnect)), &orders) }
     }
 
-    /// BlueZ has refused what had to precede the next link, for which this request waits.
+    /// BlueZ has refused the call that had to precede the next link, for which this request waits.
     mutating func refuseNextLink(_ id: OperationID, _ error: BusFailure, into orders: inout Orders) {
         requests.settle(id, .failed(.bus(error)), &orders)
     }
@@ -126,7 +127,7 @@ struct AttributeState {
         guard link == discovery.link, discovery.hasLink else { return }
         let difference = table.read(exported.declarations)
         missing.formUnion(difference.invalidated)
-        // The first reading is no change.
+        // The first reading of the table is not a change.
         if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
         let isWhole = table.isWhole(naming: exported.services.filter { !unexported.contains($0) })
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
@@ -160,7 +161,7 @@ struct AttributeState {
     /// The level of a battery that BlueZ reads itself; `nil` if there is none any more.
     mutating func batteryChanged(_ level: UInt8?, into orders: inout Orders) {
         guard let id = table.id(at: .batteryLevel) else {
-            // A service of the peripheral itself has more information.
+            // If the peripheral exports a battery service itself, that service has more information.
             let isShown = table.allServices.contains { table[$0]?.uuid == .battery }
             if level != nil, !isShown { objectAppeared(into: &orders) }
             return
@@ -228,7 +229,7 @@ struct AttributeState {
         startTimer(id, timeout, &orders)
     }
 
-    /// Finds an attribute by its name, once the services are known, and marks it as discovered.
+    /// Finds an attribute by its name when the services are known, and marks it as discovered.
     /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
     mutating func lookUp(
         _ name: AttributeName, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
@@ -246,7 +247,7 @@ struct AttributeState {
         discover(.wanted(id), &orders)
     }
 
-    /// Begins an operation on a characteristic or a descriptor when it is first in its lane.
+    /// Starts an operation on a characteristic or a descriptor when it is first in its lane.
     mutating func submit(
         _ request: Request, on target: AttributeID, _ id: OperationID, timeout: TimeInterval,
         into orders: inout Orders
@@ -271,7 +272,7 @@ struct AttributeState {
         send(lanes.submit(operation, lane: lane(of: target)), &orders)
     }
 
-    /// The error of a request that BlueZ need not be asked for.
+    /// Returns the error of a request that can be refused without a call to BlueZ.
     private func refusal(of request: Request, on target: AttributeID) -> CharacteristicError? {
         guard let record = table[target] else { return .unconfigured }
         // BlueZ does not export the permissions of a descriptor (`descriptor_properties`, 5.55 to HEAD).
@@ -352,7 +353,7 @@ struct AttributeState {
         }
     }
 
-    /// Sends the operations that waited for the table, and fails those whose characteristic does not exist.
+    /// Sends the operations that waited for the table, and fails those with a characteristic that does not exist.
     private mutating func tableIsValid(_ orders: inout Orders) {
         for lane in lanes.busyLanes where table[lane]?.isPresent != true {
             transfers = transfers.filter { $0.value.target != lane }
@@ -407,8 +408,8 @@ struct AttributeState {
         return record.declaration.properties.contains(.read)
     }
 
-    /// A read changes the order of no writes, so it is preferred: BlueZ up to 5.66 has several channels by default (EATT),
-    /// and a part that is written with response could overtake the others.
+    /// A read does not change the order of the writes, so a read is preferred. BlueZ up to 5.66 uses several channels
+    /// by default (EATT), and a part that is written with response could overtake the others.
     private func machineFence(_ fence: TransferFence, for target: AttributeID) -> TransferMachine.Fence {
         switch fence {
         case .none: return .none
@@ -422,7 +423,7 @@ struct AttributeState {
         }
     }
 
-    /// The lane of an attribute: a descriptor uses that of its characteristic.
+    /// Returns the lane of an attribute: a descriptor uses that of its characteristic.
     private func lane(of target: AttributeID) -> AttributeID {
         guard let record = table[target], record.declaration.kind == .descriptor else { return target }
         return record.parent ?? target

@@ -1,26 +1,27 @@
 import Foundation
 import GATT
 
-/// The attributes of one peripheral: what its table was when it was read last, what of it the user asked for, and which
-/// attribute of now is which of before.
+/// The attributes of one peripheral: the contents of its table when it was last read, which of them the user requested,
+/// and which attributes of the present table are those of an earlier one.
 ///
-/// A user's `Characteristic` names an attribute by its id. When the table is read again (after a reconnect, or when the
-/// peripheral changed it) an attribute keeps its id if one with the same handle and UUID is there; else if its UUID is
-/// unique among its siblings, then and now. Attributes that find no place are *invalid*, until such a table returns.
+/// A user's `Characteristic` refers to an attribute by its id. When the table is read again (after a reconnect, or when
+/// the peripheral changed it), an attribute keeps its id if the new table has one with the same handle and UUID, or
+/// else if its UUID is unique among its siblings in both tables. Other attributes are *invalid* until a table that
+/// contains them returns.
 struct AttributeTable {
     struct Record {
         fileprivate(set) var declaration: AttributeDeclaration
-        /// The service of a characteristic, the characteristic of a descriptor.
+        /// The service of a characteristic, or the characteristic of a descriptor.
         fileprivate(set) var parent: AttributeID?
         /// In the order of their handles.
         fileprivate(set) var children: [AttributeID] = []
-        /// It is in the table that was read last, and BlueZ has not removed it since.
+        /// Whether it is in the table that was read last, and BlueZ has not removed it since.
         fileprivate(set) var isPresent = false
-        /// It is in the table that was read last.
+        /// Whether it is in the table that was read last.
         fileprivate var isInTable = false
-        /// The user asked for it on this connection.
+        /// Whether the user requested it on this connection.
         fileprivate(set) var isDiscovered = false
-        /// The newest value: read, or notified.
+        /// The newest value, from a read or a notification.
         var value: Data?
         /// The size of an ATT packet on its link, as BlueZ reports it.
         var mtu: Int?
@@ -33,29 +34,29 @@ struct AttributeTable {
         }
     }
 
-    /// What was different when the table was read again.
+    /// The differences between a table and the one before.
     struct Difference: Equatable {
         var added: [AttributeID] = []
-        /// Those that have no place any more.
+        /// Those that are no longer in the table.
         var invalidated: [AttributeID] = []
-        /// Those that have another handle, or can do other things.
+        /// Those with another handle or other properties.
         var changed: [AttributeID] = []
 
         var isEmpty: Bool { added.isEmpty && invalidated.isEmpty && changed.isEmpty }
     }
 
     private var records: [Record] = []
-    /// Of what is present.
+    /// The attributes that are present.
     private var ids: [AttributeHandle: AttributeID] = [:]
     /// The services that are present, in the order of their handles.
     private(set) var allServices: [AttributeID] = []
 
-    // MARK: Looking
+    // MARK: Queries
 
-    /// What is known of an attribute; `nil` for an id of another table.
+    /// Returns the record of an attribute; `nil` for an id of another table.
     subscript(id: AttributeID) -> Record? { records.indices.contains(id.rawValue) ? records[id.rawValue] : nil }
 
-    /// The attribute that stands there now.
+    /// Returns the attribute that has this handle now.
     func id(at handle: AttributeHandle) -> AttributeID? { ids[handle] }
 
     /// The size of an ATT packet on the link, as BlueZ reports it with the characteristics; `nil` if it does not.
@@ -65,71 +66,72 @@ struct AttributeTable {
         AttributeTable.maximumWriteLength(for: type, mtu: mtu)
     }
 
-    /// How many bytes can be written at once. With response BlueZ sends what does not fit into a packet in parts; no
-    /// attribute is longer than 512 bytes (Core Specification, Vol 3, Part F, 3.2.9). Without response it is what fits
-    /// into a packet, behind the three bytes of its head; the smallest packet has 23.
+    /// Returns the largest number of bytes of one write. With response, BlueZ sends what does not fit into a packet in
+    /// parts, and no attribute is longer than 512 bytes (Core Specification, Vol 3, Part F, 3.2.9). Without response it
+    /// is what fits into a packet after its header of three bytes; the smallest packet has 23.
     private static func maximumWriteLength(for type: CBCharacteristicWriteType, mtu: Int?) -> Int {
         type == .withResponse ? 512 : min(max(mtu ?? 23, 23) - 3, 512)
     }
 
-    /// The services that were asked for on this connection.
+    /// The services that were requested on this connection.
     var services: [AttributeID] { allServices.filter { records[$0.rawValue].isDiscovered } }
 
-    /// The characteristics of a service that were asked for on this connection.
+    /// Returns the characteristics of a service that were requested on this connection.
     func characteristics(of service: AttributeID) -> [AttributeID] {
         self[service]?.children.filter { records[$0.rawValue].isDiscovered } ?? []
     }
 
-    /// The descriptors of a characteristic.
+    /// Returns the descriptors of a characteristic.
     func descriptors(of characteristic: AttributeID) -> [AttributeID] { self[characteristic]?.children ?? [] }
 
-    /// The services that a service includes.
+    /// Returns the services that a service includes.
     func includedServices(of service: AttributeID) -> [AttributeID] {
         guard case .service(_, let includes) = self[service]?.declaration.role else { return [] }
         return includes.compactMap { ids[$0] }
     }
 
-    /// Whether there is nothing.
+    /// Whether the table has no services.
     var isEmpty: Bool { allServices.isEmpty }
 
-    /// Whether all is there that ought to be: each service has a characteristic, and each of the services that the
-    /// peripheral was found to have is there.
+    /// Returns whether the table is complete: each service has a characteristic, and each service in `named`, which the
+    /// peripheral was found to have, is present.
     func isWhole(naming named: some Sequence<CBUUID>) -> Bool {
         guard !isEmpty, allServices.allSatisfy({ !records[$0.rawValue].children.isEmpty }) else { return false }
         let present = Set(allServices.map { records[$0.rawValue].uuid })
         return named.allSatisfy { present.contains($0) || !$0.isExportedService }
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Changes what is known of an attribute in place; `nil` for an id of another table.
+    /// Changes the record of an attribute in place; returns `nil` for an id of another table.
     @discardableResult
     mutating func update<R>(_ id: AttributeID, _ change: (inout Record) -> R) -> R? {
         guard records.indices.contains(id.rawValue) else { return nil }
         return change(&records[id.rawValue])
     }
 
-    /// A new connection: nothing was asked for yet.
+    /// Begins a new connection, on which nothing was requested yet.
     mutating func forgetDiscovered() {
         for index in records.indices { records[index].isDiscovered = false }
     }
 
-    /// The user asked for these services; `nil` for all.
+    /// Marks the services with these UUIDs as requested; `nil` for all.
     mutating func discoverServices(_ uuids: Set<CBUUID>?) { discover(allServices, uuids) }
 
-    /// The user asked for these characteristics of a service; `nil` for all.
+    /// Marks the characteristics of a service with these UUIDs as requested; `nil` for all.
     mutating func discoverCharacteristics(_ uuids: Set<CBUUID>?, of service: AttributeID) {
         discover(self[service]?.children ?? [], uuids)
     }
 
-    /// The user asked for these.
+    /// Marks those of the candidates with these UUIDs as requested; `nil` for all.
     mutating func discover(_ candidates: [AttributeID], _ uuids: Set<CBUUID>? = nil) {
         for id in candidates where uuids?.contains(records[id.rawValue].uuid) ?? true {
             records[id.rawValue].isDiscovered = true
         }
     }
 
-    /// BlueZ has removed the object there. Whether it is gone is known when the table is read again.
+    /// BlueZ has removed the object with this handle. Whether the attribute still exists is known when the table is
+    /// read again.
     mutating func removed(at handle: AttributeHandle) -> AttributeID? {
         guard let id = ids.removeValue(forKey: handle) else { return nil }
         records[id.rawValue].isPresent = false
@@ -138,14 +140,14 @@ struct AttributeTable {
 
     // MARK: Reading the table
 
-    /// The table as it is now, in the order of handles: services before their characteristics, these before their
-    /// descriptors. Each declaration has a handle of its own.
+    /// Replaces the table. The declarations are in the order of handles: services precede their characteristics, which
+    /// precede their descriptors. Each declaration has a handle of its own.
     mutating func read(_ declarations: [AttributeDeclaration]) -> Difference {
         var difference = Difference()
         let before = Set(records.indices.filter { records[$0].isInTable }.map { AttributeID(rawValue: $0) })
         var matching = AttributeMatching(records)
         empty()
-        // Parents first: whether a characteristic is one of before depends on which service its own is.
+        // Parents first: whether a characteristic existed before depends on which service it belongs to.
         for kind in [AttributeDeclaration.Kind.service, .characteristic, .descriptor] {
             let ofKind = declarations.filter { $0.kind == kind }
             for (declaration, old) in zip(ofKind, matching.match(ofKind, parents: ids)) {
@@ -203,9 +205,9 @@ private struct AttributeMatching {
         let kind: AttributeDeclaration.Kind
     }
 
-    /// All that there ever were, by where they stood last.
+    /// All attributes of all tables so far, by their last position.
     private var spots: [Spot: AttributeID] = [:]
-    /// Those of the table before, by what they are.
+    /// The attributes of the table before, by their kind, parent and UUID.
     private var siblings: [Siblings: [AttributeID]] = [:]
     private var isTaken: Set<AttributeID> = []
 
@@ -213,7 +215,7 @@ private struct AttributeMatching {
         for (index, record) in records.enumerated() {
             let id = AttributeID(rawValue: index)
             let spot = Spot(handle: record.handle, uuid: record.uuid, kind: record.declaration.kind)
-            // Of several with one history the one of the table before is the one that the user means.
+            // If several have the same history, the user means the one in the table before.
             if record.isInTable || spots[spot] == nil { spots[spot] = id }
             guard record.isInTable else { continue }
             let group = Siblings(parent: record.parent, uuid: record.uuid, kind: record.declaration.kind)
@@ -221,8 +223,8 @@ private struct AttributeMatching {
         }
     }
 
-    /// For each of these declarations of one kind, the attribute that it declares, if it existed before.
-    /// - Parameter parents: the attributes that were placed already.
+    /// Returns, for each of these declarations of one kind, the attribute that it declares, if it existed before.
+    /// - Parameter parents: The attributes that were matched already.
     mutating func match(
         _ declarations: [AttributeDeclaration], parents: [AttributeHandle: AttributeID]
     ) -> [AttributeID?] {
@@ -244,16 +246,16 @@ private struct AttributeMatching {
     }
 }
 
-/// What an identifier names: a service, or a characteristic of one.
+/// Identifies a service, or a characteristic of a service, by UUIDs.
 struct AttributeName: Hashable, Sendable {
     let service: CBUUID
     var characteristic: CBUUID?
 }
 
 extension AttributeTable {
-    /// The first attribute that has this name, or what there is instead.
+    /// Returns the first attribute that has this name, or else an error with those that exist instead.
     ///
-    /// A service can be there several times: then the characteristic may be in any of them.
+    /// A peripheral may have a service several times. The characteristic may then be in any of them.
     func find(_ name: AttributeName) -> Result<AttributeID, PeripheralFailure> {
         let services = allServices.filter { self[$0]?.uuid == name.service }
         guard let first = services.first else {
@@ -269,14 +271,14 @@ extension AttributeTable {
         return .success(found)
     }
 
-    /// The same; what is found counts as asked for from now on, a characteristic with its service.
+    /// Finds an attribute by its name, and marks it as requested, a characteristic together with its service.
     mutating func discover(_ name: AttributeName) -> Result<AttributeID, PeripheralFailure> {
         let result = find(name)
         if case .success(let id) = result { discover([id, self[id]?.parent].compactMap { $0 }) }
         return result
     }
 
-    /// Their UUIDs in the order of the table, each once.
+    /// Returns their UUIDs in the order of the table, each once.
     private func unique(_ ids: [AttributeID]) -> [CBUUID] {
         var seen: Set<CBUUID> = []
         return ids.compactMap { self[$0]?.uuid }.filter { seen.insert($0).inserted }

@@ -3,7 +3,7 @@ import Foundation
 import GATT
 import Reactor
 
-/// Names a scan of a manager.
+/// Identifies a scan of a manager.
 struct ScanNumber: Hashable, Comparable, Sendable {
     let rawValue: UInt32
 
@@ -27,11 +27,11 @@ struct CentralState {
         }
     }
 
-    /// How often a scanning manager checks for peripherals that are silent, in seconds.
+    /// How often a scanning manager checks for peripherals that have become silent, in seconds.
     static let sweepInterval: TimeInterval = 5
-    /// How long a daemon has to find its adapters after its return, in seconds.
+    /// The time that a restarted daemon has to find its adapters, in seconds.
     static let adapterGrace: TimeInterval = 5
-    /// How long the restored state waits for the state of Bluetooth, in seconds.
+    /// The time for which the restored state waits for the state of Bluetooth, in seconds.
     static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
@@ -42,9 +42,9 @@ struct CentralState {
     var peripherals: PeripheralTable
     /// The state of each peripheral that the application has used.
     private var states = KeyedTable<PeripheralState>()
-    /// BlueZ's reports of devices that have a link, with any program, and of those with a state.
+    /// BlueZ's reports of devices that have a link, with any program, and of devices with a state.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
-    /// Peripherals whose handle was released while something was under way.
+    /// Peripherals with a handle that was released while an operation was under way.
     private var released: Set<PeripheralKey> = []
     /// Restored peripherals that BlueZ has not reported yet.
     private var unlistedRestored: Set<PeripheralKey> = []
@@ -85,7 +85,7 @@ struct CentralState {
 
     // MARK: Scans
 
-    /// Begins a scan. Returns its number, or the reason why there is none.
+    /// Starts a scan. Returns its number, or the reason why it cannot start.
     mutating func startScan(
         _ request: ScanRequest, timeout: TimeInterval, into orders: inout Orders
     ) -> Result<ScanNumber, CentralManagerError> {
@@ -99,7 +99,7 @@ struct CentralState {
         return .success(id)
     }
 
-    /// Why no scan is possible at the moment; `nil` if it is.
+    /// The reason why no scan is possible now; `nil` if one is.
     var scanRefusal: CentralManagerError? {
         switch managerState {
         case .unknown, .resetting, .poweredOff: .isPoweredOff
@@ -116,7 +116,7 @@ struct CentralState {
 
     mutating func stopScan(into orders: inout Orders) { endScan(nil, into: &orders) }
 
-    /// The shared discovery has ended this scan with an error.
+    /// The shared discovery has failed with an error, which ends this scan.
     mutating func scanFailed(_ id: ScanNumber, _ error: CentralManagerError, into orders: inout Orders) {
         if ranging?.id == id {
             endRanging(error, into: &orders)
@@ -157,17 +157,17 @@ struct CentralState {
 
     // MARK: Peripherals
 
-    /// Reads the record of a peripheral without a copy; `nil` if there is none.
+    /// Reads the record of a peripheral without a copy; returns `nil` if there is none.
     mutating func read<R>(
         _ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?
     ) -> R? {
         peripherals.read(key, body)
     }
 
-    /// BlueZ has reported a device: `fields` have new values; `wasHeard`: whether an advertisement brought them.
+    /// BlueZ has reported a device. `fields` have new values; `wasHeard` is whether an advertisement contained them.
     /// - Parameters:
     ///   - source: The device in the object tree.
-    ///   - only: The only scan that it is reported to, because that scan has just begun.
+    ///   - only: The only scan that receives the report, because that scan has just begun.
     mutating func deviceChanged(
         _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
         wasHeard: Bool, at now: Instant, only: ScanNumber? = nil, date: @autoclosure () -> Date,
@@ -209,18 +209,19 @@ struct CentralState {
 
     // MARK: Silence
 
-    /// Whether silence of a peripheral is meaningful.
+    /// Whether the silence of a peripheral means that it is out of range.
     private var isListening: Bool { scan != nil || ranging != nil }
 
-    /// BlueZ removes a device, whose values can be read for the last time.
+    /// BlueZ removes a device. Its values can be read for the last time.
     mutating func valuesEnd(_ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1) {
         _ = peripherals.update(key) { $0.wasRemoved(source, device) }
     }
 
     /// BlueZ has removed a device.
     ///
-    /// During a scan the device is out of range or switched off. In every other situation BlueZ removes devices for reasons
-    /// of its own (the end of the scan, a restart), and a peripheral that was discovered a moment ago stays on the list.
+    /// During a scan this means that the device is out of range or switched off. Otherwise BlueZ removes devices for
+    /// reasons of its own (the end of the scan, a restart), and a peripheral that was discovered recently stays on the
+    /// list.
     mutating func deviceRemoved(_ key: PeripheralKey, into orders: inout Orders) {
         guard isListening, managerState == .poweredOn, peripherals[key]?.isInUse != true else { return }
         expire(key, into: &orders)
@@ -238,7 +239,8 @@ struct CentralState {
         orders.append(.drop(key))
     }
 
-    /// The manager ends: the list is emptied. A peripheral with other references keeps its last values, which `read` returns.
+    /// Empties the list when the manager ends. A peripheral with other references keeps its last values, which `read`
+    /// returns.
     mutating func forgetAll(_ read: (ObjectKey) -> PeripheralTable.LastValues?) {
         var devices: [(key: PeripheralKey, device: ObjectKey)] = []
         peripherals.forEach { devices.append(($0, $1.device)) }
@@ -270,14 +272,14 @@ struct CentralState {
 
     private mutating func makeState(of key: PeripheralKey) {
         var state = PeripheralState(backOff: BackOff(seed: backOffSeed ^ key.rawValue))
-        // Nothing follows from these before the first request.
+        // These events produce no orders before the first request.
         var unused = Orders()
         state.managerStateChanged(managerState, into: &unused)
         state.factsChanged(firstFacts(of: key), into: &unused)
         states[key] = state
     }
 
-    /// A device without a link is known from its sightings alone.
+    /// Returns what is known of a device without a link from its sightings alone.
     private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
         if let known = facts[key] { return known }
         let device = peripherals.read(key) { $0.device }
@@ -292,32 +294,32 @@ struct CentralState {
         if facts[key]?.isConnected != true { facts[key] = nil }
     }
 
-    /// The handle of this peripheral was released. What is under way with the peripheral ends first.
+    /// The handle of this peripheral was released. First, the operations that are under way end.
     mutating func release(_ key: PeripheralKey) {
         peripherals.release(key)
         guard let isInUse = states.read(key, { $0.isInUse }) else { return }
         if isInUse { released.insert(key) } else { removeState(of: key) }
     }
 
-    /// A peripheral that is connected, or to be connected, stays on the list.
+    /// Keeps a peripheral on the list while it is connected, or to be connected.
     private mutating func useChanged(of key: PeripheralKey, isInUse: Bool) {
         _ = peripherals.update(key) { $0.isInUse = isInUse }
-        // It may have a handle again.
+        // It may have a new handle.
         if !isInUse, released.contains(key), peripherals[key] == nil { removeState(of: key) }
     }
 
-    /// Whether the application has used a peripheral.
+    /// Returns whether the application has used a peripheral.
     mutating func hasState(of key: PeripheralKey) -> Bool { states.read(key) { _ in true } ?? false }
 
     /// The peripherals that the application has used.
     var keysWithState: [PeripheralKey] { states.keys }
 
-    /// Reads the state of a peripheral; `nil` if there is none.
+    /// Reads the state of a peripheral; returns `nil` if there is none.
     mutating func readState<R>(of key: PeripheralKey, _ body: (borrowing PeripheralState) -> R?) -> R? {
         states.read(key, body) ?? nil
     }
 
-    /// Changes the state of a peripheral without orders; `nil` if there is none.
+    /// Changes the state of a peripheral without orders; returns `nil` if there is none.
     @discardableResult
     mutating func updateState<R>(of key: PeripheralKey, _ change: (inout PeripheralState) -> R) -> R? {
         states.update(key, change)
@@ -339,7 +341,7 @@ struct CentralState {
         peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
     }
 
-    /// All devices of an adapter: a device that is not among them has no link either.
+    /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts], into orders: inout Orders) {
         facts = all.filter { $0.value.isConnected }
         for key in states.keys {
@@ -349,7 +351,7 @@ struct CentralState {
         }
     }
 
-    /// The newest value of a characteristic, from a notification.
+    /// Stores the newest value of a characteristic, from a notification.
     mutating func notified(_ key: PeripheralKey, _ characteristic: AttributeID, _ value: Data) {
         states.update(key) { $0.attributes.notified(characteristic, value) }
     }
@@ -359,7 +361,7 @@ struct CentralState {
         _ = peripherals.update(key) { $0.lastHeard = now }
     }
 
-    /// The devices on other adapters that we have connected, or are connecting.
+    /// Returns the devices on other adapters that this manager has connected, or is connecting.
     func ownLinks(besides adapter: ObjectKey) -> [(key: PeripheralKey, device: ObjectKey)] {
         var links: [(PeripheralKey, ObjectKey)] = []
         states.forEach { key, state in
@@ -370,12 +372,12 @@ struct CentralState {
         return links
     }
 
-    /// The adapter of this manager has this device, too.
+    /// The adapter of this manager has this device as well.
     mutating func found(_ key: PeripheralKey, _ source: ObjectKey) {
         _ = peripherals.update(key) { $0.isPresent(as: source) }
     }
 
-    /// The manager ends, and with it every peripheral's state.
+    /// Ends the state of every peripheral when the manager ends.
     mutating func closePeripherals(keepingLinks: Bool, into orders: inout Orders) {
         for key in states.keys {
             peripheral(key, into: &orders) { $0.closed(keepingLinks: keepingLinks, into: &$1) }
@@ -390,13 +392,13 @@ struct CentralState {
         for key in peripherals.relist(key) { drop(key, into: &orders) }
     }
 
-    /// Takes a peripheral off the list.
+    /// Removes a peripheral from the list.
     mutating func forget(_ key: PeripheralKey, into orders: inout Orders) {
         let wasRestored = unlistedRestored.remove(key) != nil
         if peripherals.unlist(key) || wasRestored { drop(key, into: &orders) }
     }
 
-    /// Puts a retrieved peripheral on the list: one that was found before, or a device of BlueZ.
+    /// Puts a retrieved peripheral on the list: one that was found before, or a device that BlueZ has.
     mutating func list(
         _ key: PeripheralKey, device: ObjectKey?, at now: Instant, date: Date, into orders: inout Orders
     ) {
@@ -406,7 +408,7 @@ struct CentralState {
         for key in evicted { drop(key, into: &orders) }
     }
 
-    /// The peripherals that this manager has found and whose device BlueZ has removed, or has on another adapter.
+    /// Returns the peripherals that this manager has found and that BlueZ has removed, or has on another adapter.
     func absent(from adapter: ObjectKey) -> [(key: PeripheralKey, record: PeripheralTable.Record)] {
         var absent: [(PeripheralKey, PeripheralTable.Record)] = []
         peripherals.forEach { key, record in
@@ -415,7 +417,7 @@ struct CentralState {
         return absent
     }
 
-    /// All peripherals with a record, the first discovered first.
+    /// All peripherals with a record, in the order of their discovery.
     var recordKeys: [PeripheralKey] {
         var records: [(key: PeripheralKey, date: Date)] = []
         peripherals.forEach { key, record in records.append((key, record.discoveredAt)) }
@@ -434,13 +436,13 @@ struct CentralState {
         return kept
     }
 
-    /// Notes the peripherals that are to be listed as soon as BlueZ has their devices.
+    /// Stores the peripherals to be listed when BlueZ has their devices.
     mutating func expectRestored(_ kept: RestorationState) {
         for connection in kept.connections { unlistedRestored.insert(connection.key) }
     }
 
-    /// Begins again what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
-    /// known: then links that remained from that process are known, too.
+    /// Resumes what was under way in an earlier process. The restored state is reported when the state of Bluetooth is
+    /// known: then links that remained from that process are known as well.
     mutating func restore(_ kept: RestorationState, into orders: inout Orders) {
         for connection in kept.connections {
             let key = connection.key
@@ -453,7 +455,7 @@ struct CentralState {
         orders.append(.startTimer(.restoration, Self.restorationPatience))
     }
 
-    /// The state of Bluetooth is known, or takes too long.
+    /// Ends the restoration when the state of Bluetooth is known, or has taken too long.
     private mutating func endRestoring(into orders: inout Orders) {
         guard isRestoring else { return }
         isRestoring = false

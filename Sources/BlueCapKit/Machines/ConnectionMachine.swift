@@ -3,12 +3,12 @@ import Foundation
 
 /// The arguments of one call of `connect`.
 struct ConnectionPolicy: Equatable {
-    /// How many time-outs in a row, and how many disconnections of one `connect`, are reported as such. After one more,
-    /// the connection is given up.
+    /// The number of successive time-outs, and of disconnections of one `connect`, that are reported as such. After one
+    /// more, the connection is given up.
     var timeoutRetries = UInt.max
     var disconnectRetries = UInt.max
-    /// Seconds from the moment at which the radio begins to connect, or cannot because there is no power; `nil` for no
-    /// limit.
+    /// Seconds from the moment at which the radio begins to connect, or cannot begin because it has no power; `nil` for
+    /// no limit.
     var timeout: TimeInterval?
 }
 
@@ -29,23 +29,23 @@ struct ConnectionFailure: Equatable {
             message: "the device is not known to bluetoothd and was not heard"))
 }
 
-/// How one peripheral is connected, stays connected and is disconnected: behaviours B1 to B8 and F1 to F3 of
+/// Connects one peripheral, keeps it connected and disconnects it: behaviours B1 to B8 and F1 to F3 of
 /// Documentation/Reliability.md.
 ///
 /// A *try* begins with `connect` or `reconnect` and ends with an event. A try can have several *attempts*: `Connect` calls
 /// with a back-off between them, since most errors of BlueZ are transient.
 ///
-/// An attempt must be cancelled when it is given up: a `Connect` that is not cancelled continues after our time-out, and
-/// the next one fails with "Operation already in progress" (B2). A `Connect` within the two seconds that BlueZ needs to
-/// end a link succeeds, and then that link ends (B2a). So the machine waits for each end, within limits, before it begins
-/// anything else.
+/// An attempt must be cancelled when it is given up: a `Connect` that is not cancelled continues after our time-out,
+/// and the next one fails with "Operation already in progress" (B2). A `Connect` within the two seconds that BlueZ
+/// needs to end a link succeeds, and then that link ends (B2a). So the machine waits for each end, within limits,
+/// before it starts anything else.
 ///
-/// The machine has no clock and no bus: time comes in as ``Event/timerFired(_:)``, calls go out as orders. A late reply to
-/// an attempt that has ended changes nothing.
+/// The machine has no clock and no bus: time is reported with ``Event/timerFired(_:)``, and calls are made with orders.
+/// A late reply to an attempt that has ended changes nothing.
 struct ConnectionMachine: Equatable {
-    /// Names one `Connect` call.
+    /// Identifies one `Connect` call.
     typealias Attempt = UInt32
-    /// Names one call of `connect`, and its stream; 0 before the first.
+    /// Identifies one call of `connect`, and its stream; 0 before the first.
     typealias ConnectionNumber = UInt32
 
     enum Event: Equatable {
@@ -70,7 +70,7 @@ struct ConnectionMachine: Equatable {
         case connectedChanged(Bool)
         case deviceAppeared(isConnected: Bool)
         case deviceDisappeared
-        /// Whether there is a daemon and an adapter with power. Without them there is no link either.
+        /// Whether there is a daemon, and an adapter with power. Without them there is no link either.
         case adapterUsable(Bool)
 
         case timerFired(Timer)
@@ -86,7 +86,7 @@ struct ConnectionMachine: Equatable {
         /// How long the link may take to appear after a successful reply.
         case confirmation
         case seeking
-        /// How long scans pause.
+        /// How long scans are paused.
         case pause
         /// How long a cancelled `Connect` may take to end.
         case cancellation
@@ -94,7 +94,7 @@ struct ConnectionMachine: Equatable {
         case drop
         /// How long a connection lasts before it counts as stable.
         case stability
-        /// How long the end of the adapter belongs to the loss that was reported last.
+        /// How long the end of the adapter counts as the cause of the loss that was reported last.
         case loss
     }
 
@@ -115,13 +115,13 @@ struct ConnectionMachine: Equatable {
         var isTimeout: Bool { self == .timedOut || self == .gaveUp(after: .timeouts) }
     }
 
-    /// Which of the two counts is spent.
+    /// The count of retries that has been used up.
     enum Spent: Equatable { case timeouts, disconnections }
 
     enum Refusal: Equatable {
         /// `disconnect()` without a connection.
         case notConnected
-        /// BlueZ has refused, and would refuse again.
+        /// BlueZ has refused, and would refuse another attempt too.
         case refused(BusFailure)
 
         var error: PeripheralError {
@@ -134,7 +134,7 @@ struct ConnectionMachine: Equatable {
 
     enum LinkLoss: Equatable {
         case disconnected
-        /// The application asked for it.
+        /// The application requested it.
         case forced
         /// The daemon, the adapter or its power is gone.
         case adapterLost
@@ -143,7 +143,7 @@ struct ConnectionMachine: Equatable {
     enum State: Equatable {
         case disconnected
         case waiting(Wait)
-        /// The device is unknown to BlueZ: discovery runs until it is received.
+        /// BlueZ does not have the device: discovery runs until the device is received.
         case seeking
         case connecting(Attempt, Progress)
         /// The application or the time-out has ended the attempt, and BlueZ is cancelling it.
@@ -157,14 +157,14 @@ struct ConnectionMachine: Equatable {
     enum Wait: Equatable { case delay, backOff, power }
 
     enum Progress: Equatable {
-        /// Behind the calls of other peripherals.
+        /// Waits behind the calls of other peripherals.
         case queued
         case underWay
         /// BlueZ has replied success, and `Connected` is still false.
         case confirming
     }
 
-    /// What is due when a link, or an attempt, has ended.
+    /// What follows when a link, or an attempt, has ended.
     struct Ending: Equatable {
         /// `nil` if it was reported already.
         var report: Report?
@@ -178,22 +178,23 @@ struct ConnectionMachine: Equatable {
 
         var isFollowedByConnection: Bool { if case .connect = next { true } else { false } }
 
-        /// The same end, now requested by the application.
+        /// The same end, now at the request of the application.
         var forced: Ending { Ending(report: .forced, next: next == .finish ? .finish : .rest) }
 
-        /// The same end, followed by a connection. A stream that was to finish does so at once, without this report.
+        /// Returns the same end, followed by a connection. A stream that was to finish does so at once, without this
+        /// report.
         func connecting(after delay: TimeInterval) -> Ending {
             Ending(report: next == .finish ? nil : report, next: .connect(after: delay))
         }
 
-        /// The same end, without a connection to follow.
+        /// The same end, without a connection after it.
         var resting: Ending { isFollowedByConnection ? Ending(report: report, next: .rest) : self }
     }
 
     // MARK: Limits
 
-    /// Seconds that a successful reply waits for `Connected`, which precedes the reply or is asked for. The answer can take
-    /// long: `bluetoothd` does not answer calls while it discovers services.
+    /// Seconds that a successful reply waits for `Connected`, which precedes the reply or is read after it. The reply
+    /// to that read can take long: `bluetoothd` does not reply to calls while it discovers services.
     static let confirmationLimit: TimeInterval = 10
     /// Seconds of search for a device that BlueZ does not know, before the next back-off.
     static let seekLimit: TimeInterval = 10
@@ -201,22 +202,23 @@ struct ConnectionMachine: Equatable {
     static let cancellationLimit: TimeInterval = 8
     /// Seconds that BlueZ may take to end a link; it takes two (DISCONNECT_TIMER).
     static let dropLimit: TimeInterval = 6
-    /// Seconds after which a connection was no failure, whatever follows.
+    /// Seconds after which a connection counts as a success, whatever follows.
     static let stability: TimeInterval = 3
-    /// Seconds after the report of a loss in which the end of the adapter belongs to that loss. BlueZ reports the ends of
-    /// the links first, and the kernel waits for them up to five seconds when the power goes (HCI_POWER_OFF_TIMEOUT).
+    /// Seconds after the report of a loss in which the end of the adapter counts as its cause. BlueZ reports the ends
+    /// of the links first, and the kernel waits for them up to five seconds when the power is switched off
+    /// (HCI_POWER_OFF_TIMEOUT).
     static let lossLimit: TimeInterval = 6
     /// Seconds for which scans pause when an attempt begins. A controller reports an advertiser once per scan, and the
-    /// kernel restarts its scan every 10.24 s: during an open discovery BlueZ may receive the peripheral only then (seen:
-    /// 10.4 s instead of 0.06). A peripheral that does not connect within these seconds is not near, and the scans for
-    /// others continue.
+    /// kernel restarts its scan every 10.24 s: during an open discovery BlueZ may receive the peripheral only then
+    /// (measured: 10.4 s instead of 0.06). A peripheral that does not connect within these seconds is not near, and the
+    /// scans for other peripherals continue.
     static let pauseLimit: TimeInterval = 3
-    /// From this failure on, a search pauses as well.
+    /// The number of failures from which on a search pauses scans as well.
     static let failuresBeforeSearchPauses = 2
     /// How many errors with an unknown text count as transient.
     static let unknownFailuresAllowed = 3
-    /// After so many "already in progress" in a row, the connection in progress is ended, whichever program began it: the
-    /// daemon continues the attempt of a program that has crashed.
+    /// After this number of successive "already in progress" replies, the connection in progress is ended, whichever
+    /// program began it: the daemon continues the attempt of a program that has crashed.
     static let busyRepliesAllowed = 5
 
     // MARK: State
@@ -225,9 +227,9 @@ struct ConnectionMachine: Equatable {
     /// The newest call of `connect`.
     private(set) var number: ConnectionNumber = 0
     private(set) var policy = ConnectionPolicy()
-    /// Why the attempts of the present or last try failed, oldest first; the newest few.
+    /// Why the attempts of the present or last try failed, oldest first; only the newest few.
     private(set) var failures: [ConnectionFailure] = []
-    /// Why the last report was not that of a connection, since a run asked for a link; `nil` if there was none.
+    /// Why the last report was not that of a connection, after a run requested a link; `nil` if there was none.
     private(set) var lastError: PeripheralError?
     /// Whether the present link was established by our own `Connect`.
     private(set) var isOurs = false
@@ -239,7 +241,7 @@ struct ConnectionMachine: Equatable {
     private(set) var lastAttempt: Attempt = 0
 
     private var backOff: BackOff
-    /// Time-outs since the last connection, disconnections since `connect`.
+    /// The time-outs since the last connection, and the disconnections since `connect`.
     private(set) var timeouts: UInt = 0
     private(set) var disconnections: UInt = 0
     /// Tries in a row without a stable connection.
@@ -269,7 +271,7 @@ struct ConnectionMachine: Equatable {
         self.isLinkUp = isLinkUp && isUsable && isPresent
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     /// Whether a link of ours exists, or may appear.
     var hasOwnLink: Bool {
@@ -280,7 +282,7 @@ struct ConnectionMachine: Equatable {
         }
     }
 
-    /// Whether the peripheral is connected or to be connected, or the end of that is still under way.
+    /// Whether the peripheral is connected or to be connected, or the end of its connection is still under way.
     var isInUse: Bool {
         switch state {
         case .disconnected, .closed: false
@@ -330,7 +332,7 @@ struct ConnectionMachine: Equatable {
         case .connecting(_, .queued):
             takeOver(new, &orders)
         case .waiting(.power), .seeking, .connecting:
-            // The present try serves the new call as well; only its time begins again.
+            // The present try serves the new call as well; only its time limit begins again.
             cancel(.timeout, &orders)
             takeOver(new, &orders)
             startTimeout(&orders)
@@ -449,7 +451,7 @@ struct ConnectionMachine: Equatable {
             orders.append(.cancelConnect)
         case .connected:
             orders.append(.linkWentDown(.forced))
-            // BlueZ keeps the links of a client that has ended, and no other host can connect to the peripheral (B7).
+            // BlueZ keeps the links of a client that has ended, and no other host could connect to the peripheral (B7).
             if isOurs && !keepingLinks { orders.append(.callDisconnect) }
         }
         endTry(&orders)
@@ -504,11 +506,12 @@ struct ConnectionMachine: Equatable {
     private mutating func attempt(_ orders: inout Orders) {
         guard isUsable else {
             state = .waiting(.power)
-            // The time-out also limits the wait for an adapter that rfkill blocks. When the power returns, it begins again.
+            // The time-out also limits the wait for an adapter that rfkill blocks. When the power returns, it begins
+            // again.
             endTry(&orders)
             return startTimeout(&orders)
         }
-        // A link of another program, or one that remained from an earlier process: it is adopted (B5).
+        // A link that another program established, or that remained from an earlier process, is adopted (B5).
         if isLinkUp { return linkUp(isOurs: false, &orders) }
         if isPresent { call(&orders) } else { seek(&orders) }
     }
@@ -520,7 +523,7 @@ struct ConnectionMachine: Equatable {
         orders.append(.callConnect(lastAttempt))
     }
 
-    /// Searches for a device that BlueZ has removed because it did not receive it for a while (B4).
+    /// Searches for a device that BlueZ has removed because it did not receive it for some time (B4).
     private mutating func seek(_ orders: inout Orders) {
         state = .seeking
         resumeScan(&orders)
@@ -536,7 +539,7 @@ struct ConnectionMachine: Equatable {
         guard state == .connecting(attempt, .queued) else { return }
         state = .connecting(attempt, .underWay)
         startTimeout(&orders)
-        // During a search BlueZ keeps the device only while the search runs, until there is a link.
+        // BlueZ keeps the device only while the search runs, until there is a link.
         guard !isSeeking || failedAttempts >= Self.failuresBeforeSearchPauses else { return }
         if isPausing {
             cancel(.pause, &orders)
@@ -600,7 +603,7 @@ struct ConnectionMachine: Equatable {
         start(.retry, backOff.delay(after: failedAttempts), &orders)
     }
 
-    /// Ends the try after an error that a further attempt would repeat.
+    /// Ends the try after an error that another attempt would repeat.
     private mutating func failTry(_ failure: ConnectionFailure, _ orders: inout Orders) {
         state = .disconnected
         isWanted = false
@@ -620,8 +623,8 @@ struct ConnectionMachine: Equatable {
         count(.connected, &orders)
     }
 
-    /// The time-out begins when the radio begins to connect, so that it does not pass in the queue behind other
-    /// peripherals; or when there is no radio that could.
+    /// Starts the time-out when the radio begins to connect, so that it does not elapse in the queue behind other
+    /// peripherals; or when there is no radio that could connect.
     private mutating func startTimeout(_ orders: inout Orders) {
         guard let timeout = policy.timeout, !timers.contains(.timeout) else { return }
         start(.timeout, timeout, &orders)
@@ -665,7 +668,7 @@ struct ConnectionMachine: Equatable {
         start(.drop, Self.dropLimit, &orders)
     }
 
-    /// An attempt or a link has ended: reports it, and continues with what was requested in the meantime.
+    /// Reports that an attempt or a link has ended, and continues with what was requested since.
     private mutating func settle(_ ending: Ending, _ orders: inout Orders) {
         state = .disconnected
         isOurs = false
@@ -675,7 +678,7 @@ struct ConnectionMachine: Equatable {
         switch ending.next {
         case .rest: break
         case .finish: finish(&orders)
-        // If the report has spent the retries, the connection stays given up.
+        // If the report has used up the retries, the connection stays given up.
         case .connect(let delay): if isFinished == wasFinished { reconnect(after: delay, &orders) }
         }
     }
@@ -689,7 +692,7 @@ struct ConnectionMachine: Equatable {
         case .connecting(_, .confirming):
             if isUp { linkUp(isOurs: true, &orders) }
         case .connecting(_, .underWay), .cancelling:
-            // The reply decides: before it BlueZ has no ATT link, and may still fail.
+            // The reply decides: before the reply BlueZ has no ATT link, and may still fail.
             break
         case .connecting(_, .queued):
             guard isUp else { return }
@@ -731,14 +734,14 @@ struct ConnectionMachine: Equatable {
 
     private mutating func deviceAppeared(isConnected: Bool, _ orders: inout Orders) {
         isPresent = true
-        // The property was asked for, since the reply was a success and no link was reported.
+        // The property was read because the reply was a success and no link was reported.
         if case .connecting(_, .confirming) = state, !isConnected { return attemptFailed(.noLink, &orders) }
         guard state == .seeking else {
             if isConnected != isLinkUp { connectedChanged(isConnected, &orders) }
             return
         }
         isLinkUp = isConnected
-        // The discovery continues until there is a link, or BlueZ might remove the device once more.
+        // The discovery continues until there is a link, because otherwise BlueZ might remove the device again.
         cancel(.seeking, &orders)
         if isLinkUp { linkUp(isOurs: false, &orders) } else { call(&orders) }
     }
@@ -765,9 +768,9 @@ struct ConnectionMachine: Equatable {
     }
 
     /// Ends what is under way, with one report. A try that only waits continues to wait.
-    ///
-    /// BlueZ reports the ends of the links before that of the adapter. If the program has called `reconnect()` in between,
-    /// or a run has begun, the next try is already under way: it waits for the adapter, as if it had begun a moment later.
+    /// BlueZ reports the ends of the links before that of the adapter. If the program has called `reconnect()` in
+    /// between, or a run has begun, the next try is already under way: it waits for the adapter, as if it had begun a
+    /// moment later.
     private mutating func adapterDisappeared(_ orders: inout Orders) {
         guard isUsable else { return }
         let isLossReported = timers.contains(.loss)
@@ -798,7 +801,7 @@ struct ConnectionMachine: Equatable {
 
     // MARK: Reports
 
-    /// Counts and reports an event to the present stream, and gives up if a count is spent.
+    /// Counts and reports an event to the present stream, and gives the connection up if a count is used up.
     private mutating func count(_ event: Report, _ orders: inout Orders) {
         cancel(.loss, &orders)
         switch event {
@@ -809,7 +812,7 @@ struct ConnectionMachine: Equatable {
         case .disconnected:
             disconnections += 1
             fruitlessTries += 1
-            // The adapter may be what ended the link.
+            // The end of the adapter may be what ended the link.
             if isUsable { start(.loss, Self.lossLimit, &orders) }
             guard disconnections <= policy.disconnectRetries else { return giveUp(after: .disconnections, &orders) }
         case .connected, .forced, .gaveUp:
@@ -895,23 +898,24 @@ struct ConnectionMachine: Equatable {
     }
 }
 
-/// How long to wait before one more attempt: 0.1, 0.25, 0.5, 1, 2, then 4 seconds each time, every wait a quarter
-/// shorter or longer by chance.
+/// The wait before another attempt: 0.1, 0.25, 0.5, 1, 2, then 4 seconds each time. Every wait is up to a quarter
+/// shorter or longer at random.
 ///
-/// Most refusals of BlueZ are cured by asking once more a moment later; those that are not should cost neither radio
-/// nor battery. The chance keeps several programs, or several peripherals, from meeting on the air again and again.
+/// Most requests that BlueZ refuses succeed when they are repeated a moment later. Those that do not should use little
+/// radio time and energy. The random part prevents several programs, or several peripherals, from colliding again and
+/// again.
 struct BackOff: Equatable {
     /// In seconds.
     static let steps: [TimeInterval] = [0.1, 0.25, 0.5, 1, 2, 4]
-    /// How far a wait may be from its step, as a part of it.
+    /// The largest difference between a wait and its step, as a fraction of the step.
     static let jitter = 0.25
 
     private var generator: SplitMix
 
-    /// Equal seeds wait equally long.
+    /// Creates a back-off. Equal seeds give equal waits.
     init(seed: UInt64) { generator = SplitMix(state: seed) }
 
-    /// The seconds to wait after `failures` failures in a row; none after none.
+    /// Returns the seconds to wait after `failures` failures in a row; 0 after none.
     mutating func delay(after failures: Int) -> TimeInterval {
         guard failures > 0 else { return 0 }
         let step = Self.steps[min(failures, Self.steps.count) - 1]
@@ -919,7 +923,7 @@ struct BackOff: Equatable {
     }
 }
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: small, and good enough for waits.
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: small, and sufficient for waits.
 private struct SplitMix: RandomNumberGenerator, Equatable {
     var state: UInt64
 

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Counts and durations of the connections of one peripheral; dates are the caller's.
+/// Counts and durations of the connections of one peripheral; the caller supplies the dates.
 ///
-/// A clock that is set back between two dates yields no negative times.
+/// If the clock is set back between two dates, no time is negative.
 struct ConnectionStatistics: Equatable {
     /// `Date.distantPast` until there was a connection.
     private(set) var connectedAt = Date.distantPast
-    /// `Date.distantPast` until one ended.
+    /// `Date.distantPast` until a connection has ended.
     private(set) var disconnectedAt = Date.distantPast
     private(set) var connectionCount: UInt = 0
-    /// Ends of connections, for any reason.
+    /// The number of connections that ended, for any reason.
     private(set) var disconnectionCount: UInt = 0
     private(set) var timeoutCount: UInt = 0
     /// Seconds of all connections that have ended.
@@ -35,17 +35,17 @@ struct ConnectionStatistics: Equatable {
 
     mutating func timedOut() { timeoutCount += 1 }
 
-    /// Seconds of the connection that is, or else of the last one.
+    /// Returns the seconds of the present connection, or else of the last one.
     func secondsConnected(at date: Date) -> TimeInterval {
         isConnected ? max(0, date.timeIntervalSince(connectedAt)) : secondsOfLast
     }
 
-    /// Seconds of all connections, the one that is included.
+    /// Returns the seconds of all connections, including the present one.
     func cumulativeSecondsConnected(at date: Date) -> TimeInterval {
         totalSecondsConnected + (isConnected ? secondsConnected(at: date) : 0)
     }
 
-    /// Seconds since the discovery without a connection.
+    /// Returns the seconds since the discovery without a connection.
     func cumulativeSecondsDisconnected(since discovery: Date, at date: Date) -> TimeInterval {
         max(0, date.timeIntervalSince(discovery) - cumulativeSecondsConnected(at: date))
     }

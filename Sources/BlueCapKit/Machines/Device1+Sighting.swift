@@ -3,14 +3,14 @@ import Foundation
 import GATT
 
 extension ScanRequest {
-    /// Whether BlueZ's newest word on a device is one that was asked for.
+    /// Returns whether this request asks for what BlueZ reports of the device now.
     func accepts(_ device: borrowing Device1) -> Bool {
         if services == nil, rssiThreshold == nil, pattern == nil { return true }
         return accepts(
             services: device.uuids, rssi: device.rssi, name: device.name, address: device.address.description)
     }
 
-    /// What BlueZ needs to be told of this request; what it reports beyond that is filtered by `accepts`.
+    /// The discovery filter that BlueZ receives for this request; `accepts` filters what BlueZ reports beyond that.
     var filter: DiscoveryFilter {
         DiscoveryFilter(
             uuids: services.map(Array.init) ?? [], rssi: rssiThreshold.map(Int16.init), pattern: pattern,
@@ -33,7 +33,7 @@ extension PackedData<UInt8> {
     }
 }
 
-/// A report without its handle, as the state gives it to the session.
+/// A report without its handle, in the form in which the state passes it to the session.
 struct ReportData: Equatable {
     let date: Date
     let rssi: Int?

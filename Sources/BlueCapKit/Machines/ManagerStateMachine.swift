@@ -1,4 +1,4 @@
-/// How a manager's state follows from the bus, the daemon and the adapter: the table of `ManagerState`.
+/// Derives a manager's state from the bus, the daemon and the adapter, according to the table of `ManagerState`.
 ///
 /// | event | not ready before | ready before |
 /// |---|---|---|
@@ -9,14 +9,14 @@
 /// | ready, adapter off | `poweredOff` | `poweredOff` |
 /// | ready, no adapter | `unsupported` | `resetting` for the grace time after a return, else `unsupported` |
 ///
-/// The grace time is there because a `bluetoothd` that starts takes its name before it knows its adapters: without it
-/// each restart would show a moment of "no Bluetooth here".
+/// The grace time exists because a starting `bluetoothd` takes its name before it has its adapters: without it each
+/// restart would briefly show that there is no Bluetooth.
 struct ManagerStateMachine: Equatable {
     enum Reach: Equatable { case connecting, noBus, refused, noDaemon, loading, ready }
 
     enum Event: Equatable {
         case reached(Reach)
-        /// The chosen adapter's power; `nil` where there is no adapter.
+        /// The chosen adapter's power; `nil` if there is no adapter.
         case adapterPower(Bool?)
         case graceEnded
     }

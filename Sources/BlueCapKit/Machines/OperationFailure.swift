@@ -1,14 +1,14 @@
 import BlueZ
 import GATT
 
-/// Why an operation on an attribute failed, before it is known which documented error that is.
+/// Why an operation on an attribute failed, before it is translated to a documented error.
 enum OperationFailure: Error, Hashable {
     case timedOut
-    /// The link was lost, or was not there.
+    /// The link was lost, or did not exist.
     case linkLost
     /// The application ended the link.
     case linkEnded
-    /// The attribute is not on the peripheral any more.
+    /// The peripheral no longer has the attribute.
     case invalidated
     /// Another program, or another operation, uses the attribute: a later attempt may succeed.
     case busy(BlueZError)
@@ -20,8 +20,8 @@ enum OperationFailure: Error, Hashable {
             switch error.cause {
             case .inProgress: .busy(error)
             case .notConnected, .disconnected, .serviceGone: .linkLost
-            // `Failed` has many reasons. These are BlueZ's texts without a link, and when the link is lost before the
-            // peer has replied (src/gatt-client.c).
+            // `Failed` has many reasons. These are BlueZ's texts if there is no link, and if the link is lost before
+            // the peer has replied (src/gatt-client.c).
             case .failed where error.message == "Not connected" || error.message == "Operation failed": .linkLost
             case .unknownObject, .unknownMethod: .invalidated
             case .noReply: .timedOut
@@ -31,7 +31,7 @@ enum OperationFailure: Error, Hashable {
 }
 
 extension PeripheralFailure {
-    /// The documented error of a failed operation.
+    /// Creates the documented error of a failed operation.
     init(_ failure: OperationFailure, _ request: AttributeState.Request) {
         self =
             switch (failure, request) {

@@ -1,7 +1,7 @@
 import BlueZ
 import Foundation
 
-/// The operations on the attributes of one peripheral: in order on each characteristic, side by side on several.
+/// The operations on the attributes of one peripheral: in order on each characteristic, concurrent on several.
 ///
 /// BlueZ accepts one operation at a time on a characteristic and refuses a second one with `InProgress`. So each
 /// characteristic has a lane: its first operation is in flight, the others wait. An operation that exceeds its time is
@@ -14,7 +14,7 @@ import Foundation
 struct OperationLanes {
     struct Operation {
         let id: OperationID
-        /// The attribute that it works on: the characteristic of the lane, or a descriptor of it.
+        /// The attribute of the operation: the characteristic of the lane, or one of its descriptors.
         let target: AttributeID
         let request: AttributeState.Request
         var hasTimeout = false
@@ -22,7 +22,7 @@ struct OperationLanes {
 
     private enum Head {
         case inFlight(Operation)
-        /// Settled because its time is up; BlueZ has yet to reply.
+        /// Settled because its time limit was exceeded; BlueZ has not replied yet.
         case abandoned(OperationID)
         /// Waits to be repeated.
         case refused(Operation, isAbandoned: Bool)
@@ -34,7 +34,7 @@ struct OperationLanes {
         /// Waits until it is known whether its characteristic still exists.
         var isHeld = false
         var waiting: [Operation] = []
-        /// How many at the front of `waiting` are gone already.
+        /// The number of elements at the front of `waiting` that were removed already.
         var first = 0
         var isIdle: Bool { head == nil && first == waiting.count && !isHeld }
 
@@ -42,7 +42,7 @@ struct OperationLanes {
             guard first < waiting.count else { return nil }
             defer {
                 first += 1
-                // Moving the rest to the front costs the length of it, so it must not be done each time.
+                // Moving the rest to the front costs time in proportion to its length, so it is not done each time.
                 if first == waiting.count || first >= 64 {
                     waiting.removeFirst(first)
                     first = 0
@@ -51,7 +51,7 @@ struct OperationLanes {
             return waiting[first]
         }
 
-        /// For how long to wait after one more refusal; `nil` if it was refused often enough.
+        /// Returns how long to wait after another refusal; `nil` if the operation was refused often enough.
         mutating func nextPause() -> TimeInterval? {
             guard refusals < OperationLanes.retries.count else { return nil }
             defer { refusals += 1 }
@@ -63,7 +63,7 @@ struct OperationLanes {
         }
     }
 
-    /// After how many seconds an operation is repeated that BlueZ was too busy for.
+    /// The seconds after which an operation is repeated that BlueZ was too busy for.
     static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
@@ -87,7 +87,7 @@ struct OperationLanes {
         return operation
     }
 
-    /// Settles an operation whose time is up.
+    /// Settles an operation that has exceeded its time limit.
     mutating func timedOut(_ id: OperationID, into orders: inout Orders) {
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return }
         defer { if !lane.isIdle { lanes[key] = lane } }
@@ -99,7 +99,7 @@ struct OperationLanes {
         case .abandoned(id), .refused(_, isAbandoned: true):
             return
         case .refused(let operation, isAbandoned: false) where operation.id == id:
-            // Its turn ends when the pause is over.
+            // It leaves the front of the lane when the pause is over.
             lane.head = .refused(operation, isAbandoned: true)
             places[id] = nil
             abandoned = operation
@@ -108,7 +108,7 @@ struct OperationLanes {
             places[id] = nil
             abandoned = operation
         }
-        // Its timer has fired: there is none to cancel.
+        // Its timer has fired, so there is none to cancel.
         orders.append(.settle(id, .failed(PeripheralFailure(.timedOut, abandoned.request))))
     }
 
@@ -119,7 +119,7 @@ struct OperationLanes {
     mutating func replied(
         _ id: OperationID, _ result: Result<Order.Outcome, OperationFailure>, into orders: inout Orders
     ) -> Operation? {
-        // The lane is taken out of its dictionary while it changes: each change in its place would cost more than the call.
+        // The lane is removed from its dictionary while it changes: changing it in place several times would cost more.
         guard let key = places[id], var lane = lanes.removeValue(forKey: key) else { return nil }
         defer { if !lane.isIdle { lanes[key] = lane } }
         switch (lane.head, result) {
@@ -156,7 +156,7 @@ struct OperationLanes {
             return operation
         }
         lanes[key]?.head = nil
-        // Back to the front, so that it keeps its turn.
+        // Returns to the front of the lane, so that it keeps its position.
         if !isAbandoned, let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
         return advance(key)
     }
@@ -176,22 +176,22 @@ struct OperationLanes {
 
     // MARK: The link and its attributes
 
-    /// The attributes are known: the first operation of each lane is sent, except in lanes that are held.
+    /// Marks the attributes as known: the first operation of each lane is sent, except in lanes that are held.
     mutating func open() -> [Operation] {
         isOpen = true
         return lanes.keys.sorted().compactMap { advance($0) }
     }
 
-    /// The attributes are not known any more. Operations in flight continue.
+    /// Marks the attributes as no longer known. Operations in flight continue.
     mutating func close() { isOpen = false }
 
-    /// The link is lost: all operations fail, and late replies of BlueZ are ignored.
+    /// Fails all operations after the link is lost, and ignores late replies of BlueZ.
     mutating func fail(_ failure: OperationFailure, into orders: inout Orders) {
         isOpen = false
         for lane in lanes.keys.sorted() { fail(lane, failure, into: &orders) }
     }
 
-    /// The characteristic of a lane may not exist any more: nothing more is sent.
+    /// Sends no more operations of a lane, because its characteristic may no longer exist.
     mutating func hold(_ key: AttributeID) { lanes[key, default: Lane()].isHeld = true }
 
     func isHeld(_ key: AttributeID) -> Bool { lanes[key]?.isHeld == true }
@@ -202,7 +202,7 @@ struct OperationLanes {
     /// The lanes in which an operation waits or is in flight, or that are held.
     var busyLanes: [AttributeID] { lanes.keys.sorted() }
 
-    /// How many operations on an attribute of a lane are not settled, of those whose request is accepted.
+    /// Returns the number of operations on an attribute of a lane that are not settled and whose request is accepted.
     func count(
         on target: AttributeID, lane key: AttributeID, where isCounted: (AttributeState.Request) -> Bool
     ) -> Int {
@@ -216,7 +216,7 @@ struct OperationLanes {
             .count { $0.target == target && isCounted($0.request) }
     }
 
-    /// The operation with this id, if it is in flight and not settled.
+    /// Returns the operation with this id, if it is in flight and not settled.
     func inFlight(_ id: OperationID) -> Operation? {
         guard let key = places[id], case .inFlight(let operation)? = lanes[key]?.head, operation.id == id else {
             return nil
@@ -224,13 +224,13 @@ struct OperationLanes {
         return operation
     }
 
-    /// The characteristic of a lane exists.
+    /// Sends the operations of a lane again, because its characteristic exists.
     mutating func release(_ key: AttributeID) -> Operation? {
         lanes[key]?.isHeld = false
         return advance(key)
     }
 
-    /// The characteristic of a lane does not exist any more.
+    /// Fails the operations of a lane, because its characteristic no longer exists.
     mutating func fail(_ key: AttributeID, _ failure: OperationFailure, into orders: inout Orders) {
         guard let lane = lanes.removeValue(forKey: key) else { return }
         func fail(_ operation: Operation) {

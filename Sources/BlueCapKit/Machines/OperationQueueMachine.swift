@@ -1,7 +1,8 @@
-/// A strict queue: what was asked for first is done first, one operation at a time, and each is settled exactly once.
+/// A strict queue: operations are executed in the order of their requests, one at a time, and each is settled exactly
+/// once.
 ///
-/// The machine knows the names of operations and their outcomes. Its owner begins, stops and settles operations as
-/// the effects require, in their order.
+/// The machine stores only the names of operations and their outcomes. Its owner starts, stops and settles operations
+/// as the effects require, in the order of the effects.
 ///
 /// The first operation has one of three states:
 ///
@@ -13,9 +14,9 @@
 /// | `ending` | waits | – | the next begins | – |
 ///
 /// An operation that waits can be cancelled at any time, and is settled at once. An operation that runs is settled at
-/// once, too, and its work with the peripheral ends a moment later: until then nothing else begins. An event that names an
-/// operation which is not in the queue, or has been settled, has no effect, so a late reply does no harm. Each
-/// operation needs a name of its own for that.
+/// once too, and its work with the peripheral ends a moment later: no other operation begins before that. An event with
+/// the name of an operation that is not in the queue, or has been settled, has no effect, so a late reply is harmless.
+/// For this, each operation needs a name of its own.
 package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package enum Event: Sendable {
         /// An operation is requested. A name that is in the queue already is ignored.
@@ -30,7 +31,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
 
     package enum Effect: Sendable {
         case begin(ID)
-        /// Has an operation end that was cancelled while it ran; `finished` is to follow.
+        /// Stops an operation that was cancelled while it ran; `finished` follows.
         case stop(ID)
         case settle(ID, Outcome)
     }
@@ -38,7 +39,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     private enum First: Sendable {
         case starting(ID)
         case running(ID)
-        /// Settled, and not at its end.
+        /// Settled, and its work has not ended yet.
         case ending(ID)
     }
 
@@ -47,7 +48,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
 
     package init() {}
 
-    // MARK: Looking
+    // MARK: Queries
 
     /// The first operation, until it is settled.
     package var current: ID? {
@@ -68,19 +69,19 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
     /// The operations that wait, in their order.
     package var waiting: [ID] { line.ids }
 
-    /// How many have not been settled.
+    /// The number of operations that have not been settled.
     package var count: Int { (current == nil ? 0 : 1) + line.count }
 
-    /// Whether nothing waits and nothing is at work, not even what was cancelled.
+    /// Whether no operation waits and none is executing, not even one that was cancelled.
     package var isIdle: Bool { first == nil && line.count == 0 }
 
-    /// How many are before this one: 0 when it is its turn. `nil` where it is not in the queue, or has been settled.
+    /// The number of operations before this one: 0 for the first. `nil` if it is not in the queue, or has been settled.
     package func position(of id: ID) -> Int? {
         if current == id { return 0 }
         return line.index(of: id).map { $0 + (first == nil ? 0 : 1) }
     }
 
-    // MARK: Deciding
+    // MARK: Events
 
     package mutating func event(_ event: Event) -> [Effect] {
         switch event {
@@ -135,7 +136,7 @@ package struct OperationQueueMachine<ID: Hashable & Sendable, Outcome: Sendable>
 }
 
 extension OperationQueueMachine {
-    /// The operations that wait, in their order. Any of them can be removed without a move of the others each time.
+    /// The operations that wait, in their order. Any of them can be removed without moving the others each time.
     private struct Line: Sendable {
         private var places: [ID?] = []
         private var first = 0
@@ -144,7 +145,7 @@ extension OperationQueueMachine {
         var count: Int { known.count }
         var ids: [ID] { places[first...].compactMap { $0 } }
 
-        /// Returns false if the operation is in the line already, or is the other one.
+        /// Appends an operation. Returns false if it is in the line already, or is `other`.
         mutating func append(_ id: ID, unless other: ID?) -> Bool {
             guard id != other, known.insert(id).inserted else { return false }
             places.append(id)

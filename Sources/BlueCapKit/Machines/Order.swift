@@ -4,8 +4,8 @@ import GATT
 
 /// One action for the loop, decided by the state of a central manager.
 ///
-/// All machines of the central role use this one language. A machine appends an order when it decides; the session
-/// executes each order once, in the order of the decisions.
+/// All machines of the central role use this one type. A machine appends an order when it decides; the session executes
+/// each order once, in the order of the decisions.
 struct Order: Equatable {
     /// What an order refers to. `Orders` adds it, so that a machine does not store its own identity.
     struct Subject: Equatable, Sendable {
@@ -63,7 +63,7 @@ struct Order: Equatable {
 
         case announce(ManagerState)
         /// Adds this scan to the shared discovery, and reports the devices that BlueZ already receives.
-        // Indirect: a sighting is an order too, and stays small.
+        // Indirect, because a sighting is an order too and has to stay small.
         indirect case startScan(ScanNumber, ScanRequest)
         case stopScan(ScanNumber)
         case discovered(PeripheralKey, ScanNumber)
@@ -102,7 +102,7 @@ struct Order: Equatable {
 
         // MARK: Attributes
 
-        /// Calls BlueZ about the device, and reports the reply.
+        /// Makes a call to BlueZ about the device, and reports the reply.
         case fence(ObjectKey, link: UInt32)
         /// Reads the attributes that BlueZ has exported, and reports them.
         case readTable(ObjectKey, link: UInt32)
@@ -153,7 +153,7 @@ struct Orders {
 
     mutating func append(_ action: Order.Action) { pending.append(Order(subject: subject, action: action)) }
 
-    /// Inserts the orders that `add` appends in front of those from `index` on. Returns how many there are.
+    /// Inserts the orders that `add` appends in front of those from `index` on. Returns their number.
     mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {
         let rest = Array(pending[index...])
         pending.removeSubrange(index...)

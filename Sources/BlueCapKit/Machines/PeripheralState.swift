@@ -2,7 +2,7 @@ import BlueZ
 import Foundation
 import GATT
 
-/// Names an operation that a caller waits for, such as a read or a discovery. Each is settled exactly once.
+/// Identifies an operation that a caller waits for, such as a read or a discovery. Each is settled exactly once.
 struct OperationID: Hashable, Sendable {
     let rawValue: UInt64
 
@@ -37,7 +37,7 @@ enum PeripheralFailure: Error, Equatable {
 struct PeripheralState {
     /// What BlueZ reports of the device.
     struct Facts: Equatable, Sendable {
-        /// Its object; `nil` while BlueZ has none, as before it is received or after it was removed.
+        /// The device's object; `nil` while BlueZ has none: before it is received, and after it was removed.
         var device: ObjectKey?
         var isConnected = false
         var areServicesResolved = false
@@ -54,7 +54,7 @@ struct PeripheralState {
     private var isRefreshing = false
     /// Why the last link ended; `nil` before.
     private(set) var lastLoss: ConnectionMachine.LinkLoss?
-    /// BlueZ's reason for that, from 5.83 on.
+    /// BlueZ's reason for the end of the last link, from 5.83 on.
     private(set) var linkEnd: LinkEnd?
 
     /// The operations that need the link exclusively, one after the other.
@@ -67,7 +67,7 @@ struct PeripheralState {
 
     private struct RestoredSubscription {
         let subscription: RestorationState.Subscription
-        /// On the present link.
+        /// Whether it was tried on the present link.
         var wasTried = false
     }
 
@@ -75,18 +75,18 @@ struct PeripheralState {
         connection = ConnectionMachine(backOff: backOff, isUsable: false, isPresent: false, isLinkUp: false)
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     /// Whether there is a link, or the application wants one.
     var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
 
-    /// Whether the application uses this peripheral, or the end of that is still under way.
+    /// Whether the application uses this peripheral, or the end of its use is still under way.
     var isInUse: Bool { connection.isInUse || !runs.isIdle }
 
     /// Whether the application still needs this peripheral after `terminate`.
     var isWanted: Bool { connection.isWanted || !runs.isIdle }
 
-    /// How many runs are not settled.
+    /// The number of runs that are not settled.
     var runCount: Int { runs.count }
 
     func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
@@ -125,7 +125,7 @@ struct PeripheralState {
         }
     }
 
-    /// After every event: its consequences for the subscriptions and the runs.
+    /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
     mutating func follow(into orders: inout Orders) {
         followRuns(into: &orders)
         subscriptions.follow(attributes, canCall: facts.device != nil, into: &orders)
@@ -168,7 +168,7 @@ struct PeripheralState {
         attributes.linkUp(device, isResolved: facts.areServicesResolved, into: &orders)
     }
 
-    /// The link is lost, or is being ended: operations that are under way fail.
+    /// Fails the operations that are under way, because the link is lost or is being ended.
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
@@ -185,14 +185,14 @@ struct PeripheralState {
         subscriptions.closed(canCall: facts.device != nil, into: &orders)
     }
 
-    /// The application ends the link and everything that needs it.
+    /// Ends the link, and everything that needs it, at the request of the application.
     mutating func disconnectAsked(into orders: inout Orders) {
         endRefresh(into: &orders)
         connect(.disconnectAsked, into: &orders)
         cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
     }
 
-    /// The same for a manager that disconnects all its peripherals: only one that is connected, or to be, reports it.
+    /// Does the same when a manager disconnects all its peripherals: only one that is connected, or to be, reports it.
     mutating func disconnectIfInUse(into orders: inout Orders) {
         guard connection.isInUse || isRefreshing else {
             return cancelRuns(.peripheral(.forcedDisconnect), into: &orders)
@@ -214,7 +214,8 @@ struct PeripheralState {
         attributes.nextLinkUnwanted(into: &orders)
     }
 
-    /// BlueZ has removed the device, or has refused to. Returns whether the application still wants the refresh.
+    /// BlueZ has removed the device, or has refused to remove it. Returns whether the application still wants the
+    /// refresh.
     mutating func refreshEnded() -> Bool {
         defer { isRefreshing = false }
         return isRefreshing
@@ -266,7 +267,7 @@ struct PeripheralState {
         cancelRun(id, .peripheral(runs.running == id ? .runTimeout : .connectionTimeout), into: &orders)
     }
 
-    /// Begins the first run of the queue once there is a link, or fails it if there will be none.
+    /// Starts the first run of the queue when there is a link, or fails it if there will be none.
     private mutating func followRuns(into orders: inout Orders) {
         while let id = runs.current, runs.running == nil {
             switch connection.state {
@@ -302,7 +303,7 @@ struct PeripheralState {
 
     // MARK: Restoration
 
-    /// What is kept of this peripheral beyond the process; `nil` if the application does not want it connected.
+    /// Returns what is kept of this peripheral beyond the process; `nil` if the application does not want it connected.
     func kept(_ key: PeripheralKey) -> RestorationState.Connection? {
         guard connection.isWanted else { return nil }
         var kept = RestorationState.Connection(
@@ -334,7 +335,7 @@ struct PeripheralState {
         restored.removeAll { isRemoved($0.subscription) }
     }
 
-    /// Subscribes as in an earlier process, once the attributes are known: once on each link, until it has succeeded.
+    /// Subscribes as in an earlier process, when the attributes are known: once on each link, until it has succeeded.
     private mutating func resumeRestored(into orders: inout Orders) {
         guard !restored.isEmpty, attributes.isReady else { return }
         restored.removeAll { entry in
@@ -362,8 +363,8 @@ extension AttributeTable {
             service: service.uuid, characteristic: record.uuid, handle: handle, transport: transport)
     }
 
-    /// The characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if the handles
-    /// have changed.
+    /// Returns the characteristic of a kept subscription: the one with that handle, or the only one with those UUIDs if
+    /// the handles have changed.
     fileprivate func id(of subscription: RestorationState.Subscription) -> AttributeID? {
         if let id = id(at: AttributeHandle(subscription.handle)), matches(id, subscription) { return id }
         let alike = allServices.flatMap { self[$0]?.children ?? [] }.filter { matches($0, subscription) }

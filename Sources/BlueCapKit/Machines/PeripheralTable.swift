@@ -2,13 +2,13 @@ import BlueZ
 import Foundation
 import Reactor
 
-/// The peripherals of a manager, at most `capacity` of them: when each was received last, and how regularly.
+/// The peripherals of a manager, at most `capacity` of them: when each was last received, and how regularly.
 ///
-/// A peripheral is *listed* from the moment it is reported until it expires or has to make room. A record that is no
-/// longer listed stays until its `Peripheral` is released (`release`).
+/// A peripheral is *listed* from its first report until it expires or is evicted in favour of a new one. A record that
+/// is no longer listed stays until its `Peripheral` is released (`release`).
 ///
-/// The table has no copy of what BlueZ reports: a record names the device, whose values are in the object tree. Only when
-/// BlueZ removes the device does the record keep its last values.
+/// The table has no copy of what BlueZ reports: a record has the key of the device, whose values are in the object
+/// tree. The record stores the last values only when BlueZ removes the device.
 struct PeripheralTable {
     /// The values that a device had when BlueZ removed it.
     final class LastValues: Sendable {
@@ -24,12 +24,12 @@ struct PeripheralTable {
         /// When it was first reported.
         let discoveredAt: Date
         var lastHeard: Instant
-        /// Smoothed seconds between sightings; 0 until there were two.
+        /// Smoothed seconds between sightings; 0 until there have been two.
         private(set) var interval: TimeInterval = 0
         /// The scan that reported it last.
         var reportedBy: ScanNumber?
         fileprivate(set) var isListed = true
-        /// Whether it neither expires nor has to make room, because it is connected or being connected.
+        /// Whether it neither expires nor can be evicted, because it is connected or being connected.
         var isInUse = false
 
         init(device: ObjectKey, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
@@ -52,25 +52,26 @@ struct PeripheralTable {
             if lastValues != nil { lastValues = nil }
         }
 
-        /// BlueZ removes a device; if it is this one, its values are kept.
+        /// BlueZ removes a device. If it is the device of this record, its values are kept.
         mutating func wasRemoved(_ key: ObjectKey, _ device: borrowing Device1) {
             if key == self.device { lastValues = LastValues(device) }
         }
 
-        /// The tree is not followed any more: these are its values from now on, unless BlueZ had removed the device before.
+        /// The tree is no longer observed: these are the values from now on, unless BlueZ had removed the device
+        /// before.
         mutating func keepValues(_ values: LastValues?) {
             if lastValues == nil { lastValues = values }
         }
 
-        /// A peripheral is silent for too long after four of its own intervals, and never before half a minute: that
-        /// is also when BlueZ drops a device it has not heard (TemporaryTimeout).
+        /// A peripheral has been silent for too long after four of its own intervals, and never before half a minute.
+        /// After that time BlueZ also removes a device that it has not received (TemporaryTimeout).
         var patience: TimeInterval { max(30, 4 * interval) }
 
-        /// Takes note that it was heard now.
+        /// Records a sighting at this moment.
         mutating func hear(at now: Instant) {
             let gap = now.seconds(since: lastHeard)
             lastHeard = now
-            // A pause (another scan, a walk to the shop) is no interval.
+            // A long pause (another scan, a peripheral out of range) is not an interval.
             guard gap > 0, gap < 4 * patience else { return }
             interval = interval == 0 ? gap : interval * 0.75 + gap * 0.25
         }
@@ -78,19 +79,19 @@ struct PeripheralTable {
 
     private var records = KeyedTable<Record>()
     private(set) var listedCount = 0
-    /// How many are listed at most.
+    /// The largest number of listed peripherals.
     let capacity: Int
 
     init(capacity: Int) { self.capacity = capacity }
 
     subscript(key: PeripheralKey) -> Record? { records[key] }
 
-    /// Reads from a record where it lies; `nil` where there is none.
+    /// Reads from a record in place; returns `nil` if there is none.
     mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Record) -> R?) -> R? {
         records.read(key, body) ?? nil
     }
 
-    /// What `part` reads from each record on the list.
+    /// Returns what `part` reads from each listed record.
     func listed<Part>(_ part: (borrowing Record) -> Part) -> [(key: PeripheralKey, part: Part)] {
         var listed: [(key: PeripheralKey, part: Part)] = []
         listed.reserveCapacity(listedCount)
@@ -100,15 +101,15 @@ struct PeripheralTable {
         return listed
     }
 
-    /// Looks at every record, listed or not.
+    /// Calls `body` with every record, listed or not.
     func forEach(_ body: (PeripheralKey, borrowing Record) -> Void) { records.forEach(body) }
 
-    /// Changes a record in place; `nil` where there is none.
+    /// Changes a record in place; returns `nil` if there is none.
     mutating func update<R>(_ key: PeripheralKey, _ change: (inout Record) -> R) -> R? {
         records.update(key, change)
     }
 
-    /// Puts a peripheral on the list; answers those that have to make room, the longest silent first.
+    /// Lists a peripheral. Returns the peripherals that are evicted for it, the longest silent first.
     mutating func list(
         _ key: PeripheralKey, reportedBy scan: ScanNumber?, device: ObjectKey, at now: Instant, date: Date
     ) -> [PeripheralKey] {
@@ -125,7 +126,7 @@ struct PeripheralTable {
         return makeRoom(for: key)
     }
 
-    /// Puts a peripheral that is known back on the list; answers those that have to make room.
+    /// Lists a peripheral again that has a record. Returns the peripherals that are evicted for it.
     mutating func relist(_ key: PeripheralKey) -> [PeripheralKey] {
         let wasListed = records.update(key) { record in
             defer { record.isListed = true }
@@ -138,7 +139,8 @@ struct PeripheralTable {
 
     private mutating func makeRoom(for key: PeripheralKey) -> [PeripheralKey] {
         guard listedCount > capacity else { return [] }
-        // An eighth at once: finding the longest silent costs a look at all of them, so it must not happen each time.
+        // An eighth is evicted at once: finding the longest silent peripherals reads all records, so it must not happen
+        // each time.
         var others: [(key: PeripheralKey, lastHeard: Instant)] = []
         records.forEach { other, record in
             if record.isListed, !record.isInUse, other != key { others.append((other, record.lastHeard)) }
@@ -149,7 +151,7 @@ struct PeripheralTable {
             .filter { unlist($0) }
     }
 
-    /// Takes a peripheral off the list. False where it was not on it.
+    /// Removes a peripheral from the list. Returns false if it was not listed.
     mutating func unlist(_ key: PeripheralKey) -> Bool {
         let wasListed = records.update(key) { record in
             defer { record.isListed = false }
@@ -161,12 +163,12 @@ struct PeripheralTable {
         return true
     }
 
-    /// Those on the list that have been silent for too long.
+    /// Returns the listed peripherals that have been silent for too long.
     func silent(at now: Instant) -> [PeripheralKey] {
         listed { !$0.isInUse && now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
     }
 
-    /// The `Peripheral` is released.
+    /// Removes the record of a released `Peripheral`, unless it is listed.
     mutating func release(_ key: PeripheralKey) {
         if records.read(key, { $0.isListed }) == false { records[key] = nil }
     }

@@ -3,10 +3,10 @@ import Foundation
 import GATT
 import Reactor
 
-/// A beacon that was heard, and where it may be.
+/// A beacon that was received, and its estimated distance.
 struct RangedBeacon: Equatable {
     let beacon: Beacon
-    /// dBm; `nil` where BlueZ does not know.
+    /// dBm; `nil` if BlueZ has no strength.
     let rssi: Int?
     /// dBm.
     let smoothedRSSI: Double?
@@ -15,16 +15,16 @@ struct RangedBeacon: Equatable {
 
 /// The beacons that a manager ranges: filters and averages, as a value.
 struct Ranging {
-    /// What is remembered of one peripheral. Strengths are the transmitter's, whichever of its frames they come with.
+    /// The averages of one peripheral. Strengths are those of the transmitter, whichever of its frames contained them.
     private struct Track {
         var smoother: SignalSmoother
         var heardAt: Instant
-        /// What the frames that have no measured power of their own are measured by: dBm at one metre.
+        /// The measured power for frames that have none of their own: dBm at one metre.
         var measuredPower: Int?
     }
 
     let id: ScanNumber
-    /// What is reported; nothing here is everything.
+    /// The filters of the beacons to report; if empty, all are reported.
     let filters: [BeaconFilter]
     let model: DistanceModel
     let timeConstant: TimeInterval
@@ -37,18 +37,18 @@ struct Ranging {
         self.timeConstant = timeConstant
     }
 
-    /// How many peripherals are being followed.
+    /// The number of peripherals that have averages.
     var trackCount: Int { tracks.count }
 
-    /// A peripheral that sends these beacons was heard; answers those that are asked for.
+    /// Records the beacons that a peripheral sent. Returns those that the filters accept.
     mutating func heard(_ key: PeripheralKey, _ beacons: [Beacon], rssi: Int?, at now: Instant) -> [RangedBeacon] {
         var track = tracks[key] ?? Track(smoother: SignalSmoother(timeConstant: timeConstant), heardAt: now)
         track.measuredPower = beacons.lazy.compactMap(\.measuredPower).first ?? track.measuredPower
         let wanted = beacons.filter { beacon in filters.isEmpty || filters.contains { $0.accepts(beacon) } }
-        // A peripheral that sends something else is not followed, or a busy place would be remembered for nothing; one
-        // that is followed goes on being averaged between the frames that were asked for.
+        // A peripheral without a requested beacon gets no averages, which would use memory in a busy place. Once it has
+        // averages, the frames between the requested ones are averaged too.
         guard tracks[key] != nil || !wanted.isEmpty else { return [] }
-        // 127 says that there is no strength.
+        // 127 means that the strength is unknown.
         let rssi = rssi.flatMap { $0 <= 20 ? $0 : nil }
         if let rssi { track.smoother.add(Double(rssi), after: now.seconds(since: track.heardAt)) }
         track.heardAt = now
@@ -65,12 +65,13 @@ struct Ranging {
         }
     }
 
-    /// A peripheral has expired or made room.
+    /// Removes a peripheral that has expired or was evicted.
     mutating func forget(_ key: PeripheralKey) { tracks[key] = nil }
 }
 
 extension Beacon {
-    /// The beacons in what was just heard of a device: in the data that came, or, where none did, in what is known.
+    /// Returns the beacons in a report of a device: those in the new data, or, if there are no new data, those in the
+    /// known data.
     static func all(in device: borrowing Device1, heard fields: Device1.Fields) -> [Beacon] {
         let isAll = fields.isDisjoint(with: [.manufacturerData, .serviceData])
         var beacons: [Beacon] = []
@@ -90,7 +91,7 @@ extension Beacon {
 }
 
 extension CentralState {
-    /// Begins to range beacons. Returns the number of the scan, or the reason why there is none.
+    /// Starts to range beacons. Returns the number of the scan, or the reason why it cannot start.
     mutating func startRanging(
         _ filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval, into orders: inout Orders
     ) -> Result<ScanNumber, CentralManagerError> {
@@ -125,7 +126,7 @@ extension CentralState {
         guard !beacons.isEmpty, let ranged = ranging?.heard(key, beacons, rssi: device.rssi, at: now),
             !ranged.isEmpty
         else { return }
-        // A listed peripheral stays marked as reported by the scan that runs at the same time.
+        // A listed peripheral keeps the mark of the scan that runs at the same time.
         if peripherals.read(key, { $0.isListed }) != true {
             let evicted = peripherals.list(key, reportedBy: nil, device: source, at: now, date: date())
             for key in evicted { drop(key, into: &orders) }

@@ -2,13 +2,13 @@ import BlueZ
 import Foundation
 import GATT
 
-/// When the services of a peripheral are known, and which operations wait for that.
+/// Decides when the services of a peripheral are known, and which operations wait for that.
 ///
-/// BlueZ 5.66 sets `ServicesResolved` first and exports the services then, one object after another; what
-/// `Device1.UUIDs` names by that time is all that it will export. It announces everything that it has registered before it
-/// replies to any call, so the table is read when a call that was sent after `ServicesResolved` has been replied to (the
-/// *fence*). If the table is whole then, it is ready at once. Otherwise, and whenever objects appear or disappear later, it
-/// is read again when nothing has changed for 250 ms, or after 5 s.
+/// BlueZ 5.66 sets `ServicesResolved` first and exports the services afterwards, one object after another; it will
+/// export no services but those in `Device1.UUIDs` at that time. BlueZ announces everything that it has registered
+/// before it replies to any call, so the table is read when a call that was sent after `ServicesResolved` has been
+/// replied to (the *fence*). If the table is whole then, it is ready at once. Otherwise, and whenever objects appear or
+/// disappear later, it is read again when nothing has changed for 250 ms, or after 5 s.
 ///
 /// | state | resolved | fence passed | changed | quiet, or limit | read | link lost |
 /// |---|---|---|---|---|---|---|
@@ -44,7 +44,7 @@ struct ServiceDiscoveryMachine: Equatable {
     /// The contents of the table when it was read.
     enum Inventory: Equatable {
         case nothing
-        /// Something, and perhaps not everything.
+        /// Some attributes, and perhaps not all.
         case some
         case whole
     }
@@ -76,9 +76,9 @@ struct ServiceDiscoveryMachine: Equatable {
         case ready(isEmpty: Bool)
     }
 
-    /// How long nothing must change, in seconds.
+    /// The time without a change after which the table is read, in seconds.
     static let quiet: TimeInterval = 0.25
-    /// How long it may change in total, in seconds.
+    /// The longest time for which the table may keep changing, in seconds.
     static let limit: TimeInterval = 5
 
     private var state = State.noLink
@@ -206,7 +206,7 @@ struct DiscoveryRequests {
     enum Request {
         case services(Set<CBUUID>?)
         case characteristics(Set<CBUUID>?, of: AttributeID)
-        /// An attribute that is known by its name alone.
+        /// An attribute that is identified by its name alone.
         case attribute(AttributeName)
     }
 
@@ -234,7 +234,7 @@ struct DiscoveryRequests {
         entries.filter { isIncluded($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// The requests that have waited for the link that is now there.
+    /// Returns the requests that have waited for the present link.
     mutating func linkUp() -> [OperationID] {
         let ids = ids { $0.waitsForNextLink }
         for id in ids { entries[id]?.waitsForNextLink = false }
@@ -244,7 +244,7 @@ struct DiscoveryRequests {
     /// The requests that wait for the next link and fail if there will be none.
     var ofNextLink: [OperationID] { ids { $0.waitsForNextLink && !$0.outlivesLinks } }
 
-    /// The requests that outlive links: those for this name, or all.
+    /// Returns the requests that outlive links: those for this name, or all.
     func outliving(_ name: AttributeName?) -> [OperationID] {
         ids { entry in
             guard entry.outlivesLinks else { return false }
@@ -261,7 +261,7 @@ struct DiscoveryRequests {
         return true
     }
 
-    /// The error of a request whose time is up; `nil` if there is no such request.
+    /// Returns the error of a request that has exceeded its time limit; `nil` if there is no such request.
     func timeoutError(of id: OperationID) -> PeripheralFailure? {
         switch entries[id]?.request {
         case .services?, .attribute?: .peripheral(.serviceDiscoveryTimeout)

@@ -12,16 +12,16 @@ import Foundation
 /// | releasing | our request to end | stopReplied |
 /// | suspended | nothing; the subscription resumes on the next link | attributesReady, stopAsked, timedOut |
 ///
-/// And every state ends with linkWentDown, attributeRemoved, invalidated and closed.
+/// Every state also ends with linkWentDown, attributeRemoved, invalidated and closed.
 ///
-/// Requests are executed in their order: while a call to the daemon is under way, the others wait. At the end of the link
-/// the daemon is asked to stop, although there is nothing to stop: otherwise it would subscribe again by itself on the next
-/// link, before the gate is open, and then once more for our call.
+/// Requests are executed in their order: while a call to the daemon is under way, the others wait. At the end of the
+/// link the machine asks the daemon to stop, although no session is left: otherwise the daemon would subscribe again
+/// automatically on the next link, before the gate is open, and then once more for our call.
 ///
 /// An operation that requests a subscription fails with the link, or waits for the next one (`outlivesLinks`). In the
 /// second case every start of the subscription is a resumption, also the first.
 struct SubscriptionMachine {
-    /// Names a call to the daemon, and the socket that it returns, so that a late reply is recognised.
+    /// Identifies a call to the daemon, and the socket that it returns, so that a late reply is recognised.
     struct Call: Hashable, Sendable {
         let rawValue: UInt32
     }
@@ -57,7 +57,7 @@ struct SubscriptionMachine {
     enum Timer: Hashable, Sendable {
         /// `StartNotify` has been replied to, and `Notifying` is still false.
         case confirmation
-        /// There are no values any more although the link is up: mostly it is about to be lost.
+        /// Values have ended although the link is up: usually the link is about to be lost.
         case interruption
 
         var seconds: TimeInterval {
@@ -87,8 +87,8 @@ struct SubscriptionMachine {
         /// The same for a subscription that outlives links: the end of the manager cancels it.
         var ofLasting: Failure { if case .link = self { .cancelled } else { self } }
 
-        /// Whether the cause may be the end of the link, which BlueZ reports a moment later: it completes pending requests
-        /// with "unlikely error", and calls of removed objects with "unknown object".
+        /// Whether the cause may be the end of the link, which BlueZ reports a moment later: BlueZ completes pending
+        /// requests with "unlikely error", and calls of removed objects with "unknown object".
         var mayBeLinkLoss: Bool {
             switch self {
             case .refused(let cause): cause.attError == .unlikelyError
@@ -97,10 +97,10 @@ struct SubscriptionMachine {
             }
         }
 
-        /// Whether the subscription is requested again later if no operation fails with it.
+        /// Returns whether the subscription is requested again later if no operation fails with it.
         func isPassing(over transport: NotificationTransport, isResumption: Bool) -> Bool {
             switch self {
-            // The daemon has lost the link, and reports that later.
+            // The daemon has lost the link, and will report that later.
             case .link: true
             // Signals are shared between programs: the daemon is still executing a request of the link before.
             case .acquiredByOther(let cause):
@@ -452,8 +452,8 @@ struct SubscriptionMachine {
     /// Whether the subscription continues if this start fails.
     private func isWantedBeyond(_ start: Start) -> Bool { start.waiter == nil || !waiting.isEmpty || hasBegun }
 
-    /// A subscription has failed without an operation of its own. First the operations that wait for it fail, then the streams
-    /// of a resumed one receive the failure.
+    /// Fails a subscription that has no operation of its own. First the operations that wait for it fail, then the
+    /// streams of a resumed one receive the failure.
     private mutating func fail(_ start: Start, _ failure: Failure, _ orders: inout Orders) {
         settleWaiting(failure, &orders)
         if start.isResumption { orders.append(.deliver(failure)) }
@@ -480,7 +480,7 @@ struct SubscriptionMachine {
             cancel(.confirmation, &orders)
             started(start, &orders)
         case .on(.signals, let call) where !isNotifying:
-            // The gate stays open: if the daemon begins again by itself, no value is lost.
+            // The gate stays open, so that no value is lost if the daemon restarts the session without a request.
             orders.append(.openGate(.signals, afterGap: true))
             interrupt(.signals, call, &orders)
         case .interrupted(.signals, let call) where isNotifying:
@@ -554,7 +554,7 @@ struct SubscriptionMachine {
     private mutating func attributeRemoved(_ orders: inout Orders) {
         guard attribute == .ready else { return }
         attribute = .awaited
-        // There is nothing to stop any more. The call under way will be replied to.
+        // No session is left to stop. BlueZ will still reply to the call under way.
         switch state {
         case .on(let transport, let call), .interrupted(let transport, let call):
             if case .interrupted = state { cancel(.interruption, &orders) }
@@ -608,8 +608,9 @@ struct SubscriptionMachine {
         }
     }
 
-    /// Fails the operation of the call under way, stops the daemon's session, and returns the transport of the subscription
-    /// that would have to be resumed. If that call is waited for, the state is `releasing` afterwards.
+    /// Fails the operation of the call under way, stops the daemon's session, and returns the transport of the
+    /// subscription that would have to be resumed. If the machine has to wait for that call, the state is `releasing`
+    /// afterwards.
     private mutating func abandon(
         _ failure: Failure, canCall: Bool, _ orders: inout Orders
     ) -> NotificationTransport? {

@@ -1,9 +1,9 @@
 import BlueZ
 import Foundation
 
-/// The subscriptions to a peripheral's characteristics, and BlueZ's names of these.
+/// The subscriptions to a peripheral's characteristics, and BlueZ's names of the characteristics.
 struct Subscriptions {
-    /// The state of the characteristic that its subscription knows.
+    /// The state of the characteristic that was last sent to its subscription.
     private enum Standing: Equatable {
         case away
         case awaited
@@ -25,14 +25,14 @@ struct Subscriptions {
 
     func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
 
-    /// The characteristics with a subscription, and its transport.
+    /// The characteristics with a subscription, and the transport of each.
     var wanted: [(id: AttributeID, transport: NotificationTransport)] {
         entries.keys.sorted().compactMap { id in entries[id]?.machine.wanted.map { (id, $0) } }
     }
 
     // MARK: Events
 
-    /// An operation requests something of a subscription, within a time limit in seconds.
+    /// Sends the request of an operation to a subscription, with a time limit in seconds.
     mutating func request(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, by operation: OperationID, timeout: TimeInterval,
         _ attributes: borrowing AttributeState, into orders: inout Orders
@@ -44,14 +44,14 @@ struct Subscriptions {
         self.event(id, event, attributes, into: &orders)
     }
 
-    /// The time of an operation is up. Returns false if it does not wait for a subscription.
+    /// An operation has exceeded its time limit. Returns false if it does not wait for a subscription.
     mutating func timedOut(_ operation: OperationID, into orders: inout Orders) -> Bool {
         guard let id = timed.removeValue(forKey: operation) else { return false }
         send(id, .timedOut(operation), into: &orders)
         return true
     }
 
-    /// An event of a subscription, which begins to exist with it.
+    /// Sends an event to a subscription, and creates the subscription if there is none.
     mutating func event(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, _ attributes: borrowing AttributeState,
         into orders: inout Orders
@@ -63,11 +63,11 @@ struct Subscriptions {
         send(id, event, into: &orders)
     }
 
-    /// A reply of BlueZ to an earlier call, or a timer. Does nothing if there is no such subscription.
+    /// Sends a reply of BlueZ to an earlier call, or a timer. Does nothing if there is no such subscription.
     mutating func send(_ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders) {
         guard let key = entries[id].map(\.key) else { return }
         orders.subject.characteristic = id
-        // Before the characteristic was present once, BlueZ has no name for it, and no call is made.
+        // Until the characteristic is present for the first time, BlueZ has no name for it, and no call is made.
         orders.subject.attribute = key
         let start = orders.count
         entries[id]?.machine.event(event, into: &orders)
@@ -87,7 +87,7 @@ struct Subscriptions {
 
     // MARK: The link and the attributes
 
-    /// Sends each subscription the changes of its characteristic. After every event of the peripheral.
+    /// Sends each subscription the changes of its characteristic. Called after every event of the peripheral.
     /// - Parameter canCall: Whether BlueZ still has the device.
     mutating func follow(_ attributes: borrowing AttributeState, canCall: Bool, into orders: inout Orders) {
         guard !entries.isEmpty else { return }
@@ -112,7 +112,7 @@ struct Subscriptions {
                 send(id, .linkWentUp, into: &orders)
             }
         case .ready(let key):
-            // At another handle the characteristic has to be subscribed to again.
+            // If its handle has changed, the characteristic has to be subscribed to again.
             if case .ready = old { send(id, .attributeRemoved, into: &orders) }
             entries[id]?.key = key
             send(id, .attributesReady, into: &orders)

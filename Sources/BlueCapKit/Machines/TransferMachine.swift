@@ -1,7 +1,7 @@
 import Foundation
 import Reactor
 
-/// Why it is certain that what was written has been sent, with ids for characteristics.
+/// How a transfer verifies that what it wrote has been sent, with ids for characteristics.
 enum TransferFence: Hashable, Sendable {
     case automatic
     case reading(AttributeID)
@@ -9,17 +9,17 @@ enum TransferFence: Hashable, Sendable {
     case none
 }
 
-/// A long sequence of writes without response, as a value: which part is written next, and when to verify that the parts
-/// before have been sent.
+/// A long sequence of writes without response, as a value: decides which part is written next, and when to verify that
+/// the parts before it have been sent.
 ///
-/// `bluetoothd` replies to a command when it has queued it, however many are queued already. So after each window of
-/// commands one request is made: the peripheral replies to it after everything that was queued before on the same channel
-/// has been sent. The time that this takes shows how much was queued, and the window is adapted: it contains about an
-/// eighth of a second.
+/// `bluetoothd` replies to a command when it has queued it, however many are queued already. So the machine makes one
+/// request after each window of commands: the peripheral replies to it after everything that was queued before on the
+/// same channel has been sent. The time that this takes shows how much was queued, and the window is adapted to contain
+/// about an eighth of a second.
 struct TransferMachine: Equatable {
     /// How it is verified that commands have been sent.
     enum Fence: Hashable, Sendable {
-        /// By reading a characteristic; its value is ignored, and so is an error.
+        /// By reading a characteristic; the value is ignored, and so is an error.
         case read(AttributeID)
         /// By writing the last part of each window with response.
         case write
@@ -35,11 +35,11 @@ struct TransferMachine: Equatable {
         case paused
     }
 
-    /// What follows from an event: one step, or nothing.
+    /// The next step after an event, or none.
     enum Action: Equatable {
         case write(Range<Int>, isRequest: Bool)
         case read(AttributeID)
-        /// Waits so many seconds.
+        /// Waits for this number of seconds.
         case pause(TimeInterval)
         case finish(OperationFailure?)
     }
@@ -51,20 +51,20 @@ struct TransferMachine: Equatable {
         case finished
     }
 
-    /// What a window takes at least and at most, in seconds, before it is changed.
+    /// The shortest and the longest duration of a window, in seconds, that leave its size unchanged.
     static let span: ClosedRange<TimeInterval> = 0.06...0.25
-    /// How many commands a window has at least and at most.
+    /// The smallest and the largest number of commands in a window.
     static let windows = 4...256
-    /// How often a part that BlueZ was too busy for is written again, each time after `pause`.
+    /// The number of attempts to write a part that BlueZ was too busy for, each after `pause`.
     static let attempts = 40
     static let pause: TimeInterval = 0.05
 
     let count: Int
-    /// How many bytes go into one write.
+    /// The number of bytes in one write.
     let length: Int
     let fence: Fence
     private(set) var window = 16
-    /// How many bytes BlueZ has accepted.
+    /// The number of bytes that BlueZ has accepted.
     private(set) var sent = 0
     private(set) var writes = 0
     private(set) var fences = 0
@@ -74,7 +74,7 @@ struct TransferMachine: Equatable {
     private var end = Instant.origin
     private var step = Step.idle
     private var refusals = 0
-    /// How many writes of the window have been made, and when it began.
+    /// The number of writes in this window so far, and the time at which the window began.
     private var written = 0
     private var windowStart = Instant.origin
 

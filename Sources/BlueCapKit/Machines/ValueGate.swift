@@ -1,42 +1,42 @@
 import Foundation
 
-/// Decides which of the values that the daemon reports of a characteristic are notifications. One for each subscription,
-/// on the loop only, so that a value costs no lock.
+/// Decides which of the values that the daemon reports of a characteristic are notifications. There is one for each
+/// subscription, used on the loop only, so that a value needs no lock.
 ///
-/// BlueZ reports a notified value as it reports a value that any program has read: `Value` has changed. The report that
-/// our own read causes precedes the read's reply, and equals it. So during a read values are held; at the reply the last
-/// one that equals the reply is dropped, and the others are delivered.
+/// BlueZ reports a notified value in the same way as a value that any program has read: `Value` has changed. The report
+/// that our own read causes precedes the read's reply, and equals it. So values are held during a read. At the reply
+/// the last one that equals the reply is dropped, and the others are delivered.
 struct ValueGate {
-    /// How many values wait for a read's reply; then the oldest is delivered. BlueZ 5.66 sends a read's value and its reply
-    /// one right after the other, so the read's own value is among the newest.
+    /// The number of values that may wait for a read's reply; beyond it the oldest is delivered. BlueZ 5.66 sends a
+    /// read's value and its reply in immediate succession, so the read's own value is among the newest.
     static let patience = 16
 
     private var transport: NotificationTransport?
     private var isGapDue = false
-    /// Whether anything was let through since it was opened.
+    /// Whether a value has passed since the gate was opened.
     private(set) var hasPassed = false
     private var readsUnderWay = 0
     private var held: [Data] = []
 
-    /// Whether values that are signalled are let through, now or after a read.
+    /// Whether values from signals pass, now or after a read.
     var hearsSignals: Bool { transport == .signals }
 
-    /// Whether it is closed, and nothing waits for a read.
+    /// Whether the gate is closed, and no value waits for a read.
     var isIdle: Bool { transport == nil && held.isEmpty }
 
-    /// From now on what comes this way is let through. `afterGap`: after a gap mark.
+    /// Lets the values of this transport pass from now on. `afterGap`: after a gap mark.
     mutating func open(_ transport: NotificationTransport, afterGap: Bool) {
         self.transport = transport
         isGapDue = afterGap
         hasPassed = false
     }
 
-    /// Values come this way and no other, if they are let through at all; a gap that is due stays so.
+    /// Changes the transport of the values, if any pass at all; a gap mark that is due stays due.
     mutating func reopen(_ transport: NotificationTransport) {
         if self.transport != nil { self.transport = transport }
     }
 
-    /// From now on nothing is let through. What waits for a read still does.
+    /// Lets no more values pass. Those that wait for a read still do.
     mutating func close() {
         transport = nil
         isGapDue = false
@@ -57,7 +57,7 @@ struct ValueGate {
         held.append(value)
     }
 
-    /// Values of the socket. Reads do not appear there.
+    /// Adds values of the socket. The results of reads do not appear there.
     mutating func received(_ values: [Data], into batch: inout [Data?]) {
         guard transport == .socket, !values.isEmpty else { return }
         markGap(into: &batch)
@@ -65,7 +65,7 @@ struct ValueGate {
         batch.append(contentsOf: values.lazy.map { $0 })
     }
 
-    /// A read of ours goes to the daemon.
+    /// A read of this program is being sent to the daemon.
     mutating func readBegan() { readsUnderWay += 1 }
 
     /// The daemon has replied: with the value from `offset` on, or with an error.

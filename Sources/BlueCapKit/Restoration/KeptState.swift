@@ -1,27 +1,27 @@
 import Foundation
 
-/// What a manager with a restore identifier keeps on the disk, as a value: one kind for each role.
+/// The state that a manager with a restore identifier keeps on the disk, as a value. Each role has one such type.
 protocol KeptState: Equatable, Sendable {
-    /// The folder of this kind.
+    /// The folder for states of this type.
     static var folder: String { get }
 
-    /// Nothing.
+    /// Creates an empty state.
     init()
     var isEmpty: Bool { get }
 
-    /// The first entry in each file of this kind.
+    /// The first entry in each file of this type.
     static var format: String { get }
-    /// The layout of the file that this version writes. A change that older versions would misread raises it.
+    /// The layout of the file that this version writes. A change that older versions would misread increases it.
     static var version: Int { get }
 
-    /// The state in the words of its file.
+    /// The form of the state in the file.
     associatedtype Contents: Codable
     var contents: Contents { get }
     init(_ contents: Contents) throws
 }
 
 extension KeptState {
-    /// The state as a file's contents: JSON, for people to read too.
+    /// Returns the state as a file's contents: JSON, so that people can read it too.
     func encoded(for identifier: String) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -29,11 +29,11 @@ extension KeptState {
         return try encoder.encode(KeptFile(head: head, contents: contents))
     }
 
-    /// - Throws: ``RestorationDamage`` for anything that ``encoded(for:)`` did not write for this identifier.
+    /// - Throws: ``RestorationDamage`` for data that ``encoded(for:)`` did not write for this identifier.
     init(decoding data: Data, for identifier: String) throws(RestorationDamage) {
         let decoder = JSONDecoder()
         do {
-            // The head alone first: of the rest of a later version nothing is known.
+            // Only the head is decoded first: the rest of a later version's file is unknown.
             try decoder.decode(KeptHead.self, from: data).check(Self.format, upTo: Self.version, identifier)
             self = try Self(decoder.decode(KeptFile<Contents>.self, from: data).contents)
         } catch let damage as RestorationDamage {
@@ -44,15 +44,15 @@ extension KeptState {
     }
 }
 
-/// Why a state is no state of ours.
+/// Why a file or folder is not a state that this library can use.
 enum RestorationDamage: Error, Equatable, CustomStringConvertible {
-    /// No JSON, or not as we write it.
+    /// Not JSON, or not in this library's form.
     case unreadable(String)
-    /// Another program's, or that of another identifier.
+    /// The file of another program, or of another identifier.
     case foreign
-    /// Of a later version of this library, which alone knows what it means.
+    /// Written by a later version of this library, and readable only for that version.
     case newer(version: Int)
-    /// Perhaps another user's.
+    /// Possibly written by another user.
     case distrusted(StateFolder.Distrust)
 
     /// The second half of a sentence that begins with a path.
@@ -66,10 +66,10 @@ enum RestorationDamage: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why nothing was restored, in the words of both roles' errors.
+/// Why nothing was restored, as both roles' errors express it.
 enum RestorationFailure: Error, Hashable, Sendable {
     case restoreFailed
-    /// With the file's path.
+    /// Contains the file's path.
     case restoreIdentifierInUse(String)
 }
 
@@ -85,7 +85,7 @@ struct KeptHead: Codable {
     }
 }
 
-/// A file: its head and its contents, side by side in one object.
+/// A file: its head and its contents, in one JSON object.
 private struct KeptFile<Contents: Codable>: Codable {
     let head: KeptHead
     let contents: Contents

@@ -12,13 +12,13 @@ struct RestorationPlace: Equatable, Sendable {
     var folder: String { "\(root)/\(kind)" }
     /// The file with the state.
     var file: String { path(of: fileName) }
-    /// The next state, while it is being written.
+    /// The file to which the next state is written before it replaces the present one.
     var draft: String { path(of: draftName) }
-    /// The owner of a lock on this file owns the state. The file remains after the lock: without it, two programs could lock
-    /// two files of one name.
+    /// The owner of a lock on this file owns the state. The file remains when the lock ends: if it were removed, two
+    /// programs could lock two files of one name.
     var lock: String { path(of: lockName) }
 
-    /// The path under which a file is set aside that is not a state of ours.
+    /// Returns the path to which a file is moved that is not a usable state.
     func aside(_ number: Int) -> String { path(of: asideName(number)) }
 
     var fileName: String { "\(name).json" }
@@ -29,27 +29,27 @@ struct RestorationPlace: Equatable, Sendable {
     private func path(of name: String) -> String { "\(folder)/\(name)" }
 
     /// - Parameters:
-    ///   - identifier: any text but an empty one.
-    ///   - root: the folder that stands for `$XDG_STATE_HOME/bluecap`.
-    ///   - kind: the folder in that, one for each role.
+    ///   - identifier: Any text that is not empty.
+    ///   - root: The folder to use as `$XDG_STATE_HOME/bluecap`.
+    ///   - kind: The folder in it, one for each role.
     init(identifier: String, root: String, kind: String = RestorationState.folder) {
         (self.root, self.kind) = (root, kind)
         name = Self.name(of: identifier)
     }
 
-    /// `$XDG_STATE_HOME/bluecap`, or `~/.local/state/bluecap` without that variable (XDG Base Directory Specification
-    /// 0.8; it has a path that is not absolute ignored).
+    /// Returns `$XDG_STATE_HOME/bluecap`, or `~/.local/state/bluecap` if that variable is not set (XDG Base Directory
+    /// Specification 0.8, according to which a path that is not absolute is ignored).
     static func root(environment: [String: String], home: String) -> String {
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/bluecap" }
         return home + "/.local/state/bluecap"
     }
 
-    /// Files may have 255 bytes in their names on Linux; the longest additions to a name have less than 40.
+    /// On Linux a file name may have 255 bytes; the longest additions to a name have fewer than 40.
     private static let longestName = 200
 
-    /// The identifier as a file's name: letters, digits, hyphen, underscore and dot are kept, but for a dot at the
-    /// beginning, which would hide the file; every other byte becomes `%` and two digits. A name that would be too long
-    /// is cut, and made unique by a number that is derived from all of it.
+    /// Returns the identifier as a file name. Letters, digits, hyphen, underscore and dot are kept, except for a dot at
+    /// the beginning, which would hide the file. Every other byte becomes `%` and two digits. A name that would be too
+    /// long is cut, and made unique by a number that is derived from the whole identifier.
     private static func name(of identifier: String) -> String {
         var name = ""
         for byte in identifier.utf8 {
@@ -60,11 +60,11 @@ struct RestorationPlace: Equatable, Sendable {
             name += isKept ? String(character) : "%" + hexadecimal(UInt64(byte), digits: 2)
         }
         guard name.utf8.count > longestName else { return name }
-        // "~" stands in no other name, so that a cut name never is another identifier's whole name.
+        // "~" occurs in no other name, so a cut name is never another identifier's whole name.
         return name.prefix(longestName - 17) + "~" + hexadecimal(fingerprint(of: identifier), digits: 16)
     }
 
-    /// FNV-1a of 64 bits (draft-eastlake-fnv). The file contains its identifier, so that a collision is noticed.
+    /// FNV-1a of 64 bits (draft-eastlake-fnv). The file contains its identifier, so that a collision is detected.
     private static func fingerprint(of text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }

@@ -1,13 +1,14 @@
 import Foundation
 import GATT
 
-/// What a manager with a restore identifier keeps, as a value: all that was under way and is to come back.
+/// The state that a manager with a restore identifier keeps, as a value: everything that was under way and is to be
+/// resumed.
 struct RestorationState: Equatable, Sendable {
     /// A subscribed characteristic.
     struct Subscription: Equatable, Sendable {
         var service: CBUUID
         var characteristic: CBUUID
-        /// Distinguishes characteristics with one UUID.
+        /// Distinguishes characteristics with the same UUID.
         var handle: UInt16
         var transport = NotificationTransport.signals
     }
@@ -25,7 +26,7 @@ struct RestorationState: Equatable, Sendable {
         var key: PeripheralKey { PeripheralKey(address, addressType) }
     }
 
-    /// In ascending order of their keys, so that the same state is the same file.
+    /// In ascending order of their keys, so that equal states give equal files.
     var connections: [Connection] = []
     /// The scan that was running.
     var scan: ScanRequest?
@@ -50,7 +51,7 @@ extension RestorationState: KeptState {
 }
 
 extension RestorationState {
-    /// The file, in its own words: what has no limit is left out, since JSON has no number for it.
+    /// The form of the file: a value without a limit is left out, because JSON has no number for it.
     struct Contents: Codable {
         struct Subscription: Codable {
             var service: CBUUID
@@ -116,7 +117,7 @@ extension RestorationState {
                 watchdog = request.watchdog ?? 0
             }
 
-            /// Through the same checks as a program's own words.
+            /// The values pass the same checks as the arguments of a call.
             var request: ScanRequest {
                 get throws {
                     var options: [String: Any] = [

@@ -1,21 +1,22 @@
 import Foundation
 import Glibc
 
-/// A folder that no other user can have put files into, held open: whatever is done in it is done through the descriptor
-/// that was examined, so that nothing can be exchanged between the examination and the use.
+/// A folder into which no other user can have put files. Its descriptor stays open, and all operations in the folder
+/// use the descriptor that was examined, so that nothing can be exchanged between the examination and the use.
 ///
-/// A state says what to connect to, and what to serve. So it is believed only if this user, or root, has written it:
+/// A state determines what to connect to, and what to serve. So it is trusted only if this user, or root, has written
+/// it:
 ///
 /// | | owner | others may write | a link |
 /// |---|---|---|---|
-/// | the folders above the state directory | this user or root | only where it is sticky, as `/tmp` is; the group, if it is this user's own | only one of the system: root's, below folders that root alone can write |
-/// | the state directory | this user or root | only where it is sticky | as above |
+/// | the folders above the state directory | this user or root | only if it is sticky, as `/tmp` is; the group, if it is this user's own | only one of the system: root's, below folders that root alone can write |
+/// | the state directory | this user or root | only if it is sticky | as above |
 /// | the folder of one role in it, and the files in that | this user | no | no |
 ///
-/// The folder of a role that does not comply is set aside; for the other folders, which may have other things in them, the
-/// state is not used.
+/// The folder of a role that does not comply is set aside. If one of the other folders does not comply, the state is
+/// not used, because such a folder may contain other things.
 final class StateFolder: Sendable {
-    /// Why a folder or a file is not believed.
+    /// Why a folder or a file is not trusted.
     enum Distrust: Equatable, Sendable {
         case owner(uid_t)
         case mode(mode_t)
@@ -28,7 +29,7 @@ final class StateFolder: Sendable {
         var distrust: Distrust
     }
 
-    /// A descriptor of the folder, which serves for `openat` and the like.
+    /// A descriptor of the folder, for `openat` and similar calls.
     let descriptor: Int32
     let aside: Aside?
 
@@ -36,8 +37,8 @@ final class StateFolder: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Opens the folder of a place; makes it where it is missing, with those above it, for the user alone, as the XDG
-    /// specification asks.
+    /// Opens the folder of a place. Creates it if it is missing, with those above it, for the user alone, as the XDG
+    /// specification requires.
     convenience init(of place: RestorationPlace, for user: uid_t) throws(StateProblem) {
         var walk = FolderWalk(for: user)
         let root = try walk.enter(place.root, making: place.folder)
@@ -47,8 +48,8 @@ final class StateFolder: Sendable {
 }
 
 extension StateFolder {
-    /// Whether an account of another user has this group as its own, which the group's entry does not list. `true` if the
-    /// accounts cannot be read.
+    /// Returns whether an account of another user has this group as its own, which the group's entry does not list.
+    /// `true` if the accounts cannot be read.
     static func isGroupOfOther(_ group: gid_t, than user: uid_t, accounts path: String = "/etc/passwd") -> Bool {
         guard let file = fopen(path, "re") else { return true }
         defer { fclose(file) }
@@ -70,9 +71,9 @@ extension StateFolder {
 enum StateProblem: Error, Equatable, CustomStringConvertible {
     /// Another manager, of this process or another one, keeps its state under this identifier.
     case inUse(path: String)
-    /// What the system said, of which step, at which path.
+    /// An error of the system, with the step that failed and its path.
     case system(step: String, path: String, code: Int32)
-    /// A folder or a file of the path that is not believed.
+    /// A folder or a file of the path is not trusted.
     case distrusted(path: String, StateFolder.Distrust)
 
     var description: String {
@@ -96,7 +97,7 @@ extension StateFolder.Distrust: CustomStringConvertible {
         }
     }
 
-    /// What helps, as the second half of a sentence.
+    /// Returns what to do about it, as the second half of a sentence.
     fileprivate func remedy(for path: String) -> String {
         switch self {
         case .owner: "give it to the user of this process, or choose another state directory"
@@ -105,7 +106,7 @@ extension StateFolder.Distrust: CustomStringConvertible {
         }
     }
 
-    /// Why a file or the folder of a role is not believed; `nil` if it is.
+    /// Returns why a file or the folder of a role is not trusted; `nil` if it is.
     static func ofOwn(_ status: stat, user: uid_t) -> Self? {
         if status.st_mode & S_IFMT == S_IFLNK { return .link }
         if status.st_uid != user { return .owner(status.st_uid) }
@@ -113,25 +114,24 @@ extension StateFolder.Distrust: CustomStringConvertible {
     }
 }
 
-/// Goes from the root directory down, folder by folder, and examines each.
+/// Follows a path from the root directory down, folder by folder, and examines each.
 private struct FolderWalk {
-    /// `O_PATH` of Linux's asm-generic/fcntl.h, which Glibc's module lacks: no right to read the folder is needed.
+    /// `O_PATH` of Linux's asm-generic/fcntl.h, which Glibc's module lacks: it needs no permission to read the folder.
     private static let pathOnly: Int32 = 0o10_000_000
-    /// As many as the kernel follows.
+    /// The number of links that the kernel follows.
     private static let mostLinks = 40
 
     private let user: uid_t
     private var links = 0
-    /// Whether root alone could have put something into the folders passed so far.
+    /// Whether only root can have changed the contents of the folders so far.
     private var isRootsAlone = true
     /// The path as far as it was followed, for messages.
     private var path = ""
 
     init(for user: uid_t) { self.user = user }
 
-    /// Follows an absolute path, and makes what is missing of it. The descriptor is the caller's to close.
-    ///
-    /// - Parameter whole: what all this is for, for the message that it cannot be made.
+    /// Follows an absolute path, and creates the folders that are missing. The caller closes the descriptor.
+    /// - Parameter whole: The complete path that is needed, for the message that it cannot be created.
     mutating func enter(_ path: String, making whole: String) throws(StateProblem) -> Int32 {
         var current = try openRoot()
         var rest = Array(path.split(separator: "/").reversed())
@@ -216,9 +216,9 @@ private struct FolderWalk {
         return String(decoding: target[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
-    /// Whether a group is the user's private one, as distributions make for each user: its name is the user's, and it has no
-    /// other member, neither in the group's entry nor as the group of an account in `/etc/passwd`. With it folders are
-    /// writable by the group as a matter of course (umask 002).
+    /// Returns whether a group is the user's private one, as distributions create for each user: its name is the
+    /// user's, and it has no other member, neither in the group's entry nor as the group of an account in
+    /// `/etc/passwd`. With such a group, folders are normally writable by the group (umask 002).
     private func isOwnGroup(_ group: gid_t) -> Bool {
         let size = 16 << 10
         // The records point into these.
@@ -245,8 +245,8 @@ private struct FolderWalk {
         return !StateFolder.isGroupOfOther(group, than: user)
     }
 
-    /// Opens the folder of a role in the state directory. One that is not believed is set aside, and another one made.
-    /// Takes `root` over.
+    /// Opens the folder of a role in the state directory. A folder that is not trusted is set aside, and another one is
+    /// created. Takes ownership of `root`.
     func enterRoleFolder(
         of place: RestorationPlace, in root: Int32
     ) throws(StateProblem) -> (Int32, StateFolder.Aside?) {
@@ -292,7 +292,7 @@ private struct FolderWalk {
                 throw .system(step: "set aside", path: place.folder, code: errno)
             }
             if fstatat(root, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_ino != judged.st_ino {
-                // Another process was quicker, and this is the folder that it has made.
+                // Another process was faster, and this is the folder that it has created.
                 guard renameat(root, name, root, place.kind) == 0 else {
                     throw .system(step: "set aside", path: place.folder, code: errno)
                 }

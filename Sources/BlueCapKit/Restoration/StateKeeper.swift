@@ -2,26 +2,28 @@ import Dispatch
 import Foundation
 import Futures
 
-/// One for the process: the state of a manager is on the disk before the next one with its identifier reads it.
+/// One queue for the process, so that the state of a manager is on the disk before the next one with its identifier
+/// reads it.
 private let restorationQueue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
 
-/// Carries the state of one manager to the disk and back, on a queue of its own: the disk may take seconds, for which neither the loop nor the manager's lock is blocked.
+/// Reads and writes the state of one manager, on a queue of its own: the disk may take seconds, for which neither the
+/// loop nor the manager's lock is blocked.
 final class StateKeeper<State: KeptState>: Sendable {
-    /// What became of the kept state.
+    /// The outcome of opening the kept state.
     enum Opening: Equatable, Sendable {
         case kept(State)
         case failed(RestorationFailure)
-        /// The process has used up a limit: to be opened again later.
+        /// The process has reached a limit: the state is to be opened again later.
         case postponed
     }
 
     private struct Record {
-        /// Whether the state was ever asked for: otherwise there is nothing to finish.
+        /// Whether the state was ever opened: otherwise there is nothing to finish.
         var isInUse = false
         var store: StateStore<State>?
-        /// What the file holds; `nil` where that is not known.
+        /// The contents of the file; `nil` if they are not known.
         var written: State?
-        /// Why nothing is being kept; `nil` while all is well.
+        /// Why no state is being kept; `nil` if it is.
         var problem: String?
         /// Why nothing was restored.
         var failure: String?
@@ -39,14 +41,14 @@ final class StateKeeper<State: KeptState>: Sendable {
         place = RestorationPlace(identifier: identifier, root: root, kind: State.folder)
     }
 
-    /// Why nothing is being kept, in one sentence; `nil` while all is well.
+    /// Why no state is being kept, in one sentence; `nil` if it is.
     var problem: String? { record.withLock { $0.problem } }
 
-    /// Why nothing was restored, in one sentence with the path of what was set aside; `nil` if something was, or there was
-    /// nothing.
+    /// Why nothing was restored, in one sentence with the path of what was set aside; `nil` if a state was restored, or
+    /// none was kept.
     var failure: String? { record.withLock { $0.failure } }
 
-    /// Takes possession of the state, and calls `completion` with what was kept, on the disk's queue.
+    /// Takes ownership of the state, and calls `completion` with what was kept, on the disk's queue.
     func open(_ completion: @escaping @Sendable (Opening) -> Void) {
         record.withLock { $0.isInUse = true }
         restorationQueue.async { completion(self.open()) }
@@ -65,7 +67,7 @@ final class StateKeeper<State: KeptState>: Sendable {
                 record.withLock { ($0.store, $0.written) = (store, state) }
                 return .kept(state)
             case .damaged(let damage, let aside):
-                // What is set aside stood under the same name, without the addition.
+                // A file that is set aside had the same name before, without the addition.
                 let path = aside.range(of: ".unreadable-", options: .backwards).map { aside[..<$0.lowerBound] }
                 record.withLock { record in
                     (record.store, record.written) = (store, State())
@@ -83,8 +85,8 @@ final class StateKeeper<State: KeptState>: Sendable {
         }
     }
 
-    /// Writes a state, unless the file contains it already. After an error, ``problem`` describes it, and `failed` is called so
-    /// that the write can be repeated.
+    /// Writes a state, unless the file contains it already. After an error, ``problem`` describes the error, and
+    /// `failed` is called so that the write can be repeated.
     func keep(_ state: State, failed: @escaping @Sendable () -> Void) {
         restorationQueue.async { if !self.write(state) { failed() } }
     }
@@ -115,10 +117,10 @@ final class StateKeeper<State: KeptState>: Sendable {
         }
     }
 
-    /// Returns when all that was asked for so far has been done.
+    /// Returns when everything that was requested so far is done.
     func wait() { Self.waitForAll() }
 
-    /// Returns when all that any manager of this process asked for so far has been done.
+    /// Returns when everything that any manager of this process requested so far is done.
     static func waitForAll() { restorationQueue.sync {} }
 }
 

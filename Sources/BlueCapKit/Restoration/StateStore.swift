@@ -2,37 +2,38 @@ import Foundation
 
 /// The file of one restore identifier, and the right to write it.
 ///
-/// Every call may wait for the disk. A state is written in full to a second file, which then replaces the first one at once:
-/// after a crash, or without free space, the file contains the old state or the new one and never a part.
+/// Every call may wait for the disk. A state is written completely to a second file, which then replaces the first one
+/// in a single step: after a crash, or without free space, the file contains the old state or the new one and never a
+/// part.
 final class StateStore<State: KeptState>: Sendable {
-    /// What was found.
+    /// The result of reading the file.
     enum Opening: Equatable, Sendable {
         /// Nothing was kept under this identifier.
         case fresh
         case kept(State)
-        /// What was kept is no state of ours; the file is set aside under this path.
+        /// The file is not a usable state; it was moved to this path.
         case damaged(RestorationDamage, setAside: String)
     }
 
     typealias Problem = StateProblem
 
-    /// As `write(2)`.
+    /// A function with the signature of `write(2)`.
     typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int) -> Int
 
-    /// More than thousands of peripherals need; a larger file is not ours, and is not read into memory.
+    /// More than thousands of peripherals need; a larger file is not one of this library, and is not read into memory.
     private static var largestFile: Int { 16 << 20 }
 
     private let place: RestorationPlace
     private let identifier: String
     private let user: uid_t
     private let write: Write
-    /// All files are reached through it.
+    /// The folder through which all files are accessed.
     private let folder: StateFolder
-    /// The descriptor with the lock that makes the state ours. The lock ends with the descriptor, also when the process is
-    /// killed.
+    /// The descriptor of the lock that gives this store the ownership of the state. The lock ends with the descriptor,
+    /// also when the process is killed.
     private let lock: Int32
 
-    /// Takes the state of this identifier into possession.
+    /// Takes ownership of the state of this identifier.
     ///
     /// - Parameter user: The owner of files that are trusted.
     init(
@@ -75,9 +76,10 @@ final class StateStore<State: KeptState>: Sendable {
 
     // MARK: Reading
 
-    /// What was kept. What is no state of ours, or may be another user's, is set aside.
+    /// Returns what was kept. A file that is not a usable state, or may be another user's, is set aside.
     ///
-    /// - Throws: ``StateProblem`` where the file cannot be read, or not be set aside: then it must not be written either.
+    /// - Throws: ``StateProblem`` if the file cannot be read, or cannot be set aside: then it must not be written
+    ///   either.
     func read() throws(Problem) -> Opening {
         do {
             guard let data = try contents() else {
@@ -93,7 +95,7 @@ final class StateStore<State: KeptState>: Sendable {
     }
 
     private func contents() throws -> Data? {
-        // Without waiting: a pipe in the file's place would never be ready.
+        // Opened without blocking: a pipe in place of the file would never become ready.
         let descriptor = openat(folder.descriptor, place.fileName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -126,24 +128,24 @@ final class StateStore<State: KeptState>: Sendable {
         return data.prefix(count)
     }
 
-    /// Why a file is not believed that this process has no right to read.
+    /// Returns why a file that this process may not read is not trusted.
     private func distrustOfUnreadable() -> StateFolder.Distrust? {
         var status = stat()
         guard fstatat(folder.descriptor, place.fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         return .ofOwn(status, user: user)
     }
 
-    /// Nothing is deleted: the user may want to look at it, or run the later version again.
+    /// Nothing is deleted: the user may want to examine the file, or run the later version again.
     private func setAside() throws(Problem) -> String {
         for number in 1... {
             let name = place.asideName(number)
-            // `link` and not `rename`, which would take the place of what was set aside earlier.
+            // `link` and not `rename`, which would replace a file that was set aside earlier.
             if linkat(folder.descriptor, place.fileName, folder.descriptor, name, 0) == 0 {
                 guard unlink(place.fileName) == 0 else { throw problem("set aside", place.file) }
                 return place.aside(number)
             }
             if errno == EEXIST { continue }
-            // File systems without links, folders, and files of others: the number is free, as far as is known.
+            // For file systems without links, folders, and files of others: the number is free, as far as is known.
             var status = stat()
             guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0, rename(place.fileName, to: name)
             else { throw problem("set aside", place.file) }
@@ -160,13 +162,13 @@ final class StateStore<State: KeptState>: Sendable {
 
     // MARK: Writing
 
-    /// Puts this state into the place of the former.
+    /// Replaces the state in the file.
     func keep(_ state: State) throws(Problem) {
         let data: Data
         do { data = try state.encoded(for: identifier) } catch {
             throw .system(step: "encode the state for", path: place.file, code: EINVAL)
         }
-        // What a killed writer has left.
+        // Removes the draft of a writer that was killed.
         _ = unlink(place.draftName)
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
         let descriptor = openat(folder.descriptor, place.draftName, flags, 0o600)
@@ -174,7 +176,7 @@ final class StateStore<State: KeptState>: Sendable {
         do throws(Problem) {
             defer { close(descriptor) }
             try writeAll(data, to: descriptor)
-            // Else the new name could outlast a power cut, and the contents not.
+            // Without this, the new name could survive a power cut, and the contents not.
             guard fsync(descriptor) == 0 else { throw problem("write", place.draft) }
         } catch {
             _ = unlink(place.draftName)
@@ -188,7 +190,7 @@ final class StateStore<State: KeptState>: Sendable {
         syncFolder()
     }
 
-    /// Nothing is kept any more.
+    /// Removes the state.
     func forget() throws(Problem) {
         guard unlink(place.fileName) == 0 || errno == ENOENT else { throw problem("remove", place.file) }
         syncFolder()
@@ -210,7 +212,7 @@ final class StateStore<State: KeptState>: Sendable {
         }
     }
 
-    /// Makes the new name last. Some file systems cannot; nothing can be done about that.
+    /// Makes the new name durable. Some file systems cannot do that, and the error is ignored.
     private func syncFolder() {
         let descriptor = openat(folder.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -1,10 +1,11 @@
 import BlueZ
 
-/// Which of the present adapters a manager uses.
+/// Chooses the adapter that a manager uses from those that are present.
 ///
 /// An adapter is kept by its address, not by its name: after a restart of the daemon, or a change of the USB port,
-/// `hci0` may be another one. Cheap adapters may have one address: of those the one is chosen that was chosen last, by its
-/// name, else the one with the lowest index. That also holds if the user has asked for their address.
+/// `hci0` may be another adapter. Several cheap adapters may have the same address. The manager then chooses the one
+/// that it chose last, by its name, or else the one with the lowest index. That also holds if the user has requested
+/// that address.
 struct AdapterChoice: Equatable {
     struct Candidate: Hashable {
         /// The last part of its path: `hci0`.
@@ -13,23 +14,24 @@ struct AdapterChoice: Equatable {
         let address: String
     }
 
-    /// What the user asked for: a name, an address, or `nil` for the default one.
+    /// The adapter that the user requested: a name, an address, or `nil` for the default one.
     let wanted: String?
     /// The address of the adapter that was chosen first.
     private(set) var keptAddress: String?
     /// The name of the adapter that was chosen last.
     private(set) var lastName: String?
-    /// The name of the adapter that was in use when all adapters left, until it is chosen again: a daemon that starts adds
+    /// The name of the adapter that was in use when all adapters left, until it is chosen again: a starting daemon adds
     /// its adapters one by one, in any order.
     private(set) var awaitedName: String?
-    /// Adapters have come or gone that cannot be chosen, while none is: what there is to choose among has changed.
+    /// Whether adapters that cannot be chosen were added or removed while no adapter is in use: the candidates have
+    /// changed.
     private(set) var isOutdated = false
-    /// How many adapters were looked at so far; for tests of the effort.
+    /// The number of adapters that were examined so far; tests measure the effort with it.
     private(set) var examined = 0
 
     init(wanted: String?) { self.wanted = wanted }
 
-    /// The adapter to use now, or `nil` if none fits. The order of the candidates does not matter.
+    /// Returns the adapter to use now, or `nil` if none fits. The order of the candidates does not matter.
     mutating func choose(from candidates: [Candidate]) -> Candidate? {
         isOutdated = false
         examined += candidates.count
@@ -43,7 +45,7 @@ struct AdapterChoice: Equatable {
         return choice
     }
 
-    /// There is no adapter to choose, since the daemon is gone or has none. What comes next may not be all.
+    /// No adapter is left, because the daemon is gone or has none. The adapters that appear next may not be all.
     mutating func allWent() { awaitedName = awaitedName ?? lastName }
 
     private func pick(from candidates: [Candidate]) -> Candidate? {
@@ -55,7 +57,7 @@ struct AdapterChoice: Equatable {
             ?? preferred(candidates.filter { $0.address.lowercased() == wanted.lowercased() })
     }
 
-    /// The adapter that was used last, else the one with the lowest index.
+    /// Returns the adapter that was used last, or else the one with the lowest index.
     private func preferred(_ candidates: [Candidate]) -> Candidate? {
         candidates.first { $0.name == awaitedName } ?? candidates.first { $0.name == lastName }
             ?? candidates.min { ($0.number, $0.name) < ($1.number, $1.name) }
@@ -63,10 +65,10 @@ struct AdapterChoice: Equatable {
 }
 
 extension AdapterChoice {
-    /// Whether the choice has to be made again now that an adapter has come, changed or gone. So that many adapters cost no
-    /// more than each of them, only those are compared with all others that can matter.
-    ///
-    /// - Parameter current: the adapter in use.
+    /// Returns whether the choice has to be made again after an adapter was added, changed or removed. Only a change
+    /// that can matter leads to a comparison with all other adapters, so that the effort for each of many adapters
+    /// stays constant.
+    /// - Parameter current: The adapter in use.
     mutating func concerns(_ key: ObjectKey, current: ObjectKey?, in tree: borrowing ObjectTree) -> Bool {
         if key == current { return true }
         examined += 1
@@ -77,7 +79,7 @@ extension AdapterChoice {
             guard let current, let used = tree[adapter: current]?.address, used.description == keptAddress else {
                 return true
             }
-            // Another one that has the address, too.
+            // Another adapter with the same address.
             if candidate?.address == keptAddress { return true }
         }
         if current == nil { isOutdated = true }
@@ -90,7 +92,7 @@ extension AdapterChoice {
         return Candidate(name: name, address: address.description)
     }
 
-    /// The adapters that BlueZ has, each with its place in the tree.
+    /// Returns the adapters that BlueZ has, each with its key in the tree.
     static func candidates(in tree: borrowing ObjectTree) -> [Candidate: ObjectKey] {
         var keys: [Candidate: ObjectKey] = [:]
         for key in tree.adapterKeys {
@@ -101,7 +103,7 @@ extension AdapterChoice {
 }
 
 extension AdapterChoice.Candidate {
-    /// Whether this is the user's word for it.
+    /// Returns whether the user's text refers to this adapter.
     fileprivate func isCalled(_ text: String) -> Bool {
         name == text || address.lowercased() == text.lowercased()
     }

@@ -1,19 +1,20 @@
 import BlueZ
 import DBus
 
-/// Why a manager's state is what it is: on the way to BlueZ that way counts, and only behind it the adapter.
+/// Why a manager's state is what it is: the connection to BlueZ counts first, and the adapter only if there is a
+/// connection.
 struct Standing {
-    /// How far the manager has come; `nil` when it knows BlueZ's adapters.
+    /// The progress of the connection; `nil` when the manager has BlueZ's adapters.
     var reach: String? = "The system bus has not answered yet."
-    /// Of the adapter in use, or that there is none.
+    /// The explanation of the adapter in use, or that there is none.
     var adapter = ""
-    /// Of the adapter in use; the careful values without one.
+    /// The capabilities of the adapter in use; without one, the values that hold for every adapter.
     private(set) var capabilities = BluetoothCapabilities()
 
     var explanation: String { reach ?? adapter }
 
-    /// - Parameter new: `nil`: there is no adapter.
-    /// - Returns: The public value, if it is another one.
+    /// - Parameter new: The new capabilities; `nil` if there is no adapter.
+    /// - Returns: The public value, if it has changed.
     mutating func capabilitiesChanged(to new: DaemonCapabilities?) -> BluetoothCapabilities? {
         let new = new.map { BluetoothCapabilities($0) } ?? BluetoothCapabilities()
         guard new != capabilities else { return nil }
@@ -22,9 +23,9 @@ struct Standing {
     }
 }
 
-/// How things stand, in one sentence that says what to do about it.
+/// Describes the situation in one sentence that says what to do about it.
 enum Explanation {
-    /// `nil` for ready: then the adapter decides.
+    /// Returns `nil` if the connection is ready: then the adapter decides.
     static func of(_ availability: Availability) -> String? {
         switch availability {
         case .connecting:

@@ -6,26 +6,26 @@ import Futures
 import GATT
 import Reactor
 
-/// What a manager of either role does besides its role: it observes BlueZ, chooses an adapter, follows its own state,
+/// The part of a manager that is the same in both roles: it observes BlueZ, chooses an adapter, follows its own state,
 /// performs what is decided under its lock, runs timers and keeps its state on the disk.
 ///
-/// A call, on any thread, changes ``core`` under the lock and appends orders to a queue. The loop performs the orders in
-/// that sequence. The lock is a leaf: code of the application never runs under it, and nothing waits under it.
+/// A call, on any thread, changes ``core`` under the lock and appends orders to a queue. The loop performs the orders
+/// in their sequence. The lock is a leaf: code of the application never runs under it, and nothing waits under it.
 protocol ManagerSession: BlueZObserver {
     associatedtype Core: SessionCore
     associatedtype Failure: SessionError
-    /// What ``restoredPromise`` succeeds with.
+    /// The value with which ``restoredPromise`` succeeds.
     associatedtype Restored: Sendable
 
     var client: BlueZClient { get }
     var core: Locked<Core> { get }
     /// The queue on which promises are completed; `nil` for the loop. It is serial and targets the application's queue,
-    /// which may be concurrent and would deliver in any sequence.
+    /// which may be concurrent and would not keep the sequence.
     var queue: DispatchQueue? { get }
     /// Keeps the state on the disk; `nil` if the manager has no restore identifier.
     var keeper: StateKeeper<Core.Kept>? { get }
     var restoredPromise: Promise<Restored> { get }
-    /// What is wrong with the manager's options.
+    /// The error in the manager's options, if there is one.
     var problem: Failure? { get }
     /// The option that makes a manager keep its state.
     static var restoreOption: String { get }
@@ -33,20 +33,20 @@ protocol ManagerSession: BlueZObserver {
     /// Performs orders, on the loop.
     func perform(_ orders: [Core.Orders.Order])
 
-    /// The manager uses another adapter, or BlueZ's objects were loaded again; called on the loop, before the manager's
+    /// The manager uses another adapter, or BlueZ's objects were loaded again. Called on the loop, before the manager's
     /// state follows. ``SessionShell/adapter`` is the new one.
     func adapterChanged(from old: ObjectKey?, in tree: borrowing ObjectTree)
     /// The manager's state has followed the adapters.
     func adaptersSettled()
-    /// BlueZ's objects are not known any more.
+    /// BlueZ's objects are no longer known.
     func daemonLeft()
 
     /// Restores what an earlier manager has kept, on the queue of the disk. Sets ``SessionShell/isKeeping`` in the same
-    /// decision: a manager that ends before leaves the state on the disk as it is.
+    /// decision: a manager that ends before that leaves the state on the disk unchanged.
     func restore(_ kept: Core.Kept)
 
     /// Ends everything under the lock, when the manager ends. ``SessionShell/isClosed`` is set already.
-    /// - Returns: What remains on the disk, if the state there is the manager's.
+    /// - Returns: The state to write to the disk, if the state there belongs to this manager.
     func end(_ core: inout Core) -> Core.Kept?
     /// Finishes the streams, on the loop, after the orders of ``end(_:)`` were performed.
     func finish()
@@ -77,26 +77,26 @@ protocol SessionCore {
 
     mutating func event(_ event: ManagerStateMachine.Event)
     mutating func fired(_ timer: Timer, at now: Instant)
-    /// Ends what is under way, and forgets the manager's state so that each state is announced again.
+    /// Ends what is under way, and discards the manager's state so that each state is announced again.
     mutating func reset()
 }
 
 /// The part of a session's state that both roles have.
 struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
-    /// What was decided and waits to be performed, in the sequence of the decisions.
+    /// The orders that wait to be performed, in the sequence of the decisions.
     var orders: Orders
     /// Whether the loop is about to perform the orders.
     private var isDraining = false
-    /// An empty array, whose memory is used for the next orders.
+    /// An empty array with memory that is reused for the next orders.
     private var spare: [Orders.Order] = []
     /// Why the manager's state is what it is.
     fileprivate(set) var standing = Standing()
     /// The adapter in use, while there is one. It changes on the loop only.
     fileprivate(set) var adapter: ObjectKey?
     private(set) var choice: AdapterChoice
-    /// Whether the manager has ended: then nothing is begun.
+    /// Whether the manager has ended: then it starts nothing.
     fileprivate(set) var isClosed = false
-    /// Whether the state on the disk was read: only then may it be replaced.
+    /// Whether the state on the disk was read: it may be replaced only after that.
     var isKeeping = false
     fileprivate(set) var streams = StateStreams()
     fileprivate var observation: Observation?
@@ -113,14 +113,14 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
         return daemon.hasDevice(device) ? device : nil
     }
 
-    /// Whether the loop has to be asked to perform the orders; true once until it has.
+    /// Returns whether the loop has to be woken to perform the orders; true once until it has performed them.
     mutating func mustWake() -> Bool {
         guard !orders.pending.isEmpty, !isDraining else { return false }
         isDraining = true
         return true
     }
 
-    /// Exchanges the orders for an empty array. If there were none, the memory of `taken` is used for later ones.
+    /// Exchanges the orders for an empty array. If there were none, the memory of `taken` is reused for later ones.
     fileprivate mutating func take(into taken: inout [Orders.Order]) {
         swap(&taken, &orders.pending)
         isDraining = !taken.isEmpty
@@ -128,7 +128,7 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
         if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
 
-    /// Whether adapters have to be compared again.
+    /// Returns whether adapters have to be compared again.
     fileprivate mutating func concerns(_ adapter: ObjectKey, in tree: borrowing ObjectTree) -> Bool {
         choice.concerns(adapter, current: self.adapter, in: tree)
     }
@@ -189,7 +189,7 @@ extension ManagerSession {
         return core.withLock { $0.managerState }
     }
 
-    /// The state and its explanation, both of one moment.
+    /// The state and its explanation at the same moment.
     var standing: (state: ManagerState, explanation: String) {
         core.withLock { ($0.managerState, problem?.description ?? $0.shell.standing.explanation) }
     }
@@ -254,21 +254,22 @@ extension ManagerSession {
                 return core.shell.takeObservation()
             }
             guard client.availability == .ready else {
-                // Without an observer the client leaves the bus, so the next one makes it connect again.
+                // Without an observer the client leaves the bus, so the next observer makes it connect again.
                 old?.cancel()
                 return open()
             }
-            // Without leaving the bus: calls and subscriptions that are under way belong to this connection.
+            // The client stays on the bus: calls and subscriptions that are under way belong to this connection.
             open()
-            // After the new observer is added: no report comes between the two.
+            // Cancels the old observer after the new one is added, so that the client always has one.
             loop.post { old?.cancel() }
             client.reload()
         }
     }
 
-    // MARK: Without a thread
+    // MARK: No thread available
 
-    /// There is no thread to talk to the bus on. Called before anything else is decided: nothing else is announced.
+    /// Fails the manager because there is no thread for the bus. Called before any other decision: nothing else is
+    /// announced.
     private func fail(_ shortage: LoopShortage) {
         let (state, promise) = core.withLock { core in
             core.shell.standing.reach = Explanation.of(.noBus(DBusError(shortage)))
@@ -276,11 +277,11 @@ extension ManagerSession {
             core.shell.orders.pending = []
             return (core.managerState, core.shell.streams.states)
         }
-        // Here, since a queue may need a thread, too.
+        // Completed here, because a queue may need a thread too.
         promise.success(state)
     }
 
-    /// Tries to start the thread of the loop if there could be none before: then what has waited for it begins.
+    /// Tries to start the loop's thread if there was none before. If it starts, what has waited for it begins.
     func tryAgain() { _ = loop.start() }
 
     // MARK: Deciding
@@ -305,7 +306,7 @@ extension ManagerSession {
         return isOpen
     }
 
-    /// Performs what is pending, and what is added until that is done. On the loop.
+    /// Performs the pending orders, and those that are added until that is done. On the loop.
     func drain() {
         var orders: [Core.Orders.Order] = []
         while true {
@@ -316,7 +317,7 @@ extension ManagerSession {
         }
     }
 
-    /// Completes promises on the application's queue, or at once.
+    /// Completes promises on the application's queue, or at once if there is none.
     func complete(_ work: @escaping @Sendable () -> Void) {
         if let queue { queue.async(execute: work) } else { work() }
     }
@@ -365,11 +366,11 @@ extension ManagerSession {
         }
     }
 
-    /// Follows the changes of adapters, and no other ones.
+    /// Follows the changes of adapters only.
     func adapterReported(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
         case .adapterRemoved(let key):
-            // An adapter that leaves with its daemon was not pulled out.
+            // An adapter that disappears together with its daemon was not removed.
             guard client.availability == .ready else { return }
             compareAdapters(key, in: tree)
         case .adapterAdded(let key):
@@ -383,7 +384,7 @@ extension ManagerSession {
         }
     }
 
-    /// Chooses among the adapters if those have changed that no report has compared yet.
+    /// Chooses an adapter if adapters have changed that no report has compared yet.
     func adapterBatchEnded() {
         if core.withLock({ $0.shell.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
     }
@@ -400,7 +401,7 @@ extension ManagerSession {
         }
         if isReload || adapter != old { adapterChanged(from: old, in: tree) }
         let values = adapter.flatMap { tree[adapter: $0] }
-        // Before the state, since its handlers read the capabilities.
+        // Announced before the state, because the state's handlers read the capabilities.
         announce(core.withLock { $0.shell.standing.capabilitiesChanged(to: values?.capabilities) })
         decide { core in
             core.shell.standing.adapter = Explanation.of(
@@ -415,11 +416,11 @@ extension ManagerSession {
 // MARK: - Restoration
 
 extension ManagerSession {
-    /// Seconds from a change until it is written to the disk, with everything that changes until then.
+    /// Seconds from a change until it is written to the disk, together with all changes in between.
     private static var keepingDelay: Double { 0.25 }
     /// Seconds until a write that failed is repeated.
     private static var keepingPatience: Double { 30 }
-    /// Seconds until a state is opened again for which the process had no descriptor.
+    /// Seconds until a state is opened again if the process had no descriptor for it.
     private static var openingPatience: Double { 1 }
 
     /// Reads the state from the disk and restores it. Any thread.
@@ -431,7 +432,7 @@ extension ManagerSession {
                     "A state is restored for a manager with \(Self.restoreOption) among its options.")
             return complete { self.restoredPromise.failure(error) }
         }
-        // Without a thread the queue of the disk may have to wait for one as well.
+        // If there is no thread, the queue of the disk may have to wait for one as well.
         guard loop.start() == nil else { return loop.post { [weak self] in self?.beginRestoration() } }
         guard !core.withLock({ $0.shell.isClosed }) else { return }
         keeper.open { [weak self] opening in self?.opened(opening) }
@@ -439,7 +440,7 @@ extension ManagerSession {
 
     /// On the queue of the disk.
     private func opened(_ opening: StateKeeper<Core.Kept>.Opening) {
-        // What was asked for before the state was read is kept from now on.
+        // Requests that were made before the state was read are kept from now on.
         defer { loop.post { self.keepSoon() } }
         switch opening {
         case .postponed:
@@ -451,7 +452,7 @@ extension ManagerSession {
                 case .restoreFailed: .restoreFailed
                 case .restoreIdentifierInUse(let path): .restoreIdentifierInUse(path)
                 }
-            // Not here: a handler must not delay the disk.
+            // Completed later, because a handler must not delay the disk.
             loop.post { self.complete { self.restoredPromise.failure(error) } }
         case .kept(let state):
             restore(state)

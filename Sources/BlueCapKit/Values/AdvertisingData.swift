@@ -9,9 +9,10 @@ public import GATT
 /// let advertisement = manager.startAdvertising(data)
 /// ```
 ///
-/// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. With extended advertising an
-/// advertisement may be longer: ``AdvertisingLimits`` has the lengths of an adapter and its BlueZ. ``check()`` reports what does
-/// not fit every adapter, ``check(_:)`` what does not fit one; ``byteCount`` and ``scanResponseByteCount`` are the lengths.
+/// An advertisement has 31 bytes, and so has the scan response, into which BlueZ puts the name. With extended
+/// advertising an advertisement may be longer: ``AdvertisingLimits`` has the lengths of an adapter and its BlueZ.
+/// ``check()`` reports what does not fit every adapter, ``check(_:)`` what does not fit one adapter. ``byteCount`` and
+/// ``scanResponseByteCount`` are the lengths of this advertisement.
 public struct AdvertisingData: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Centrals can connect.
@@ -20,7 +21,7 @@ public struct AdvertisingData: Hashable, Sendable {
         case broadcast
     }
 
-    /// Which of the secondary channels a long advertisement uses, if the controller has them.
+    /// The secondary channel that a long advertisement uses, if the controller has it.
     public enum SecondaryChannel: String, Hashable, Sendable, Codable, CaseIterable {
         case oneMegabit = "1M"
         case twoMegabit = "2M"
@@ -28,38 +29,40 @@ public struct AdvertisingData: Hashable, Sendable {
     }
 
     public var kind = Kind.connectable
-    /// The name that others see.
+    /// The name that centrals receive.
     public var localName: String?
-    /// The services that are offered, or some of them.
+    /// The UUIDs of the services that the peripheral offers, or of some of them.
     public var serviceUUIDs: [CBUUID] = []
-    /// The services that are looked for in a central.
+    /// The UUIDs of the services that the peripheral looks for in a central.
     public var solicitedServiceUUIDs: [CBUUID] = []
-    /// By company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
+    /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
     public var manufacturerData: [UInt16: Data] = [:]
     public var serviceData: [CBUUID: Data] = [:]
     /// What the scan response contains besides the name. BlueZ before 5.80 ignores it.
     public var scanResponse = ScanResponse()
-    /// What the device is (Bluetooth Assigned Numbers, 2.6).
+    /// The kind of device (Bluetooth Assigned Numbers, 2.6).
     public var appearance: UInt16?
-    /// Whether the power at which the controller sends is part of it.
+    /// Whether the advertisement contains the power at which the controller sends.
     public var includesTxPower = false
     /// The power to send at, in dBm from -127 to 20. BlueZ before 5.77 ignores it unless it is experimental.
     public var txPower: Int?
-    /// How often it is sent, in seconds from 0.02 to 10.24. BlueZ before 5.77 ignores it unless it is experimental.
+    /// The interval at which the advertisement is sent, in seconds from 0.02 to 10.24. BlueZ before 5.77 ignores it
+    /// unless it is experimental.
     public var interval: ClosedRange<TimeInterval>?
-    /// Whether it contains the flag "general discoverable", in three bytes. A broadcast never does: BlueZ refuses that.
+    /// Whether the advertisement contains the flag "general discoverable", in three bytes. BlueZ refuses the flag in a
+    /// broadcast, which never contains it.
     public var isDiscoverable = true
-    /// After how many seconds BlueZ ends it, from 1 to 65 535; `nil` for never.
+    /// The number of seconds after which BlueZ ends the advertisement, from 1 to 65 535; `nil` for no end.
     public var timeout: Int?
-    /// How many seconds it is on the air before the adapter's next one gets its turn, from 1 to 65 535.
+    /// The number of seconds for which the advertisement is sent before the adapter's next one, from 1 to 65 535.
     public var duration: Int?
     public var secondaryChannel: SecondaryChannel?
 
     /// Fields of the scan response, which a central that scans actively asks for.
     public struct ScanResponse: Hashable, Sendable {
-        /// More of the services that are offered.
+        /// More UUIDs of the services that the peripheral offers.
         public var serviceUUIDs: [CBUUID] = []
-        /// By company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
+        /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
         public var manufacturerData: [UInt16: Data] = [:]
         public var serviceData: [CBUUID: Data] = [:]
 
@@ -69,15 +72,15 @@ public struct AdvertisingData: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - localName: The name that others see.
-    ///   - serviceUUIDs: The services that are offered, or some of them.
+    ///   - localName: The name that centrals receive.
+    ///   - serviceUUIDs: The UUIDs of the services that the peripheral offers, or of some of them.
     public init(localName: String? = nil, serviceUUIDs: [CBUUID] = []) {
         self.localName = localName
         self.serviceUUIDs = serviceUUIDs
     }
 
     /// An iBeacon: 27 bytes of manufacturer data, byte for byte as in Apple's specification. Centrals cannot connect.
-    /// BlueZ puts no flags into that; set ``kind-swift.property`` to `connectable` to have them behind it.
+    /// BlueZ adds no flags to it; to have them after the data, set ``kind-swift.property`` to `connectable`.
     public init(_ beacon: IBeacon) {
         self.init(manufacturer: IBeacon.company, data: beacon.data)
     }

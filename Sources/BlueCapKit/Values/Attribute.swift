@@ -1,21 +1,21 @@
 import BlueZ
 import GATT
 
-/// Names an attribute among those of its peripheral: a service, a characteristic or a descriptor.
+/// Identifies an attribute among those of its peripheral: a service, a characteristic or a descriptor.
 ///
-/// It stays the attribute's name for as long as the manager knows the peripheral, also when the attribute gets another
-/// handle. It is no name beyond that.
+/// The identifier stays the same for as long as the manager keeps the peripheral, even if the attribute gets another
+/// handle. It has no meaning after that.
 public struct AttributeID: Hashable, Comparable, Sendable {
     let rawValue: Int
 
-    /// The order in which they became known.
+    /// Orders identifiers by the time at which their attributes became known.
     public static func < (left: AttributeID, right: AttributeID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The position of an attribute on the peripheral: BlueZ's number for it.
+/// The position of an attribute on the peripheral: the number that BlueZ gives it.
 ///
-/// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Those above are attributes that have no
-/// object: they are derived from other reports of BlueZ.
+/// Numbers up to 0xFFFF are those in BlueZ's object paths, which are ATT handles. Higher numbers are attributes that
+/// have no object: they are derived from other reports of BlueZ.
 struct AttributeHandle: Hashable, Comparable, Sendable {
     let rawValue: UInt32
 
@@ -23,12 +23,12 @@ struct AttributeHandle: Hashable, Comparable, Sendable {
 
     private init(virtual number: UInt16) { rawValue = 0x1_0000 + UInt32(number) }
 
-    /// The battery that BlueZ keeps to itself (C4): its service and its level.
+    /// The battery service and its level, if BlueZ does not export them (C4).
     static let batteryService = AttributeHandle(virtual: 0)
     static let batteryLevel = AttributeHandle(virtual: 1)
 
     var isVirtual: Bool { rawValue > 0xFFFF }
-    /// The ATT handle; `nil` of a virtual attribute.
+    /// The ATT handle; `nil` for a virtual attribute.
     var attHandle: UInt16? { isVirtual ? nil : UInt16(truncatingIfNeeded: rawValue) }
 
     static func < (left: AttributeHandle, right: AttributeHandle) -> Bool { left.rawValue < right.rawValue }
@@ -56,7 +56,7 @@ struct AttributeDeclaration: Hashable, Sendable {
         }
     }
 
-    /// The service of a characteristic, the characteristic of a descriptor.
+    /// The service of a characteristic, or the characteristic of a descriptor.
     var parent: AttributeHandle? {
         switch role {
         case .service: nil
@@ -74,8 +74,7 @@ struct AttributeDeclaration: Hashable, Sendable {
 }
 
 extension AttributeDeclaration {
-    /// The battery service of a peripheral whose battery service BlueZ does not export, because a plug-in of its own is the
-    /// client of the service.
+    /// The battery service of a peripheral if BlueZ does not export it because one of BlueZ's plug-ins is its client.
     static let virtualBattery = [
         AttributeDeclaration(handle: .batteryService, uuid: .battery, role: .service(isPrimary: true, includes: [])),
         AttributeDeclaration(
@@ -89,9 +88,9 @@ extension CBUUID {
 
     /// Whether BlueZ exports a service with this UUID if the peripheral has one.
     ///
-    /// It keeps some to itself, because a part of it is their client (up to 5.79 the services that a profile claims, later
-    /// according to `ExportClaimedServices` in `main.conf`), and classes of Bluetooth Classic are among a device's UUIDs, too,
-    /// which are no services of GATT at all.
+    /// BlueZ does not export a service if a part of BlueZ is its client: up to 5.79 the services that a profile claims,
+    /// later according to `ExportClaimedServices` in `main.conf`. A device's UUIDs also contain classes of Bluetooth
+    /// Classic, which are not GATT services.
     var isExportedService: Bool {
         guard let number = assignedNumber else { return true }
         switch number {
@@ -107,10 +106,10 @@ extension CBUUID {
 }
 
 extension AttributeKey {
-    /// What stands for the level of a battery that BlueZ keeps to itself, which has no object of its own: no attribute has
-    /// this handle (Bluetooth Core Specification 5.4, volume 3, part F, 3.2.2).
+    /// Stands for the level of a battery that BlueZ does not export, and that has no object of its own: no attribute
+    /// has this handle (Bluetooth Core Specification 5.4, volume 3, part F, 3.2.2).
     static func battery(of device: ObjectKey) -> AttributeKey { AttributeKey(device: device, handle: 0) }
 
-    /// Whether it stands for something that BlueZ has no object for.
+    /// Whether the key stands for something that has no object in BlueZ.
     var isVirtual: Bool { handle == 0 }
 }

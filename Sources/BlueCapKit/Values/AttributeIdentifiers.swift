@@ -1,36 +1,37 @@
 public import GATT
 
-/// Names a service by its UUID, whether or not a peripheral has it.
+/// The identifier of a service: its UUID, whether or not a peripheral has the service.
 ///
 /// ```swift
 /// let heartRate = ServiceIdentifier(uuid: "180D")
 /// ```
 ///
-/// The forms of one UUID name the same service: `"180D"` and `"0000180d-0000-1000-8000-00805f9b34fb"` are equal.
+/// All forms of one UUID identify the same service: `"180D"` and `"0000180d-0000-1000-8000-00805f9b34fb"` are equal.
 public struct ServiceIdentifier: Hashable, Sendable {
     let spelling: UUIDSpelling
 
-    /// From text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12).
+    /// Creates an identifier from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens
+    /// (8-4-4-4-12).
     ///
-    /// Never traps. An operation with an identifier that is no UUID fails with
-    /// ``PeripheralError/invalidArgument(_:)``, which shows the text; ``uuid`` is `nil` then.
+    /// Never traps. If the text is not a UUID, ``uuid`` is `nil`, and an operation with the identifier fails with
+    /// ``PeripheralError/invalidArgument(_:)``, which contains the text.
     public init(uuid: String) { spelling = UUIDSpelling(uuid) }
 
     public init(uuid: CBUUID) { spelling = .uuid(uuid) }
 
-    /// From text of unknown origin; `nil` where it is no UUID.
+    /// Creates an identifier from text of unknown origin; returns `nil` if the text is not a UUID.
     public init?(validating text: String) {
         guard let uuid = CBUUID(validating: text) else { return nil }
         self.init(uuid: uuid)
     }
 
-    /// The UUID; `nil` where the text was none.
+    /// The UUID; `nil` if the text is not a UUID.
     public var uuid: CBUUID? { spelling.uuid }
 
-    /// The shortest form of the UUID; the text itself if it was none.
+    /// The shortest form of the UUID; the text itself if it is not a UUID.
     public var uuidString: String { spelling.text }
 
-    /// The UUID, or why there is none.
+    /// Returns the UUID, or throws the reason why there is none.
     package func checked() throws(PeripheralError) -> CBUUID { try spelling.checked() }
 }
 
@@ -39,7 +40,7 @@ extension ServiceIdentifier: CustomStringConvertible {
     public var description: String { spelling.uuid.map { $0.named(AssignedNumbers.serviceName) } ?? uuidString }
 }
 
-/// A UUID as a user wrote it.
+/// A UUID as the user wrote it.
 enum UUIDSpelling: Hashable, Sendable {
     case uuid(CBUUID)
     case malformed(String)
@@ -72,34 +73,35 @@ enum UUIDSpelling: Hashable, Sendable {
 }
 
 extension CBUUID {
-    /// The UUID, with its name where it has one: `180D (Heart Rate)`.
+    /// Returns the UUID, with its name if it has one: `180D (Heart Rate)`.
     func named(_ name: (CBUUID) -> String?) -> String { name(self).map { "\(uuidString) (\($0))" } ?? uuidString }
 }
 
 extension [CBUUID] {
-    /// All of them for a sentence; "none" where there is none.
+    /// Returns all of the UUIDs as part of a sentence; "none" if there are none.
     func listed(_ name: (CBUUID) -> String?) -> String {
         isEmpty ? "none" : map { $0.named(name) }.joined(separator: ", ")
     }
 }
 
-/// Names a characteristic by its UUID and that of its service, whether or not a peripheral has it.
+/// The identifier of a characteristic: its UUID and that of its service, whether or not a peripheral has them.
 ///
 /// ```swift
 /// let heartRate = ServiceIdentifier(uuid: "180D")
 /// let bodySensorLocation = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
 /// ```
 ///
-/// Where a peripheral has several that fit, the first in its table is meant.
+/// If a peripheral has several characteristics with this identifier, it means the first in the peripheral's table.
 public struct CharacteristicIdentifier: Hashable, Sendable {
     let spelling: UUIDSpelling
     /// The service that it belongs to.
     public let service: ServiceIdentifier
 
-    /// From text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12).
+    /// Creates an identifier from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens
+    /// (8-4-4-4-12).
     ///
-    /// Never traps. An operation with an identifier that is no UUID fails with
-    /// ``PeripheralError/invalidArgument(_:)``, which shows the text; ``uuid`` is `nil` then.
+    /// Never traps. If the text is not a UUID, ``uuid`` is `nil`, and an operation with the identifier fails with
+    /// ``PeripheralError/invalidArgument(_:)``, which contains the text.
     public init(uuid: String, service: ServiceIdentifier) {
         spelling = UUIDSpelling(uuid)
         self.service = service
@@ -110,19 +112,19 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
         self.service = service
     }
 
-    /// From text of unknown origin; `nil` where it is no UUID.
+    /// Creates an identifier from text of unknown origin; returns `nil` if the text is not a UUID.
     public init?(validating text: String, service: ServiceIdentifier) {
         guard let uuid = CBUUID(validating: text) else { return nil }
         self.init(uuid: uuid, service: service)
     }
 
-    /// The UUID; `nil` where the text was none.
+    /// The UUID; `nil` if the text is not a UUID.
     public var uuid: CBUUID? { spelling.uuid }
 
-    /// The shortest form of the UUID; the text itself if it was none.
+    /// The shortest form of the UUID; the text itself if it is not a UUID.
     public var uuidString: String { spelling.text }
 
-    /// Both UUIDs, or why there are none.
+    /// Returns both UUIDs, or throws the reason why there are none.
     package func checked() throws(PeripheralError) -> (service: CBUUID, characteristic: CBUUID) {
         (try service.checked(), try spelling.checked())
     }

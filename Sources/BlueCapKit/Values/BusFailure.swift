@@ -1,13 +1,13 @@
 public import GATT
 
-/// What the bus or `bluetoothd` answered when it refused something: the D-Bus error as it came, never flattened.
+/// The error with which the bus or `bluetoothd` refused a request: the D-Bus error, unchanged.
 public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The D-Bus error name, for example `org.bluez.Error.InProgress`.
     public let name: String
-    /// The sentence that came with it; it may be empty.
+    /// The error's message, which may be empty.
     public let message: String
-    /// The code with which the peripheral refused, where the error tells one: `bluetoothd` puts some of them under a
-    /// name of its own and gives no number.
+    /// The ATT error code with which the peripheral refused, if the D-Bus error contains it. For some codes
+    /// `bluetoothd` uses a D-Bus error name of its own, without the number.
     public let attError: CBATTError.Code?
 
     public init(name: String, message: String, attError: CBATTError.Code? = nil) {

@@ -4,29 +4,29 @@ public import Foundation
 public enum CentralManagerError: Swift.Error, Hashable, Sendable {
     /// A scan is running already; a manager runs one at a time.
     case isScanning
-    /// Beacons are being ranged already; a manager does so for one stream at a time.
+    /// Beacons are being ranged already; a manager ranges for one stream at a time.
     case isRanging
-    /// The adapter is off, or nobody has said yet that it is on.
+    /// The adapter is off, or it is not known yet whether it is on.
     case isPoweredOff
-    /// The kept state could not be restored; ``CentralManager/stateRestorationFailure`` says why.
+    /// The kept state could not be restored; ``CentralManager/stateRestorationFailure`` is the reason.
     case restoreFailed
-    /// Another manager keeps its state under this restore identifier, in the file that is named.
+    /// Another manager keeps its state under this restore identifier, in the file with this path.
     case restoreIdentifierInUse(String)
-    /// The scan's time-out has passed, and no peripheral was discovered; the scan has stopped.
+    /// The scan's time-out passed before a peripheral was discovered; the scan has stopped.
     case peripheralScanTimeout
     /// There is no bus, no `bluetoothd` on it, or no adapter.
     case unsupported
-    /// The bus does not let this process talk to `bluetoothd`.
+    /// The bus does not permit this process to communicate with `bluetoothd`.
     case unauthorized
-    /// An option has a value of the wrong type or range; the text says which, and what it takes.
+    /// An option has a value of the wrong type or range; the text names the option and the values that it takes.
     case invalidOption(String)
-    /// `bluetoothd` refused to scan, also after the documented retries.
+    /// `bluetoothd` refused to scan, even after the documented retries.
     case scanFailed(BusFailure)
 
     /// The latest revision's name for ``peripheralScanTimeout``.
     public static var serviceScanTimeout: CentralManagerError { .peripheralScanTimeout }
 
-    /// Lets `case CentralManagerError.serviceScanTimeout:` match in a `switch` over any error, though it is no case.
+    /// Makes `case CentralManagerError.serviceScanTimeout:` match in a `switch` over any error, although it is no case.
     public static func ~= (pattern: CentralManagerError, error: any Error) -> Bool {
         error as? CentralManagerError == pattern
     }

@@ -1,50 +1,56 @@
-// Options of ours, beside the ones that GATT takes over from Core Bluetooth. All are keys of the `options`
-// dictionaries; a value of the wrong type or range is answered with `CentralManagerError.invalidOption`.
+// The options that this library adds to those that GATT has from Core Bluetooth. All are keys of the `options`
+// dictionaries. A value of the wrong type or range fails with `CentralManagerError.invalidOption`.
 
 /// `CentralManager(options:)`: the D-Bus address of the bus to use, a `String`.
 ///
-/// Without it the system bus is used (`DBUS_SYSTEM_BUS_ADDRESS` is honoured). The address of a simulator goes here.
+/// Without this option the manager uses the system bus (`DBUS_SYSTEM_BUS_ADDRESS` is honoured). Set it to the address
+/// of a simulator to use that.
 public let CentralManagerOptionBusAddressKey = "CentralManagerOptionBusAddressKey"
 
-/// `CentralManager(options:)`: which adapter to use, a `String`: a name such as `hci0`, or an address such as
+/// `CentralManager(options:)`: the adapter to use, a `String`: a name such as `hci0`, or an address such as
 /// `00:1A:7D:DA:71:13`.
 ///
-/// Without it the adapter with the lowest number is used, and kept, by its address, while it is there.
+/// Without this option the manager uses the adapter with the lowest number, and keeps it, by its address, while it is
+/// present.
 ///
-/// Of several adapters with one address, the manager uses the one that it used last, by its name, else the one with the
-/// lowest number. That also holds if the option is their address.
+/// If several adapters have one address, the manager uses the one that it used last, by its name, or else the one with
+/// the lowest number. That also holds if the option is their address.
 public let CentralManagerOptionAdapterKey = "CentralManagerOptionAdapterKey"
 
-/// `CentralManager(options:)`: how many peripherals the manager remembers at most, an `Int` from 1; 16 384 without it.
+/// `CentralManager(options:)`: the largest number of peripherals that the manager remembers, an `Int` from 1; 16 384
+/// without this option.
 ///
-/// Where more are heard, those silent for the longest are forgotten first.
+/// If more peripherals are received, the manager first forgets those from which it has received nothing for the longest
+/// time.
 public let CentralManagerOptionMaximumPeripheralsKey = "CentralManagerOptionMaximumPeripheralsKey"
 
 /// `CentralManager(options:)`: whether links that the manager opened stay up when it is deallocated, a `Bool`; `false`
-/// without it.
+/// without this option.
 ///
-/// `bluetoothd` keeps a link when the program that asked for it is gone, and a peripheral that is connected advertises no
-/// more: nobody would find it. Links that other programs opened are left alone either way.
+/// `bluetoothd` keeps a link after the program that requested it has ended, and a connected peripheral no longer
+/// advertises, so a scan would not find it. The manager never ends links that other programs opened.
 public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKey"
 
-/// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as what systemd
-/// gives a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without it.
+/// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as the one
+/// that systemd passes to a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without
+/// this option.
 ///
-/// It is made where it is missing, and matters only beside `CBCentralManagerOptionRestoreIdentifierKey`. It must belong to the user of
-/// this process or to root, and not be writable by others unless it is sticky; a link is followed only if it is the system's,
-/// as those of systemd are. Otherwise no state is restored or kept.
+/// The folder is created if it is missing. The option has an effect only together with
+/// `CBCentralManagerOptionRestoreIdentifierKey`. The folder must belong to the user of this process or to root, and
+/// must not be writable by others unless it is sticky. A symbolic link is followed only if it belongs to the system, as
+/// those of systemd do. Otherwise no state is restored or kept.
 public let CentralManagerOptionStateDirectoryKey = "CentralManagerOptionStateDirectoryKey"
 
 /// `startScanning(options:)`: the weakest signal to report, an `Int` in dBm from -127 to 20.
 ///
-/// A sighting whose strength is not known is never stronger than the threshold.
+/// A sighting without a known strength is never reported while a threshold is set.
 public let CentralManagerScanOptionRSSIThresholdKey = "CentralManagerScanOptionRSSIThresholdKey"
 
 /// `startScanning(options:)`: a prefix of the name or of the address that a peripheral must have, a `String`.
 ///
-/// Names are compared case by case, addresses without regard to case.
+/// Names are compared with regard to case, addresses without.
 public let CentralManagerScanOptionPatternKey = "CentralManagerScanOptionPatternKey"
 
-/// `startScanning(options:)`: after how many seconds without any report the discovery is restarted, a number;
-/// 90 without it, 0 for never.
+/// `startScanning(options:)`: the number of seconds without any report after which the discovery is restarted, a
+/// number; 90 without this option, 0 for never.
 public let CentralManagerScanOptionWatchdogKey = "CentralManagerScanOptionWatchdogKey"

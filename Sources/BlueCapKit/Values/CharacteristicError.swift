@@ -1,43 +1,43 @@
 public import Foundation
 
-/// Why something asked of a ``Characteristic`` or a ``Descriptor`` failed.
+/// Why a request to a ``Characteristic`` or a ``Descriptor`` failed.
 ///
-/// Where the link is the reason the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
+/// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
 public enum CharacteristicError: Swift.Error, Hashable, Sendable {
-    /// The read was not answered within its time-out.
+    /// The peripheral did not reply to the read within the time-out.
     case readTimeout
-    /// The write was not answered within its time-out.
+    /// The peripheral did not reply to the write within the time-out.
     case writeTimeout
-    /// The texts do not spell a value of the characteristic's profile.
+    /// The text values do not form a value of the characteristic's profile.
     case notSerializable
-    /// The bytes that were read spell no value of the type that was asked for.
+    /// The bytes that were read do not form a value of the requested type.
     case notDeserializable(Data)
     /// The characteristic cannot be read.
     case readNotSupported
-    /// The characteristic cannot be written, or not in the way that was asked for.
+    /// The characteristic cannot be written, or not with the requested type of write.
     case writeNotSupported
     /// The characteristic neither notifies nor indicates.
     case notifyNotSupported
-    /// The characteristic belongs to nothing that could be asked.
+    /// The characteristic belongs to no peripheral.
     case unconfigured
-    /// The peripheral has changed its services, and the characteristic is not among them any more.
+    /// The peripheral has changed its services, and no longer has the characteristic.
     case invalidated
-    /// The value has more bytes than can be written at once.
+    /// The value has more bytes than one write can have.
     case valueTooLong(count: Int, maximum: Int)
-    /// The peripheral, or `bluetoothd` for it, refused to have the value read.
+    /// The peripheral, or `bluetoothd` on its behalf, refused the read.
     case readFailed(BusFailure)
-    /// The peripheral, or `bluetoothd` for it, refused to have the value written.
+    /// The peripheral, or `bluetoothd` on its behalf, refused the write.
     case writeFailed(BusFailure)
-    /// The peripheral, or `bluetoothd` for it, refused the subscription.
+    /// The peripheral, or `bluetoothd` on its behalf, refused the subscription.
     case notifyFailed(BusFailure)
-    /// The application has closed the writer, or `bluetoothd` the writer's socket while the link stayed up.
+    /// The application has closed the writer, or `bluetoothd` has closed the writer's socket while the link stayed up.
     case writerClosed
-    /// Another program has this characteristic's notifications to itself, or it cannot be had alone since another program
-    /// is subscribed.
+    /// Another program uses this characteristic's notifications exclusively, or exclusive use was requested while
+    /// another program is subscribed.
     case acquiredByOther(BusFailure)
     /// The subscription was not confirmed in time.
     case notifyTimeout
-    /// Values may have been missed here: the subscription was interrupted, and goes on.
+    /// Values may have been missed at this point: the subscription was interrupted, and continues.
     case notificationsInterrupted
 }
 
@@ -91,7 +91,7 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
 }
 
 extension BusFailure {
-    /// What can be done about it, as a sentence to follow another; empty where nothing is known.
+    /// What the caller can do about the error, as a sentence to follow another; empty if there is no advice.
     fileprivate var advice: String {
         switch attError {
         case .insufficientAuthentication?, .insufficientEncryption?, .insufficientEncryptionKeySize?:

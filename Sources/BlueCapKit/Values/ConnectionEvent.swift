@@ -1,6 +1,6 @@
 import BlueZ
 
-/// What happens to a connection, as `connect(timeoutRetries:disconnectRetries:connectionTimeout:capacity:)` tells it.
+/// A change of a connection, as `connect(timeoutRetries:disconnectRetries:connectionTimeout:capacity:)` reports it.
 public enum ConnectionEvent: Hashable, Sendable, CaseIterable {
     /// The link is up.
     case connect
@@ -8,29 +8,30 @@ public enum ConnectionEvent: Hashable, Sendable, CaseIterable {
     case timeout
     /// The link was lost. `reconnect(withDelay:)` tries again.
     case disconnect
-    /// The application ended the connection, or the attempt at one.
+    /// The application ended the connection, or the attempt to connect.
     case forceDisconnect
-    /// The retries that `connect` allowed are spent; the stream ends.
+    /// The retries that `connect` allowed have been used; the stream ends.
     case giveUp
 }
 
 /// Why a peripheral's last link ended.
 public enum DisconnectReason: Hashable, Sendable {
-    /// The peripheral, the radio, or another program ended it: ``Peripheral/disconnectDetail`` says which, if BlueZ does.
+    /// The peripheral, the radio, or another program ended it: ``Peripheral/disconnectDetail`` has the cause, if BlueZ
+    /// reports it.
     case linkLost
-    /// The application asked for it.
+    /// The application requested it.
     case application
-    /// The adapter was switched off or pulled out, or `bluetoothd` went away.
+    /// The adapter was switched off or removed, or `bluetoothd` ended.
     case adapterLost
 }
 
-/// What BlueZ says of a link's end, from 5.83 on (``BluetoothCapabilities/disconnectReasons``).
+/// BlueZ's report of why a link ended, from 5.83 on (``BluetoothCapabilities/disconnectReasons``).
 public struct DisconnectDetail: Hashable, Sendable, CustomStringConvertible {
-    /// Which side ended the link, or what did.
+    /// The side that ended the link, or the cause.
     public enum Cause: Hashable, Sendable, CaseIterable {
-        /// The reasons of BlueZ do not contain it, or the adapter was switched off.
+        /// BlueZ has no name for the reason, or the adapter was switched off.
         case unspecified
-        /// Nothing was received for the supervision timeout: the peripheral is out of range or without power.
+        /// Nothing was received within the supervision timeout: the peripheral is out of range or without power.
         case timeout
         /// This computer: this program, another one, or `bluetoothd`.
         case local
@@ -38,12 +39,12 @@ public struct DisconnectDetail: Hashable, Sendable, CustomStringConvertible {
         case remote
         /// A key was missing or refused.
         case authentication
-        /// This computer, since it was about to be suspended.
+        /// This computer, because it was about to be suspended.
         case suspend
     }
 
     public let cause: Cause
-    /// BlueZ's name for it, such as `org.bluez.Reason.Remote`.
+    /// BlueZ's name for the reason, such as `org.bluez.Reason.Remote`.
     public let name: String
     /// BlueZ's sentence, such as "Connection terminated by remote user".
     public let message: String
@@ -58,7 +59,7 @@ public struct DisconnectDetail: Hashable, Sendable, CustomStringConvertible {
             case "org.bluez.Reason.Remote": .remote
             case "org.bluez.Reason.Authentication": .authentication
             case "org.bluez.Reason.Suspend": .suspend
-            // `org.bluez.Reason.Unknown`, and what this library does not know.
+            // `org.bluez.Reason.Unknown`, and names that this library does not have.
             default: .unspecified
             }
         name = end.name

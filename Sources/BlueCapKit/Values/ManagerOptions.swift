@@ -1,14 +1,14 @@
 import Foundation
 import GATT
 
-/// The `options` of a manager, read once. A wrong value is kept as `problem`, since an initializer cannot fail.
+/// The `options` of a manager, read once. A wrong value is kept as `problem`, because an initializer cannot fail.
 struct ManagerOptions {
     /// `nil` for the system bus.
     var busAddress: String?
     var adapter: String?
     var maximumPeripherals = 16_384
     var keepsLinks = false
-    /// Under which name the state is kept; `nil` where it is not.
+    /// The identifier under which the state is kept; `nil` if it is not kept.
     var restoreIdentifier: String?
     /// `nil` for the usual folder.
     var stateFolder: String?
@@ -37,7 +37,8 @@ struct ManagerOptions {
     }
 }
 
-/// Reads an `options` dictionary: a missing key is `nil`, a wrong value an error that says what the key takes.
+/// Reads an `options` dictionary: returns `nil` for a missing key, and throws an error for a wrong value that says what
+/// the key takes.
 struct OptionReader {
     private let options: [String: Any]
 
@@ -47,7 +48,7 @@ struct OptionReader {
         try value(key, takes: "a String") { $0 as? String }
     }
 
-    /// A text that `isTaken` takes; `form` says which that are.
+    /// Returns a text that `isTaken` accepts; `form` describes such texts.
     func string(_ key: String, where form: String, _ isTaken: (String) -> Bool) throws -> String? {
         try value(key, takes: "a String \(form)") { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
     }
@@ -63,7 +64,7 @@ struct OptionReader {
         }
     }
 
-    /// Zero or more seconds, finite.
+    /// Returns a finite number of seconds, zero or more.
     func seconds(_ key: String) throws -> TimeInterval? {
         try value(key, takes: "a number of seconds, zero or more") { any in
             guard let number = (any as? Double) ?? (any as? Int).map(Double.init) ?? (any as? NSNumber)?.doubleValue,

@@ -1,15 +1,15 @@
-/// Whether Bluetooth can be used at the moment, as `CentralManager.state` and `whenStateChanges()` tell it.
+/// Whether Bluetooth can be used now: the type of `CentralManager.state` and the elements of `whenStateChanges()`.
 ///
-/// On Linux the answer comes from `bluetoothd` over D-Bus:
+/// On Linux the state follows from the bus, from `bluetoothd`, and from the adapter:
 ///
-/// | state | what is the case |
+/// | state | meaning |
 /// |---|---|
-/// | `unknown` | nobody has answered yet |
+/// | `unknown` | no reply yet from the bus or `bluetoothd` |
 /// | `unsupported` | no bus, no `org.bluez` on it, or no adapter |
-/// | `unauthorized` | the bus refuses to let this process talk to `bluetoothd` |
+/// | `unauthorized` | the bus does not permit this process to communicate with `bluetoothd` |
 /// | `poweredOff` | the adapter is off, or blocked by rfkill |
 /// | `poweredOn` | ready |
-/// | `resetting` | `bluetoothd` or the bus went away after being there; the manager comes back by itself when they do |
+/// | `resetting` | `bluetoothd` or the bus was there and has ended; when they return, so does the manager |
 public enum ManagerState: CustomStringConvertible, Hashable, Sendable, CaseIterable {
     case unauthorized
     case unknown
@@ -18,7 +18,7 @@ public enum ManagerState: CustomStringConvertible, Hashable, Sendable, CaseItera
     case poweredOff
     case poweredOn
 
-    /// Another name for ``unknown``, which one revision of the documents uses.
+    /// Another name for ``unknown``, which one revision of the original documents uses.
     public static var unlikely: ManagerState { .unknown }
 
     public var description: String {

@@ -1,14 +1,15 @@
-/// How the values of a subscription come from `bluetoothd`.
+/// The way in which `bluetoothd` delivers the values of a subscription.
 public enum NotificationTransport: Hashable, Sendable, CaseIterable {
-    /// One D-Bus signal for each value (`StartNotify`): the default. It serves notifications and indications, shares the
-    /// characteristic with other programs, and loses nothing from the first value on.
+    /// One D-Bus signal for each value (`StartNotify`): the default. It supports notifications and indications, shares
+    /// the characteristic with other programs, and loses no value from the first one on.
     case signals
-    /// A socket between `bluetoothd` and this program (`AcquireNotify`): about ten times less work for each value.
+    /// A socket between `bluetoothd` and this program (`AcquireNotify`): about a tenth of the work for each value.
     ///
-    /// BlueZ sets limits to it. At 5.66 it serves `notify` only, not `indicate` (from 5.80 on both); one program alone
-    /// can have it, and nobody else may be subscribed to the characteristic meanwhile; and values that come before
-    /// `bluetoothd` has answered are lost. Up to 5.83 it does not answer where the peripheral refuses the subscription:
-    /// `startNotifying` then fails with its time-out, and `bluetoothd` keeps the characteristic occupied until the link ends
-    /// (``BluetoothCapabilities/refusedSocketsAnswered``). Use ``signals`` for a peripheral that may refuse.
+    /// BlueZ limits its use. BlueZ 5.66 supports it for `notify` only, and not for `indicate` (from 5.80 on for both).
+    /// Only one program can have the socket, and no other program may be subscribed to the characteristic at the same
+    /// time. Values that arrive before `bluetoothd` has replied are lost. Up to 5.83 `bluetoothd` does not reply if the
+    /// peripheral refuses the subscription: `startNotifying` then fails with its time-out, and `bluetoothd` keeps the
+    /// characteristic occupied until the link ends (``BluetoothCapabilities/refusedSocketsAnswered``). Use ``signals``
+    /// for a peripheral that may refuse.
     case socket
 }

@@ -4,22 +4,23 @@ public import GATT
 
 /// What a peripheral advertised, as far as BlueZ exports it.
 ///
-/// BlueZ merges advertising packets and scan responses: each property holds the newest value that was advertised, not those
-/// of one packet.
+/// BlueZ merges advertising packets and scan responses: each property holds the newest value that was advertised, not
+/// the value of one packet.
 public struct PeripheralAdvertisements: Sendable, Equatable {
-    // As BlueZ has them: a dictionary is made only for a caller that reads one.
+    // The data in BlueZ's form: a dictionary is created only for a caller that reads one.
     private var manufacturers = PackedData<UInt16>()
     private var services: PackedData<CBUUID>?
     private var power: Int?
 
-    /// The advertised name, whole or shortened. After a connection BlueZ has the name of the Generic Access service in its
-    /// place, until the peripheral is discovered again.
+    /// The advertised name, complete or shortened. After a connection this is the name in the Generic Access service,
+    /// until the peripheral is discovered again.
     public var localName: String?
 
     /// Manufacturer specific data in Core Bluetooth's form: the company identifier, two bytes little endian, then its
     /// data (Bluetooth Core Specification Supplement, part A, 1.4).
     ///
-    /// Of several companies' data this is the one with the lowest identifier; see ``manufacturerDataByCompany``.
+    /// If there are data of several companies, these are the data with the lowest identifier; see
+    /// ``manufacturerDataByCompany``.
     public var manufacturerData: Data? {
         get {
             var lowest: (company: UInt16, data: Data)?
@@ -40,7 +41,7 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         }
     }
 
-    /// The documents' spelling of ``manufacturerData``.
+    /// The spelling of ``manufacturerData`` in the original documents.
     public var manufactuereData: Data? {
         get { manufacturerData }
         set { manufacturerData = newValue }
@@ -58,11 +59,12 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         set { power = newValue?.intValue }
     }
 
-    /// Always `nil` in what a scan finds: no version of BlueZ (5.55 to 5.87) exports whether a peripheral can be connected
-    /// to. Its flags (``advertisingFlags``) do not imply it. An advertisement that ``PeripheralManager`` restores has it.
+    /// Always `nil` in the results of a scan: no version of BlueZ (5.55 to 5.87) exports whether a peripheral is
+    /// connectable. The flags (``advertisingFlags``) do not imply it. An advertisement that ``PeripheralManager``
+    /// restores has a value.
     public var isConnectable: NSNumber?
 
-    /// The advertised services; after a connection those that the peripheral has.
+    /// The advertised services; after a connection, the services that the peripheral has.
     public var serviceUUIDs: [CBUUID]?
 
     /// Data advertised for a service, by its UUID.
@@ -71,26 +73,26 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         set { services = newValue.map { PackedData($0) } }
     }
 
-    /// Always `nil`: the overflow area is a thing of Apple's advertising, and BlueZ does not decode it.
+    /// Always `nil`: the overflow area belongs to Apple's advertising, and BlueZ does not decode it.
     public var overflowServiceUUIDs: [CBUUID]?
 
     /// The services that the peripheral solicits, from the types 0x14, 0x1F and 0x15 of ``dataByType`` (Core Specification
     /// Supplement, part A, 1.10).
     ///
-    /// `nil` in what a scan finds with BlueZ 5.55 to 5.87: these versions leave the three types out of what they export. An
-    /// advertisement that ``PeripheralManager`` restores has it.
+    /// `nil` in the results of a scan with BlueZ 5.55 to 5.87: these versions do not export the three types. An
+    /// advertisement that ``PeripheralManager`` restores has a value.
     public var solicitedServiceUUIDs: [CBUUID]?
 
-    /// The flags of the newest packet (Core Specification Supplement, part A, 1.3), 0 if it had none; `nil` if BlueZ does not
-    /// export them: up to 5.77 it does so only with `--experimental`.
+    /// The flags of the newest packet (Core Specification Supplement, part A, 1.3), 0 if it had none; `nil` if BlueZ
+    /// does not export them: up to 5.77 it exports them only with `--experimental`.
     public var advertisingFlags: UInt8?
 
-    /// What was advertised under types that no other property has, by the type (Bluetooth Assigned Numbers, 2.3). Empty if
-    /// BlueZ does not export it: up to 5.77 it does so only with `--experimental`.
+    /// The advertised data of types that no other property has, by type (Bluetooth Assigned Numbers, 2.3). Empty if
+    /// BlueZ does not export them: up to 5.77 it exports them only with `--experimental`.
     ///
-    /// BlueZ exports those types alone that it considers safe, such as 0x24 (URI) and 0x26 (transport discovery data). It
-    /// signals a change of 0x26 only: a change of another type appears with the next report of a peripheral that BlueZ
-    /// had not known.
+    /// BlueZ exports only the types that it considers safe, such as 0x24 (URI) and 0x26 (transport discovery data). It
+    /// signals a change of 0x26 only. A change of another type appears only with the next report of a peripheral that
+    /// BlueZ did not have before.
     public var dataByType: [UInt8: Data] = [:]
 
     public init(

@@ -1,7 +1,7 @@
 public import Foundation
 public import GATT
 
-/// Why something asked of a ``Peripheral`` failed.
+/// Why a request to a ``Peripheral`` failed.
 public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// There is no link to the peripheral, or it was lost.
     case disconnected
@@ -9,29 +9,30 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case forcedDisconnect
     /// The link did not come up within the time-out.
     case connectionTimeout
-    /// The services were not known within the time-out.
+    /// The services were not discovered within the time-out.
     case serviceDiscoveryTimeout
-    /// The link is up, and BlueZ found no service on it.
+    /// The link is up, and BlueZ found no service on the peripheral.
     case noServices
-    /// `bluetoothd` refused to connect, and would do so again: pairing is missing or refused, the adapter holds as many
-    /// links as it can, or the device cannot be connected to.
+    /// `bluetoothd` refused to connect, and would refuse again: pairing is missing or was refused, the adapter has as
+    /// many links as it can, or the device is not connectable.
     case connectionFailed(BusFailure)
-    /// BlueZ knows no present signal strength of this peripheral.
+    /// BlueZ has no current signal strength of this peripheral.
     case rssiUnavailable
-    /// The peripheral does not have the service that was asked for by its identifier; and what it has.
+    /// The peripheral does not have the service with the requested identifier; `available` are the services that it
+    /// has.
     case serviceNotFound(CBUUID, available: [CBUUID])
-    /// What a run does was not done within its time.
+    /// The work of a run did not end within its time limit.
     case runTimeout
-    /// A run was asked for inside a run of the same peripheral, and would have waited for itself.
+    /// A run was requested inside a run of the same peripheral, and would have waited for itself.
     case runInsideRun
-    /// The run is over that the peripheral was given to.
+    /// The run that this peripheral was passed to has ended.
     case runEnded
-    /// An argument is out of its range; the text says which, and what it takes.
+    /// An argument is out of its range; the text names the argument and the values that it takes.
     case invalidArgument(String)
 }
 
 extension PeripheralError {
-    /// Why a stream cannot keep that many elements; `nil` where it can.
+    /// Returns why a stream cannot keep that many elements; `nil` if it can.
     static func refusal(ofCapacity capacity: Int) -> PeripheralError? {
         capacity >= 0 ? nil : .invalidArgument("A stream's capacity is zero or more elements, not \(capacity).")
     }

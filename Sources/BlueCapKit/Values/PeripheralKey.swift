@@ -1,7 +1,7 @@
 import BlueZ
 import GATT
 
-/// Names a peripheral within a manager: address and address type in one word.
+/// Identifies a peripheral within a manager: its address and address type in one machine word.
 struct PeripheralKey: Hashable, Comparable, Sendable {
     let rawValue: UInt64
 
@@ -19,7 +19,7 @@ struct PeripheralKey: Hashable, Comparable, Sendable {
     var addressType: BluetoothAddress.AddressType { rawValue & 1 << 48 == 0 ? .public : .random }
 }
 
-/// Values by peripheral: a dictionary that finds them for a few instructions and lets them be read where they lie.
+/// A dictionary of values by peripheral: finds a value in a few instructions, and gives access to it in place.
 struct KeyedTable<Value> {
     private struct Entry {
         let key: PeripheralKey
@@ -27,7 +27,7 @@ struct KeyedTable<Value> {
     }
 
     private var slots = SlotTable()
-    /// Without gaps: the last one moves to the place of one that is removed.
+    /// The entries, without gaps: when one is removed, the last one moves to its place.
     private var entries: [Entry] = []
 
     var keys: [PeripheralKey] { entries.map(\.key) }
@@ -45,15 +45,15 @@ struct KeyedTable<Value> {
         }
     }
 
-    /// Reads a value; `nil` where there is none.
+    /// Reads a value in place; returns `nil` if there is none.
     ///
-    /// Mutating, although it changes nothing: the exclusive access allows reading the value in place. A copy would retain and
-    /// release a dozen references.
+    /// Mutating, although it changes nothing: exclusive access allows the value to be read in place. A copy would
+    /// retain and release a dozen references.
     mutating func read<R>(_ key: PeripheralKey, _ body: (borrowing Value) -> R) -> R? {
         update(key) { body($0) }
     }
 
-    /// Changes a value in place; `nil` where there is none.
+    /// Changes a value in place; returns `nil` if there is none.
     mutating func update<R>(_ key: PeripheralKey, _ change: (inout Value) -> R) -> R? {
         guard let slot = slots.slot(of: key.rawValue) else { return nil }
         return change(&entries[slot].value)

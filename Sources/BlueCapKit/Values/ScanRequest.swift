@@ -2,17 +2,17 @@ import BlueZ
 import Foundation
 import GATT
 
-/// What one call of `startScanning` asks for, checked and ready to compare with what is heard.
+/// The arguments of one call of `startScanning`, checked and ready to compare with sightings.
 struct ScanRequest: Equatable {
-    /// Report only who advertises one of these; `nil` for everybody.
+    /// The services of which a peripheral must advertise one to be reported; `nil` for every peripheral.
     var services: Set<CBUUID>?
-    /// Report every sighting, not the first alone.
+    /// Whether to report every sighting, and not only the first.
     var allowsDuplicates = false
-    /// dBm; `nil` for any strength.
+    /// The weakest strength to report, in dBm; `nil` for any strength.
     var rssiThreshold: Int?
-    /// A prefix of the name or the address.
+    /// A prefix of the name or of the address.
     var pattern: String?
-    /// Seconds without a report after which discovery is restarted; `nil` for never.
+    /// The number of seconds without a report after which discovery is restarted; `nil` for never.
     var watchdog: TimeInterval? = 90
     /// Whether each report carries its own data (`ScanReport`) instead of the peripheral alone.
     var wantsReports = false
@@ -20,9 +20,9 @@ struct ScanRequest: Equatable {
     init() {}
 
     /// Reads the documented arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
-    /// wrong and what would be right.
+    /// wrong and which values are accepted.
     init(services: [CBUUID]?, options: [String: Any]?) throws {
-        // As in Core Bluetooth an empty list asks for the same as none: everybody.
+        // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
         self.services = services.flatMap { $0.isEmpty ? nil : Set($0) }
         let options = OptionReader(options)
         allowsDuplicates = try options.bool(CBCentralManagerScanOptionAllowDuplicatesKey) ?? false
@@ -35,7 +35,7 @@ struct ScanRequest: Equatable {
         }
     }
 
-    /// BlueZ compares an address prefix with its own upper-case form, so that is what it must be given.
+    /// BlueZ compares an address prefix with its own upper-case form, so the prefix is converted to upper case.
     private static func normalized(_ text: String) -> String {
         let looksLikeAddress =
             text.utf8.count <= 17
@@ -45,7 +45,7 @@ struct ScanRequest: Equatable {
         return looksLikeAddress && text.contains(":") ? text.uppercased() : text
     }
 
-    /// Whether a sighting with these values is one that was asked for.
+    /// Returns whether this request asks for a sighting with these values.
     func accepts(services advertised: [CBUUID], rssi: Int?, name: String?, address: String) -> Bool {
         if let services, !advertised.contains(where: services.contains) { return false }
         if let rssiThreshold {
@@ -56,13 +56,14 @@ struct ScanRequest: Equatable {
     }
 }
 
-/// Why a scan's discovery had to be started anew in BlueZ. The scan went on; what was sent meanwhile was not heard.
+/// Why the manager restarted a scan's discovery in BlueZ. The scan continued; what was sent during the restart was not
+/// received.
 public enum ScanRestart: Hashable, Sendable {
-    /// Nobody was heard for longer than the watchdog's time of 90 seconds.
+    /// No advertisement was received for longer than the watchdog's time of 90 seconds.
     case silence
-    /// BlueZ ended the discovery although nobody here asked for it.
+    /// BlueZ ended the discovery although this program had not requested it.
     case discoveringEnded
-    /// The adapter was off or away, or `bluetoothd` was, and is back.
+    /// The adapter was off or absent, or `bluetoothd` was away, and has returned.
     case adapterReturned
     /// BlueZ refused to change the filter of the running discovery.
     case filterRefused

@@ -1,20 +1,20 @@
 public import Foundation
 public import GATT
 
-/// Why something asked of a ``Service`` failed.
+/// Why a request to a ``Service`` failed.
 ///
-/// Where the link is the reason the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
+/// If the link is the reason, the error is ``PeripheralError/disconnected`` or ``PeripheralError/forcedDisconnect``.
 public enum ServiceError: Swift.Error, Hashable, Sendable {
-    /// The characteristics were not known within the time-out.
+    /// The characteristics were not discovered within the time-out.
     case characteristicDiscoveryTimeout
-    /// Not thrown: discoveries that are asked for while another is under way share it. One revision of the documents
-    /// has it.
+    /// Not thrown: a discovery that is requested while another one is under way shares the result of that one. One
+    /// revision of the original documents has this error.
     case characteristicDiscoveryInProgress
     /// The service belongs to no peripheral.
     case unconfigured
-    /// The peripheral has changed its services, and this one is not among them any more.
+    /// The peripheral has changed its services, and no longer has this one.
     case invalidated
-    /// The service does not have the characteristic that was asked for by its identifier; and what it has.
+    /// The service does not have the characteristic with the requested identifier; `available` are those that it has.
     case characteristicNotFound(CBUUID, service: CBUUID, available: [CBUUID])
 }
 

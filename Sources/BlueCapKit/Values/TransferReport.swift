@@ -1,14 +1,14 @@
 public import Foundation
 
-/// What has become of a transfer.
+/// The result of a transfer.
 public struct TransferReport: Hashable, Sendable {
-    /// How many bytes were written.
+    /// The number of bytes that were written.
     public let bytes: Int
-    /// From the first write to the end, in seconds.
+    /// The time from the first write to the end, in seconds.
     public let seconds: TimeInterval
-    /// How often it was made sure that what was written had gone out; 0 where that was not possible.
+    /// How often the transfer verified that what it had written was sent; 0 if that was not possible.
     public let fences: Int
 
-    /// Bytes per second; 0 where no time has passed.
+    /// Bytes per second; 0 if no time has passed.
     public var bytesPerSecond: Double { seconds > 0 ? Double(bytes) / seconds : 0 }
 }
