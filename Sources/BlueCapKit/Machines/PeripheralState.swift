@@ -242,10 +242,10 @@ struct PeripheralState {
 
     // MARK: Runs
 
-    // A run waits for its turn, then for a link, and is executed then. It begins once and is settled once, and the next one
-    // begins when its work has ended. A link that was established for runs alone is kept from one to the next.
+    // A run waits for its turn, then for a link, and is then executed. It begins once and is settled once, and the next
+    // one begins when its work has ended. A link that was established for runs alone is kept from one run to the next.
 
-    /// - Parameter timeout: From the run's turn on, in seconds.
+    /// - Parameter timeout: The time limit from the run's turn on, in seconds.
     mutating func runAsked(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
         if timeout.isFinite { runTimeouts[id] = timeout }
         runEvent(.enqueued(id), into: &orders)

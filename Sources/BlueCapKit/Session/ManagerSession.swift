@@ -260,7 +260,7 @@ extension ManagerSession {
             }
             // The client stays on the bus: calls and subscriptions that are under way belong to this connection.
             open()
-            // Cancels the old observer after the new one is added, so that the client always has one.
+            // Cancelled after the new observer is added: no report arrives between the two.
             loop.post { old?.cancel() }
             client.reload()
         }

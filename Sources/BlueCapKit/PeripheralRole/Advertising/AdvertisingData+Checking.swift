@@ -1,32 +1,32 @@
 import Foundation
 import GATT
 
-/// The sizes of what goes over the air (Core Specification Supplement, part A; BlueZ 5.66 to 5.87, `src/shared/ad.c` and
+/// The sizes of what is sent (Core Specification Supplement, part A; BlueZ 5.66 to 5.87, `src/shared/ad.c` and
 /// `src/advertising.c`): each structure has two bytes of length and type before its data.
 extension AdvertisingData {
-    /// How many bytes an advertisement or a scan response has (Core Specification, Vol 6, Part B, 2.3.1).
+    /// The number of bytes of an advertisement or a scan response (Core Specification, Vol 6, Part B, 2.3.1).
     static let capacity = 31
 
     /// The longest extended advertisement that BlueZ can send, in bytes.
     private static let extendedCapacity = 251
 
-    /// How many bytes the advertisement takes.
+    /// The length of the advertisement in bytes.
     public var byteCount: Int { Self.sum(sizes) + (isNameInside ? nameSize : 0) }
 
-    /// How many bytes the scan response takes, which contains the name.
+    /// The length of the scan response in bytes, including the name.
     public var scanResponseByteCount: Int { (isNameInside ? 0 : nameSize) + scanResponse.byteCount }
 
     private var nameSize: Int { localName.map { 2 + $0.utf8.count } ?? 0 }
 
-    /// Whether it needs extended advertising.
+    /// Whether the advertisement needs extended advertising.
     var isExtended: Bool { secondaryChannel != nil || Self.sum(sizes) > Self.capacity }
 
     /// A connectable extended advertisement has no scan response, and BlueZ puts the name into the advertisement.
     private var isNameInside: Bool { kind == .connectable && isExtended }
 
-    /// Throws an error if this does not fit every adapter: with more than 31 bytes, or impossible values.
+    /// Throws an error if this does not fit every adapter: if it has more than 31 bytes, or impossible values.
     ///
-    /// `startAdvertising` makes the checks of ``check(_:)``.
+    /// `startAdvertising` makes the checks of ``check(_:)`` itself.
     ///
     /// - Throws: ``PeripheralManagerError/advertisementTooLong(field:by:)`` or
     ///   ``PeripheralManagerError/invalidAdvertisement(_:)``.
@@ -34,7 +34,7 @@ extension AdvertisingData {
 
     /// Throws an error if this does not fit an adapter.
     ///
-    /// - Parameter limits: From ``PeripheralManager/advertisingLimits(timeout:)``.
+    /// - Parameter limits: The limits from ``PeripheralManager/advertisingLimits(timeout:)``.
     /// - Throws: As ``check()``.
     public func check(_ limits: AdvertisingLimits) throws { try check(lengths: Lengths(limits)) }
 
@@ -44,7 +44,7 @@ extension AdvertisingData {
         try check(lengths: Lengths(plain: most, onChannel: most, scanResponse: most))
     }
 
-    /// How long advertisements may be.
+    /// The lengths that advertisements may have.
     fileprivate struct Lengths {
         var plain = AdvertisingData.capacity
         var onChannel = AdvertisingData.capacity
@@ -58,7 +58,7 @@ extension AdvertisingData {
         if let problem { throw PeripheralManagerError.invalidAdvertisement(problem) }
     }
 
-    /// The longest field of what is too long, and by how many bytes.
+    /// Returns the longest field of the part that is too long, and the number of bytes that are too many.
     func excess(over limits: AdvertisingLimits) -> (field: AdvertisingField, count: Int)? {
         excess(over: Lengths(limits))
     }
@@ -66,8 +66,8 @@ extension AdvertisingData {
     private func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
         let mayGrow = secondaryChannel != nil || lengths.plain > Self.capacity
         let isNameInside = isNameInside && mayGrow
-        // A longer one needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E, 7.8.55), which
-        // BlueZ uses without a secondary channel only for long advertising data.
+        // A longer scan response needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E,
+        // 7.8.55), which BlueZ uses without a secondary channel only for long advertising data.
         let responseCapacity = isExtended ? lengths.scanResponse : Self.capacity
         let response = (isNameInside ? 0 : nameSize) + scanResponse.byteCount - responseCapacity
         if response > 0 { return (nameSize > scanResponse.byteCount ? .localName : .scanResponse, response) }
@@ -120,13 +120,13 @@ extension AdvertisingData {
         ]
     }
 
-    /// One structure for the short ones, one for the long ones.
+    /// Short UUIDs need one structure, and long UUIDs another.
     private static func size(ofUUIDs uuids: [CBUUID]) -> Int {
         let sizes = uuids.map(size(of:))
         return Set(sizes).count * 2 + sizes.reduce(0, +)
     }
 
-    /// BlueZ shortens those of the SIG to 16 bits, and has no form of 32.
+    /// BlueZ shortens the UUIDs of the Bluetooth SIG to 16 bits, and has no form of 32 bits.
     private static func size(of uuid: CBUUID) -> Int { uuid.data.count == 2 ? 2 : 16 }
 }
 

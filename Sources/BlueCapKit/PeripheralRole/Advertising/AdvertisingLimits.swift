@@ -2,33 +2,34 @@ import BlueZ
 
 /// What an adapter can advertise, as BlueZ reports it.
 public struct AdvertisingLimits: Hashable, Sendable {
-    /// How many advertisements there are, those of all programs together; `nil` if BlueZ does not report it.
+    /// The number of present advertisements, including those of other programs; `nil` if BlueZ does not report it.
     public let active: Int?
-    /// How many more there may be; `nil` if BlueZ does not report it.
+    /// The number of advertisements that can be added; `nil` if BlueZ does not report it.
     public let available: Int?
-    /// What BlueZ can add, by its names, such as `tx-power`; `nil` if it does not report it.
+    /// BlueZ's names of what it can add to an advertisement, such as `tx-power`; `nil` if it does not report them.
     public let includes: [String]?
-    /// Empty without extended advertising, which needs a controller and a kernel that can do it.
+    /// The secondary channels. Empty without extended advertising, which both the controller and the kernel must
+    /// support.
     public let secondaryChannels: [AdvertisingData.SecondaryChannel]
-    /// Whether ``AdvertisingData/interval`` and ``AdvertisingData/txPower`` count: not before 5.77, unless BlueZ is
-    /// experimental. An older kernel than Linux 5.11 ignores them, which BlueZ does not show.
+    /// Whether ``AdvertisingData/interval`` and ``AdvertisingData/txPower`` are used: not before 5.77, unless BlueZ is
+    /// experimental. A kernel older than Linux 5.11 ignores them, which BlueZ does not report.
     public let honoursIntervalAndPower: Bool
-    /// In dBm; `nil` if BlueZ does not report it.
+    /// The powers in dBm; `nil` if BlueZ does not report them.
     public let txPower: ClosedRange<Int>?
-    /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.77 on what the
-    /// controller can do, with extended advertising up to 251. Never `nil`.
+    /// The longest advertisement without ``AdvertisingData/secondaryChannel``, in bytes: 31, and from BlueZ 5.77 on
+    /// what the controller supports, with extended advertising up to 251. Never `nil`.
     public let maximumLength: Int?
-    /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: the same, and from BlueZ 5.69 on with
-    /// `--experimental`.
+    /// The longest advertisement with ``AdvertisingData/secondaryChannel``, in bytes: the same as ``maximumLength``,
+    /// but with `--experimental` already from BlueZ 5.69 on.
     public let maximumLengthOnSecondaryChannel: Int
-    /// The longest scan response of an extended advertisement, in bytes; that of any other has 31.
+    /// The longest scan response of an extended advertisement, in bytes; that of any other advertisement has 31.
     public let maximumScanResponseLength: Int
-    /// Whether ``AdvertisingData/scanResponse-swift.property`` counts: from BlueZ 5.80 on.
+    /// Whether ``AdvertisingData/scanResponse-swift.property`` is used: from BlueZ 5.80 on.
     public let honoursScanResponse: Bool
 
     /// - Parameters:
-    ///   - instances: What BlueZ reports at the moment.
-    ///   - adapter: What is known of the adapter.
+    ///   - instances: What BlueZ reports now.
+    ///   - adapter: The capabilities of the adapter.
     init(_ instances: AdvertisingCapabilities, of adapter: BluetoothCapabilities) {
         active = instances.activeInstances
         available = instances.supportedInstances
@@ -42,7 +43,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
         honoursScanResponse = adapter.scanResponseFields
     }
 
-    /// Why this cannot be advertised; `nil` if it can.
+    /// Returns why this cannot be advertised; `nil` if it can.
     func refusal(of data: AdvertisingData) -> PeripheralManagerError? {
         if available == 0 { return .tooManyAdvertisements(active ?? 0) }
         if data.includesTxPower, let includes, !includes.contains("tx-power") {
@@ -55,7 +56,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
         return data.excess(over: self).map { .advertisementTooLong(field: $0.field, by: $0.count) }
     }
 
-    /// What of it this BlueZ ignores, and what it changes.
+    /// Returns which parts of the advertisement this BlueZ ignores or changes.
     func notes(on data: AdvertisingData) -> [AdvertisingNote] {
         var notes: [AdvertisingNote] = []
         if !honoursIntervalAndPower, data.interval != nil { notes.append(.intervalIgnored) }
@@ -66,7 +67,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
     }
 }
 
-/// What of an advertisement is not as it was asked for, though nothing failed.
+/// A part of an advertisement that differs from the request, although nothing failed.
 public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// This BlueZ chooses the interval itself.
     case intervalIgnored
@@ -93,11 +94,11 @@ public enum AdvertisingNote: Hashable, Sendable, CaseIterable, CustomStringConve
 
 /// How an advertisement has ended.
 public enum AdvertisingEnd: Hashable, Sendable {
-    /// The application has ended it.
+    /// The application ended it.
     case stopped
     /// Its ``AdvertisingData/timeout`` has passed.
     case timedOut
-    /// It was never on the air: `startAdvertising` has failed with the reason.
+    /// It was never sent: `startAdvertising` has failed with the reason.
     case notStarted
     /// BlueZ has refused it.
     case refused(BusFailure)

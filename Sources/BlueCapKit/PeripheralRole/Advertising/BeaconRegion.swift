@@ -2,8 +2,7 @@ public import Foundation
 public import Futures
 public import GATT
 
-/// A group of iBeacons, down to a single one: what a ``PeripheralManager`` advertises as, and what a ``CentralManager``
-/// ranges.
+/// A group of iBeacons, or a single one: what a ``PeripheralManager`` advertises, and what a ``CentralManager`` ranges.
 ///
 /// ```swift
 /// let region = BeaconRegion(proximityUUID: floor, identifier: "iBeacon", major: 1, minor: 1)
@@ -18,7 +17,7 @@ public final class BeaconRegion: Sendable {
     public let major: UInt16?
     /// The beacon within the group; `nil` for any.
     public let minor: UInt16?
-    /// How many sightings a stream of them keeps (``CentralManager/startRangingBeacons(in:model:smoothing:)``).
+    /// The number of sightings that a stream keeps (``CentralManager/startRangingBeacons(in:model:smoothing:)``).
     public let capacity: Int
     /// The strength in dBm with which the advertised beacon is received at a distance of one metre.
     public let measuredPower: Int8
@@ -33,38 +32,38 @@ public final class BeaconRegion: Sendable {
         measuredPower = power
     }
 
-    /// All beacons with a proximity UUID.
+    /// Creates a region of all beacons with a proximity UUID.
     public convenience init(proximityUUID: UUID, identifier: String, capacity: Int = Int.max) {
         self.init(proximityUUID, identifier, nil, nil, capacity, -59)
     }
 
-    /// All beacons of a group.
+    /// Creates a region of all beacons of a group.
     public convenience init(proximityUUID: UUID, identifier: String, major: UInt16, capacity: Int = Int.max) {
         self.init(proximityUUID, identifier, major, nil, capacity, -59)
     }
 
-    /// A single beacon, as far as its owner keeps the numbers apart.
+    /// Creates a region of a single beacon, if the owner gives each beacon different numbers.
     ///
     /// - Parameters:
     ///   - proximityUUID: The UUID that all beacons of an owner share.
     ///   - identifier: The application's name for the region.
     ///   - major: The group within the UUID's beacons.
     ///   - minor: The beacon within the group.
-    ///   - capacity: How many sightings a stream of them keeps.
+    ///   - capacity: The number of sightings that a stream keeps.
     public convenience init(
         proximityUUID: UUID, identifier: String, major: UInt16, minor: UInt16, capacity: Int = Int.max
     ) {
         self.init(proximityUUID, identifier, major, minor, capacity, -59)
     }
 
-    /// A region with another measured power than that of a telephone.
+    /// Creates a region with a measured power other than that of a telephone.
     /// - Parameters:
     ///   - proximityUUID: The UUID that all beacons of an owner share.
     ///   - identifier: The application's name for the region.
     ///   - major: The group within the UUID's beacons.
     ///   - minor: The beacon within the group.
-    ///   - measuredPower: The strength at which it is received at a distance of one metre, in dBm.
-    ///   - capacity: How many sightings a stream of them keeps.
+    ///   - measuredPower: The strength at which the beacon is received at a distance of one metre, in dBm.
+    ///   - capacity: The number of sightings that a stream keeps.
     public convenience init(
         proximityUUID: UUID, identifier: String, major: UInt16, minor: UInt16, measuredPower: Int8,
         capacity: Int = Int.max
@@ -72,12 +71,12 @@ public final class BeaconRegion: Sendable {
         self.init(proximityUUID, identifier, major, minor, capacity, measuredPower)
     }
 
-    /// The beacon that is advertised for it: with major and minor 0 where it has none, as Core Location does.
+    /// The beacon that is advertised for the region: a missing major or minor number is 0, as in Core Location.
     public var beacon: IBeacon {
         IBeacon(uuid: proximityUUID, major: major ?? 0, minor: minor ?? 0, measuredPower: measuredPower)
     }
 
-    /// Which beacons are in it.
+    /// The filter that accepts the beacons of the region.
     public var filter: BeaconFilter { .iBeacon(proximityUUID, major: major, minor: minor) }
 }
 
@@ -96,8 +95,8 @@ extension BeaconRegion: Hashable {
 }
 
 extension CentralManager {
-    /// Ranges the beacons of a region: ``startRangingBeacons(_:model:smoothing:capacity:)`` with the region's filter and
-    /// capacity, where `Int.max` keeps the newest 1 024 sightings.
+    /// Ranges the beacons of a region: ``startRangingBeacons(_:model:smoothing:capacity:)`` with the region's filter
+    /// and capacity. A capacity of `Int.max` keeps the newest 1 024 sightings.
     public func startRangingBeacons(
         in region: BeaconRegion, model: DistanceModel = DistanceModel(), smoothing: TimeInterval = 2
     ) -> FutureStream<BeaconSighting> {

@@ -3,12 +3,12 @@ public import Futures
 
 /// An advertisement of a ``PeripheralManager``, from its start to its end.
 ///
-/// The manager keeps it: releasing this ends nothing. It is sent again when `bluetoothd`, the adapter or its power
-/// returns.
+/// The manager keeps the advertisement: releasing this object does not end it. It is sent again when `bluetoothd`, the
+/// adapter or its power returns.
 public final class RunningAdvertisement: Sendable {
     private struct Core {
         var data: AdvertisingData
-        /// What the adapter can do, once BlueZ has said so.
+        /// What the adapter can advertise; `nil` until BlueZ has reported it.
         var limits: AdvertisingLimits?
     }
 
@@ -23,33 +23,34 @@ public final class RunningAdvertisement: Sendable {
         core = Locked(Core(data: data))
     }
 
-    /// What is advertised.
+    /// The data that are advertised.
     public var data: AdvertisingData { core.withLock { $0.data } }
 
-    /// What of that BlueZ ignores; usually nothing.
+    /// The parts of the data that BlueZ ignores; usually none.
     public var notes: [AdvertisingNote] { core.withLock { $0.limits?.notes(on: $0.data) ?? [] } }
 
-    /// Whether it is being sent at the moment, as far as BlueZ says.
+    /// Whether the advertisement is being sent now, according to BlueZ.
     public var isOnAir: Bool { session.isOnAir(number) }
 
-    /// Advertises something else in its place, with a short gap.
+    /// Replaces the advertised data, with a short gap.
     ///
-    /// - Throws: As `AdvertisingData.check(_:)` with what the adapter can do. What BlueZ then refuses ends it: see ``whenEnded()``.
+    /// - Throws: As `AdvertisingData.check(_:)` with the limits of the adapter. If BlueZ refuses the new data later,
+    ///   the advertisement ends: see ``whenEnded()``.
     public func change(to data: AdvertisingData) throws {
         if let limits = core.withLock({ $0.limits }) { try data.check(limits) } else { try data.checkForAny() }
         core.withLock { $0.data = data }
         session.changed(number, to: data)
     }
 
-    /// Ends it.
+    /// Ends the advertisement.
     ///
-    /// - Parameter timeout: In seconds.
-    /// - Returns: Succeeds when BlueZ has confirmed it, or it had ended; fails with
-    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` if that takes longer.
+    /// - Parameter timeout: The time-out in seconds.
+    /// - Returns: Succeeds when BlueZ has confirmed the end, or if the advertisement had ended before; fails with
+    ///   ``PeripheralManagerError/stopAdvertisingTimeout`` if the confirmation takes longer.
     @discardableResult
     public func stop(timeout: TimeInterval = 10.0) -> Future<Void> { session.stopAdvertising(number, timeout: timeout) }
 
-    /// Completes with how it has ended.
+    /// Completes with the way in which the advertisement ended.
     public func whenEnded() -> Future<AdvertisingEnd> { endPromise.future }
 
     func learn(_ limits: AdvertisingLimits) { core.withLock { $0.limits = limits } }

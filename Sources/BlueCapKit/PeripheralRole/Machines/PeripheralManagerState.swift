@@ -1,34 +1,34 @@
 import BlueZ
 import Foundation
 
-/// What a `PeripheralManager` decides, as a value: the manager's state, and its services and advertisements from the request
-/// until nothing of them is left. Events go in, orders come out.
+/// What a `PeripheralManager` decides, as a value: the manager's state, and its services and advertisements from the
+/// request until BlueZ has none of them. Events go in, orders come out.
 ///
-/// Services and advertisements are known by their numbers; promises, clocks and the bus are the session's. A
-/// registration keeps each of them registered with BlueZ, and its states come in as events. What concerns one
-/// characteristic alone (`UpdateQueue`) is with that.
+/// Services and advertisements are identified by their numbers; promises, clocks and the bus belong to the session. A
+/// registration keeps each of them registered with BlueZ, and its states are events here. What concerns a single
+/// characteristic belongs to that characteristic (`UpdateQueue`).
 ///
-/// Each service has its own registration: BlueZ changes what it has registered only by forgetting it, so in a common
-/// registration each service that is added or removed would end the subscriptions of all others (seen with 5.66). So
-/// each fails without the others.
+/// Each service has its own registration: BlueZ can change a registration only by removing it, so in a common
+/// registration each service that is added or removed would end the subscriptions of all others (observed with 5.66).
+/// For the same reason each service can fail without the others.
 struct PeripheralManagerState {
-    /// Names a service or an advertisement, from its request on.
+    /// Identifies a service or an advertisement from its request on.
     struct Number: Hashable, Sendable {
         let rawValue: UInt64
     }
 
-    /// Names a call that waits until everything it has ended is off the air.
+    /// Identifies a call that waits until everything it has ended is no longer sent.
     typealias Stop = UInt64
 
     enum Kind: Equatable {
         case service
-        /// - Parameter isMain: Whether it is one of those that a manager has one of at a time.
+        /// - Parameter isMain: Whether it is one of those of which a manager has only one at a time.
         case advertisement(isMain: Bool)
     }
 
     enum Timer: SessionTimer {
         case adapterGrace, restoration
-        /// The state is to be kept.
+        /// The time to write the state to the disk.
         case keeping
         case request(Number)
         case stop(Stop)
@@ -40,24 +40,26 @@ struct PeripheralManagerState {
         case cancelTimer(Timer)
         /// The outcome of the restoration can be reported.
         case restored
-        /// Ask BlueZ what the adapter can advertise; reply with ``PeripheralManagerState/limitsKnown(_:refusal:into:)``.
+        /// Asks BlueZ what the adapter can advertise; the reply is
+        /// ``PeripheralManagerState/limitsKnown(_:refusal:into:)``.
         case askLimits(Number)
-        /// Have BlueZ register it on the adapter in use, and pass on the states of the registration.
+        /// Registers it with BlueZ on the adapter in use, and passes on the states of the registration.
         case register(Number)
-        /// Have BlueZ forget it; for an advertisement, reply with ``PeripheralManagerState/confirmedEnd(_:into:)``.
+        /// Unregisters it from BlueZ; for an advertisement, the reply is
+        /// ``PeripheralManagerState/confirmedEnd(_:into:)``.
         case unregister(Number)
         /// The request has succeeded, or failed with this error.
         case settle(Number, PeripheralManagerError?)
         /// The service is not offered any more.
         case drop(Number)
-        /// The advertisement has ended, after it was on the air or before.
+        /// The advertisement has ended, after it was sent or before.
         case ended(Number, AdvertisingEnd)
         /// - Parameter isInTime: Whether BlueZ has confirmed it in time.
         case settleStop(Stop, isInTime: Bool)
     }
 
     enum Stage: Hashable {
-        /// For power.
+        /// Waits for power.
         case waiting
         /// An advertisement only: BlueZ is asked what the adapter can do.
         case asking
@@ -78,41 +80,41 @@ struct PeripheralManagerState {
         var isSettled: Bool { stage == .registered || stage == .returning }
     }
 
-    /// How long a returning daemon has to find its adapters, in seconds.
+    /// The time that a returning daemon has to find its adapters, in seconds.
     static let adapterGrace: TimeInterval = 5
-    /// How long the restored state waits until the manager's state is known, in seconds.
+    /// The time for which the restored state waits until the manager's state is known, in seconds.
     static let restorationPatience: TimeInterval = 5
 
     private var machine = ManagerStateMachine()
-    /// First the services, in the sequence in which they were requested, which becomes that of their handles; then the
-    /// advertisements, in theirs.
+    /// First the services, in the sequence of their requests, which becomes that of their handles; then the
+    /// advertisements, in the sequence of their requests.
     private var requests: [Request] = []
-    /// Advertisements that were ended without a confirmation of BlueZ so far.
+    /// Advertisements that were ended, and whose end BlueZ has not confirmed yet.
     private var leaving: Set<Number> = []
     private var stops: [(id: Stop, awaited: Set<Number>)] = []
     private var lastStop: Stop = 0
-    /// Whether the outcome of the restoration was not reported yet.
+    /// Whether the outcome of the restoration has not been reported yet.
     private var isRestoring = false
 
     var managerState: ManagerState { machine.state }
     var services: [Number] { requests.filter { $0.kind == .service }.map(\.number) }
     var advertisements: [Number] { requests.filter { $0.kind != .service }.map(\.number) }
-    /// Whether an advertisement is under way that a manager has one of at a time.
+    /// Whether there is an advertisement of which a manager has only one at a time.
     var hasMainAdvertisement: Bool { requests.contains { $0.kind == .advertisement(isMain: true) } }
     func stage(of number: Number) -> Stage? { requests.first { $0.number == number }?.stage }
-    /// Whether BlueZ has registered the service; it counts as such while it returns.
+    /// Returns whether BlueZ has registered the service. A service that is being registered again counts as registered.
     func isAdded(_ number: Number) -> Bool { requests.contains { $0.number == number && $0.isSettled } }
 
     // MARK: Daemon and adapter
 
-    /// Ends everything and forgets the manager's state, so that every state is announced again.
+    /// Ends everything, and discards the manager's state so that every state is announced again.
     mutating func reset(into orders: inout [Order]) {
         endAll(into: &orders)
         machine = ManagerStateMachine()
         orders.append(.cancelTimer(.adapterGrace))
     }
 
-    /// Ends everything: what callers wait for fails.
+    /// Ends everything, and fails what callers wait for.
     mutating func endAll(into orders: inout [Order]) {
         for request in requests { takeOut(request.number, .managerEnded, .managerEnded, into: &orders) }
         forgetStops(into: &orders)
@@ -139,13 +141,13 @@ struct PeripheralManagerState {
             switch requests[index].stage {
             case .waiting where isOn: begin(index, into: &orders)
             case .asking where !isOn: requests[index].stage = .waiting
-            // What BlueZ was asked to register is registered again without another order.
+            // A registration restores itself without another order.
             case .waiting, .asking, .registering, .registered, .returning: break
             }
         }
     }
 
-    /// Everything is on another adapter from now on. What the former one had was unregistered.
+    /// Moves everything to another adapter. What was on the former one has been unregistered.
     mutating func placeChanged(into orders: inout [Order]) {
         for index in requests.indices {
             switch requests[index].stage {
@@ -161,7 +163,7 @@ struct PeripheralManagerState {
 
     /// Requests a service or an advertisement, once for each number.
     ///
-    /// - Parameter timeout: In how many seconds it must be registered; infinite for no limit.
+    /// - Parameter timeout: The seconds within which it must be registered; infinite for no limit.
     mutating func add(
         _ number: Number, _ kind: Kind, timeout: TimeInterval = .infinity, into orders: inout [Order]
     ) {
@@ -179,7 +181,7 @@ struct PeripheralManagerState {
         orders.append(request.kind == .service ? .register(request.number) : .askLimits(request.number))
     }
 
-    /// Removes a service, or an advertisement that gives its place to another one.
+    /// Removes a service, or an advertisement that another one replaces.
     mutating func remove(_ number: Number?, into orders: inout [Order]) {
         guard let number, let request = requests.first(where: { $0.number == number }) else { return }
         takeOut(number, request.kind.stopped, .stopped, into: &orders)
@@ -189,8 +191,8 @@ struct PeripheralManagerState {
         for number in services { remove(number, into: &orders) }
     }
 
-    /// Ends these advertisements; `nil` for all. The stop is settled when BlueZ has confirmed that, also for those that were
-    /// being ended already, or when the time is up.
+    /// Ends these advertisements; `nil` for all. The stop is settled when BlueZ has confirmed the ends, including those
+    /// that were requested before, or when the time-out has elapsed.
     mutating func stop(_ number: Number?, timeout: TimeInterval, into orders: inout [Order]) -> Stop {
         lastStop += 1
         for number in number.map({ [$0] }) ?? advertisements { remove(number, into: &orders) }
@@ -204,7 +206,7 @@ struct PeripheralManagerState {
         return lastStop
     }
 
-    /// Settles the stops: their advertisements are not followed any more.
+    /// Settles the stops: the ends of their advertisements are no longer awaited.
     mutating func forgetStops(into orders: inout [Order]) {
         for stop in stops { settle(stop.id, into: &orders) }
         stops = []
@@ -225,7 +227,7 @@ struct PeripheralManagerState {
         switch request.kind {
         case .service:
             if isInBlueZ { orders.append(.unregister(number)) }
-            // Dropped before the failure is reported: a handler may add it again.
+            // Dropped before the failure is reported, because a handler may add it again.
             orders.append(.drop(number))
             if !request.isSettled { orders.append(.settle(number, error)) }
         case .advertisement:
@@ -239,7 +241,7 @@ struct PeripheralManagerState {
 
     // MARK: Events
 
-    /// What the adapter can advertise is known, as far as it can be.
+    /// The limits of the adapter are known, as far as BlueZ reports them.
     mutating func limitsKnown(_ number: Number, refusal: PeripheralManagerError?, into orders: inout [Order]) {
         guard let index = requests.firstIndex(where: { $0.number == number && $0.stage == .asking }) else { return }
         if let refusal { return takeOut(number, refusal, .notStarted, into: &orders) }
@@ -247,7 +249,7 @@ struct PeripheralManagerState {
         orders.append(.register(number))
     }
 
-    /// The registration of a service or an advertisement has another state.
+    /// The registration of a service or an advertisement has changed its state.
     mutating func registrationChanged(_ number: Number, _ state: RegistrationState, into orders: inout [Order]) {
         guard let index = requests.firstIndex(where: { $0.number == number }) else { return }
         let request = requests[index]
@@ -321,7 +323,7 @@ extension PeripheralManagerState.Kind {
         return self == .service ? .serviceRefused(BusFailure(error)) : .advertisementRefused(BusFailure(error))
     }
 
-    /// Why BlueZ does not register it; `nil` if BlueZ has only to reply, or to return.
+    /// Returns why BlueZ has not registered it; `nil` if BlueZ has only to reply, or to return.
     fileprivate func delay(by state: RegistrationState) -> PeripheralManagerError? {
         switch state {
         case .waiting(.support): notSupported

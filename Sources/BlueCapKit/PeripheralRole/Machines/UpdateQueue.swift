@@ -1,14 +1,15 @@
 import BlueZ
 import Foundation
 
-/// What happens to an update that finds the queue full while a central is subscribed.
+/// What happens to an update if the queue is full while a central is subscribed.
 ///
 /// ``UnsubscribedUpdatePolicy`` applies while no central is subscribed.
 public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
-    /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that nothing is lost unnoticed.
+    /// `update` throws ``MutableCharacteristicError/updateQueueFull(limit:)``, so that no update is lost without an
+    /// error.
     case refuse
-    /// The oldest update that waits is given up; ``MutableCharacteristic/droppedUpdates`` counts them. One that is on
-    /// its way is not, so that one more than the limit may wait behind it.
+    /// The oldest update that waits is dropped; ``MutableCharacteristic/droppedUpdates`` counts such updates. An update
+    /// that was handed over to BlueZ is not dropped, so one more than the limit may wait behind it.
     case dropOldest
 }
 
@@ -19,8 +20,8 @@ public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
 /// central is subscribed.
 public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
     /// The updates wait in their order and are sent when a central subscribes. The queue keeps the newest
-    /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones, which may have been handed over to BlueZ
-    /// without being taken.
+    /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones, including updates that were handed over
+    /// to BlueZ and not accepted.
     case queue
     /// Only the newest update waits and is sent when a central subscribes.
     case latest
@@ -28,11 +29,13 @@ public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
     case discard
 }
 
-/// The updates of a characteristic on their way to the subscribed centrals: in order, each until BlueZ has taken it.
+/// The updates of a characteristic that are to be sent to the subscribed centrals: in order, each until BlueZ has
+/// accepted it.
 ///
-/// What was handed over stays at the head until that is confirmed. When the subscription ends before, it is handed over
-/// again in the next one, unless ``unsubscribedPolicy`` drops it. Pure: its owner hands over what ``take()`` returns, and
-/// reports the outcome of each value with ``confirmed(_:)`` or ``failed(_:_:)``, in their order.
+/// A value that was handed over stays at the head until its outcome is confirmed. If the subscription ends before that,
+/// the value is handed over again in the next one, unless ``unsubscribedPolicy`` drops it. The queue has no side
+/// effects: its owner hands over what ``take()`` returns, and reports the outcome of each value with ``confirmed(_:)``
+/// or ``failed(_:_:)``, in their order.
 struct UpdateQueue {
     /// Identifies a subscription, so that outcomes of an earlier one can be ignored.
     typealias Epoch = UInt32
@@ -40,23 +43,24 @@ struct UpdateQueue {
     enum Acceptance: Equatable {
         case queued
         case refused
-        /// Accepted, and these were dropped: older ones, or the value itself if none may wait.
+        /// Accepted, and these updates were dropped: older ones, or the value itself if none may wait.
         case dropped([ServerUpdate])
     }
 
     enum Failure: Equatable {
         /// BlueZ no longer takes values of this subscription.
         case nobodySubscribed
-        /// An indication was not confirmed in its time.
+        /// An indication was not confirmed within its time limit.
         case unconfirmed
-        /// BlueZ cannot send to the central that it was for: the central has left, or its socket has ended.
+        /// BlueZ cannot send to the central for which the update was: the central has left, or its socket has been
+        /// closed.
         case unreachable
     }
 
-    /// How many may be handed over without being confirmed: enough to keep a socket busy, and few enough that they do
-    /// not fill the buffers of the bus.
+    /// The number of updates that may be handed over without a confirmation: enough to keep a socket busy, and too few
+    /// to fill the buffers of the bus.
     static let window = 64
-    /// How often an indication is sent that no central confirms.
+    /// The number of times that an indication is sent if no central confirms it.
     static let mostAttempts = 2
 
     private(set) var limit = 1_024
@@ -68,11 +72,11 @@ struct UpdateQueue {
     /// Whether a hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` is called.
     private var isPaused = false
 
-    /// The updates that wait begin at `head`; those before were sent, and are removed from time to time.
+    /// The updates that wait begin at `head`; those before it were sent, and are removed from time to time.
     private var updates: [ServerUpdate] = []
     private var head = 0
     private var inFlight = 0
-    /// How often the first one was sent without being confirmed.
+    /// The number of times that the first update was sent without a confirmation.
     private var attempts = 0
     /// Whether the owner was woken and has not called ``take()`` yet.
     private var isAwaited = false
@@ -81,17 +85,17 @@ struct UpdateQueue {
     var isEmpty: Bool { count == 0 }
     var pending: [Data] { updates[head...].map(\.value) }
 
-    /// Sets the limit, at least 1. This drops nothing yet. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
-    /// ``keepUnsubscribed(_:)`` drop what waits above the limit.
+    /// Sets the limit, at least 1. This call drops nothing. Without a subscription, ``add(_:)``, ``unsubscribed()`` and
+    /// ``keepUnsubscribed(_:)`` drop the updates above the limit.
     mutating func limit(to count: Int) { limit = max(count, 1) }
 
-    /// Sets what may wait without a subscription. Returns what is dropped for it.
+    /// Sets which updates may wait without a subscription. Returns those that are dropped because of it.
     mutating func keepUnsubscribed(_ policy: UnsubscribedUpdatePolicy) -> [ServerUpdate] {
         unsubscribedPolicy = policy
         return isSubscribed ? [] : trim()
     }
 
-    // MARK: In
+    // MARK: Adding
 
     mutating func add(_ update: ServerUpdate) -> Acceptance {
         guard isSubscribed else {
@@ -104,7 +108,8 @@ struct UpdateQueue {
             return .queued
         }
         guard policy == .dropOldest else { return .refused }
-        // What was handed over may have arrived, and cannot be cancelled: if that is all, one more waits behind it.
+        // Updates that were handed over may have arrived, and cannot be cancelled: if there are no others, one more
+        // waits behind them.
         let victim = count > inFlight ? updates.remove(at: head + inFlight) : nil
         updates.append(update)
         guard let victim else { return .queued }
@@ -112,8 +117,8 @@ struct UpdateQueue {
         return .dropped([victim])
     }
 
-    /// Drops the oldest updates that may not wait, while there is no subscription and nothing is on its way. What was
-    /// handed over and not confirmed is the oldest.
+    /// Drops the oldest updates that may not wait, while there is no subscription and no update is handed over. Updates
+    /// that were handed over and not confirmed are the oldest.
     private mutating func trim() -> [ServerUpdate] {
         let most =
             switch unsubscribedPolicy {
@@ -126,16 +131,16 @@ struct UpdateQueue {
         return (0..<excess).map { _ in removeFirst() }
     }
 
-    // MARK: Out
+    // MARK: Handing over
 
-    /// Whether the owner has to be woken to call ``take()``; true once until it does.
+    /// Returns whether the owner has to be woken to call ``take()``; true once until it does.
     mutating func mustWake() -> Bool {
         guard isSubscribed, !isPaused, !isAwaited, count > inFlight, inFlight <= Self.window / 2 else { return false }
         isAwaited = true
         return true
     }
 
-    /// Returns what is to be handed over now, in this order.
+    /// Returns the updates to hand over now, in this order.
     mutating func take() -> [ServerUpdate] {
         isAwaited = false
         guard isSubscribed, !isPaused else { return [] }
@@ -146,19 +151,20 @@ struct UpdateQueue {
         return Array(updates[start..<end])
     }
 
-    /// The oldest that was handed over was taken. Returns it, so that it is not released under the lock of the caller.
+    /// Removes the oldest update that was handed over, because it was accepted. Returns it, so that it is not released
+    /// under the lock of the caller.
     mutating func confirmed(_ epoch: Epoch) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         return removeFirst()
     }
 
-    /// The oldest that was handed over has failed, and with it all after it, but for an update that was for one central.
-    /// Returns what was given up, if anything.
+    /// The oldest update that was handed over has failed, and with it all after it, unless the update was for a single
+    /// central. Returns the update that is dropped, if any.
     mutating func failed(_ epoch: Epoch, _ failure: Failure) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
         switch failure {
         case .nobodySubscribed:
-            // Whether all subscriptions have ended is reported separately.
+            // A separate event reports whether all subscriptions have ended.
             isPaused = true
             beginAgain()
             return nil
@@ -184,8 +190,8 @@ struct UpdateQueue {
         beginAgain()
     }
 
-    /// The last subscription has ended. Returns what may not wait for the next one: what was for one central, and what the
-    /// policy drops.
+    /// Ends the last subscription. Returns the updates that may not wait for the next one: those for single centrals,
+    /// and those that the policy drops.
     mutating func unsubscribed() -> [ServerUpdate] {
         isSubscribed = false
         isPaused = false
@@ -202,7 +208,7 @@ struct UpdateQueue {
         return directed
     }
 
-    /// Removes everything; ``dropped`` does not count it.
+    /// Removes all updates; ``dropped`` does not count them.
     mutating func removeAll() -> [ServerUpdate] {
         let removed = updates
         (updates, head, attempts) = ([], 0, 0)

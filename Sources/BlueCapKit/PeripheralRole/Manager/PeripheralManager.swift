@@ -23,19 +23,19 @@ public import Futures
 ///
 /// A manager is safe to use from any thread. Its getters return at once with what is known. When `bluetoothd`, the
 /// adapter or its power returns, the manager offers and advertises the same again. When the manager is deallocated,
-/// everything is unregistered: keep a reference for as long as it is to serve.
+/// everything is unregistered: keep a reference for as long as the services are needed.
 ///
-/// Closures given to its futures run on their own `context`; with `ImmediateContext` they run on the manager's bus
-/// thread, or on `queue` if one was given: be brief there, and never wait.
+/// Closures that are passed to its futures run on their own `context`. With `ImmediateContext` they run on the
+/// manager's bus thread, or on `queue` if one was given: such closures must be short and must not wait.
 public final class PeripheralManager: Sendable {
     let session: PeripheralManagerSession
 
     /// Creates a manager that completes promises on its bus thread.
     ///
     /// - Parameter options: `PeripheralManagerOptionBusAddressKey`, `PeripheralManagerOptionAdapterKey`,
-    ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`. A wrong value makes
-    ///   each `add` and `startAdvertising` fail with ``PeripheralManagerError/invalidOption(_:)``; ``stateExplanation``
-    ///   names it too.
+    ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`. With a wrong
+    ///   value each `add` and `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``;
+    ///   ``stateExplanation`` names the value too.
     public convenience init(options: [String: Any]? = nil) { self.init(on: nil, options: options) }
 
     /// Creates a manager that completes promises on `queue`, as Core Bluetooth calls its delegate: one after the other,
@@ -52,7 +52,7 @@ public final class PeripheralManager: Sendable {
 
     deinit { session.close() }
 
-    /// The time-out of `add` and `startAdvertising` unless a call is given another one: 10 seconds.
+    /// The time-out of `add` and `startAdvertising` for calls without a `timeout`: 10 seconds.
     public static let defaultTimeout: TimeInterval = 10
 
     // MARK: State
@@ -63,13 +63,13 @@ public final class PeripheralManager: Sendable {
     /// Whether the adapter is on.
     public var poweredOn: Bool { state == .poweredOn }
 
-    /// Whether the adapter is there and off.
+    /// Whether the adapter is present and off.
     public var poweredOff: Bool { state == .poweredOff }
 
     /// Why the state is what it is, and what to do about it, in one sentence.
     public var stateExplanation: String { session.standing.explanation }
 
-    /// The state and its explanation, both of one moment, so that an explanation never belongs to another state.
+    /// The state and its explanation at the same moment, so that the explanation always belongs to the state.
     package var standing: (state: ManagerState, explanation: String) { session.standing }
 
     /// The states of this manager: the present one first, unless it is still `unknown`, then each change.
@@ -78,7 +78,8 @@ public final class PeripheralManager: Sendable {
     /// never fails, and it ends with the manager.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
-    /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` says when that is all.
+    /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` describes when the
+    /// value is complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
 
     /// The values of ``capabilities``: the present one first, unless nothing is known yet, then each change.
@@ -90,15 +91,15 @@ public final class PeripheralManager: Sendable {
     /// Starts over: removes all services, ends all advertisements, and reads all of `bluetoothd`'s objects again, so
     /// that ``whenStateChanges()`` yields every state again.
     ///
-    /// It is not needed to return from `resetting`: the manager does that, with everything that it offers.
+    /// It is not needed to return from `resetting`: the manager returns automatically, with everything that it offers.
     public func reset() { session.reset() }
 
     // MARK: Centrals
 
     /// The centrals that are connected to the adapter, in the order in which they connected.
     ///
-    /// BlueZ reports which devices are connected, and not which side began: devices that this machine has connected to
-    /// are among them.
+    /// BlueZ reports which devices are connected, and not which side began: the list includes devices to which this
+    /// machine has connected.
     public var centrals: [Central] { session.centrals }
 
     /// The list of ``centrals`` at each change: when a central connects or disconnects, and when `bluetoothd` or the

@@ -4,43 +4,43 @@ public import Foundation
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     /// A name or a beacon region is being advertised already.
     case isAdvertising
-    /// The kept state could not be restored; ``PeripheralManager/stateRestorationFailure`` says why.
+    /// The kept state could not be restored; ``PeripheralManager/stateRestorationFailure`` is the reason.
     case restoreFailed
-    /// BlueZ has not confirmed in time that nothing is advertised any more.
+    /// BlueZ has not confirmed within the time-out that all advertisements have ended.
     case stopAdvertisingTimeout
-    /// The manager was not `poweredOn` when the time-out passed; the state that it was in is named.
+    /// The manager was not `poweredOn` when the time-out passed; the value is its state at that time.
     case notPoweredOn(ManagerState)
-    /// An option has a value of the wrong type or range; the text says which, and what it takes.
+    /// An option has a value of the wrong type or range; the text names the option and the values that it takes.
     case invalidOption(String)
-    /// Another manager keeps its state under this restore identifier, in the file that is named.
+    /// Another manager keeps its state under this restore identifier, in the file with this path.
     case restoreIdentifierInUse(String)
     /// The service, or one of its characteristics, belongs to another manager or service.
     case serviceInUse
-    /// The service cannot be registered; the text says why.
+    /// The service cannot be registered; the text is the reason.
     case invalidService(String)
     /// The service was removed before it was registered.
     case serviceRemoved
     /// `bluetoothd` refused to register the service.
     case serviceRefused(BusFailure)
-    /// `bluetoothd` did not answer in time whether it registers the service.
+    /// `bluetoothd` did not reply within the time-out to the request to register the service.
     case serviceTimeout
-    /// The adapter cannot offer services, or `bluetoothd` does not let it.
+    /// The adapter cannot offer services, or `bluetoothd` does not permit it.
     case servicesNotSupported
     /// The advertisement does not fit: `field` is its longest part, and `by` the number of bytes that are too many.
     case advertisementTooLong(field: AdvertisingField, by: Int)
-    /// The advertisement has a value that cannot be advertised; the text says which.
+    /// The advertisement has a value that cannot be advertised; the text names it.
     case invalidAdvertisement(String)
-    /// The adapter advertises as many advertisements as it can, those of all programs together.
+    /// The adapter already has as many advertisements as it can, including those of other programs.
     case tooManyAdvertisements(Int)
-    /// The adapter cannot advertise, or `bluetoothd` does not let it.
+    /// The adapter cannot advertise, or `bluetoothd` does not permit it.
     case advertisingNotSupported
     /// `bluetoothd` refused to advertise.
     case advertisementRefused(BusFailure)
-    /// `bluetoothd` did not answer in time whether it advertises.
+    /// `bluetoothd` did not reply within the time-out to the request to advertise.
     case startAdvertisingTimeout
-    /// `bluetoothd` did not answer in time what the adapter can advertise.
+    /// `bluetoothd` did not report within the time-out what the adapter can advertise.
     case advertisingLimitsTimeout
-    /// The advertisement was ended before it was on the air.
+    /// The advertisement was ended before it was sent.
     case advertisingStopped
     /// The manager has ended.
     case managerEnded
