@@ -17,6 +17,8 @@ final class RadioStage: CentralStage, PeripheralStage {
     var managerOptions: [String: Any] { [CentralManagerOptionAdapterKey: adapter] }
     var peripheralOptions: [String: Any] { [PeripheralManagerOptionAdapterKey: "hci1"] }
 
+    var mayEndFirstLink: Bool { true }
+
     /// btvirt reports every sighting with 127, which means "not available".
     var measuresRSSI: Bool { false }
 

@@ -22,6 +22,14 @@ public protocol CentralStage: ScanStage {
     func notify(_ key: String, _ values: [[UInt8]]) throws
     /// Notifies so many values of 20 bytes as fast as it goes. Each is its number from 0, the least significant byte first.
     func count(_ key: String, to count: Int) throws
+
+    /// Whether the first link after the daemon's restart may be that of the daemon before, which the kernel ends within two
+    /// seconds, as in the radio lab (Documentation/BlueZNotes.md).
+    var mayEndFirstLink: Bool { get }
+}
+
+extension CentralStage {
+    public var mayEndFirstLink: Bool { false }
 }
 
 public enum StageOperation: String, Sendable {
