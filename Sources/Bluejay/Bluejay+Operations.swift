@@ -201,6 +201,7 @@ extension Bluejay {
         backgroundTask: @escaping @Sendable (SynchronizedPeripheral, UserData) throws -> Result,
         completionOnMainThread: @escaping (RunResult<Result>) -> Void
     ) {
+        // Unchecked: the caller passes the value to the task and does not use it until the task has ended, as documented.
         nonisolated(unsafe) let userData = userData
         run(backgroundTask: { try backgroundTask($0, userData) }, completionOnMainThread: completionOnMainThread)
     }

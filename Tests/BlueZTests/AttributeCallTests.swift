@@ -146,9 +146,9 @@ final class AttributeCallTests: XCTestCase {
     func testWhatIsNotInTheTreeFailsSoonAndNeverInsideTheCall() {
         let client = readyClient()
         onLoop { [device, note] in
-            let nobody = AttributeKey(device: device, handle: 0x99)
-            client.readValue(nobody, timeout: 5, completion: note("read "))
-            client.subscriptions.startNotify(nobody, completion: note("notify "))
+            let absent = AttributeKey(device: device, handle: 0x99)
+            client.readValue(absent, timeout: 5, completion: note("read "))
+            client.subscriptions.startNotify(absent, completion: note("notify "))
             client.connector.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
             client.connector.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])

@@ -15,15 +15,8 @@ extension CentralSession {
             guard let source = tree.key(of: handle) else { return }
             tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isHeard: isHeard) }
         case .deviceRemoved(let handle):
-            let key = PeripheralKey(tree[handle])
-            if let source = tree.key(of: handle) {
-                tree.read(handle) { device in core.withLock { $0.state.valuesEnd(key, source, device) } }
-            }
-            guard core.withLock({ $0.shell.adapter }) == tree.adapter(of: handle) else { return }
-            decide { $0.state.factsChanged(PeripheralState.Facts(), of: key, into: &$0.shell.orders) }
-            // When the daemon ends, it removes all devices; they may still be in range.
-            guard client.availability == .ready else { return }
-            core.withLock { $0.state.deviceRemoved(key, into: &$0.shell.orders) }
+            guard let source = tree.key(of: handle) else { return }
+            tree.read(handle) { deviceRemoved(source, $0) }
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
         case .attributeAdded, .attributeChanged, .attributeRemoved:
@@ -40,6 +33,17 @@ extension CentralSession {
             return core.shell.mustWake()
         }
         if mustDrain { drain() }
+    }
+
+    private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1) {
+        let key = PeripheralKey(device)
+        core.withLock { core in
+            core.state.valuesEnd(key, source, device)
+            guard device.adapter == core.shell.adapter else { return }
+            core.state.factsChanged(PeripheralState.Facts(), of: key, into: &core.shell.orders)
+            // When the daemon ends, it removes all devices; they may still be in range.
+            if client.availability == .ready { core.state.deviceRemoved(key, into: &core.shell.orders) }
+        }
     }
 
     private func deviceChanged(
@@ -127,7 +131,7 @@ extension CentralSession {
                 self?.discoveryReported(event, for: scan)
             }
             core.withLock { $0.scans.started(id, for: scan, on: adapter) }
-            reportPresentDevices(to: scan)
+            reportPresentDevices(on: adapter, to: scan)
         }
     }
 
@@ -149,14 +153,11 @@ extension CentralSession {
     }
 
     /// Reports the devices with an RSSI: BlueZ is receiving them now, for another scan or another program.
-    private func reportPresentDevices(to scan: ScanNumber) {
+    private func reportPresentDevices(on adapter: ObjectKey, to scan: ScanNumber) {
         client.withTree { tree in
-            tree.forEachDevice { handle in
-                guard let source = tree.key(of: handle) else { return }
-                tree.read(handle) { device in
-                    if device.fields.contains(.rssi) {
-                        deviceChanged(source, device, fields: [], isHeard: true, only: scan)
-                    }
+            tree.forEachDevice(on: adapter) { source, device in
+                if device.fields.contains(.rssi) {
+                    deviceChanged(source, device, fields: [], isHeard: true, only: scan)
                 }
             }
         }

@@ -26,6 +26,7 @@ final class CentralSession: ManagerSession {
 
     /// A weak reference for closures. They share this one: a weak reference of each closure's own would cost an
     /// allocation.
+    // Unchecked: it is set once, before the session can be used; the runtime reads and clears weak references on any thread.
     final class Reference: Sendable {
         nonisolated(unsafe) fileprivate(set) weak var session: CentralSession?
     }
@@ -75,7 +76,7 @@ final class CentralSession: ManagerSession {
             for (id, peripheral) in limits.takeExceeded(at: now) {
                 state.fired(.operation(id), of: peripheral, at: now, into: &shell.orders)
             }
-            if limits.next != nil { shell.orders.append(.startTimer(.nextLimit, 0)) }
+            if !limits.isEmpty { shell.orders.append(.startTimer(.nextLimit, 0)) }
         }
 
         mutating func makeOperation() -> OperationID {
@@ -485,6 +486,44 @@ final class CentralSession: ManagerSession {
 }
 
 extension Orders: OrderQueue {}
+
+/// The time limits of operations.
+///
+/// Most operations end before their limits, so all of them share one timer of the loop. The timer is set for the
+/// earliest limit, and fires at that time even if that operation has ended.
+struct TimeLimits {
+    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
+    /// When the timer fires; `nil` if it is not set.
+    private var alarm: Instant?
+
+    /// Adds a limit. Returns whether it is the earliest one, so that the timer has to be set to it.
+    mutating func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
+        let instant = now.advanced(by: seconds)
+        limits[id] = (peripheral, instant)
+        if let alarm, alarm <= instant { return false }
+        alarm = instant
+        return true
+    }
+
+    mutating func remove(_ id: OperationID) { limits[id] = nil }
+
+    /// Handles the timer: removes the limits that are exceeded, and returns them in their order.
+    mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
+        alarm = nil
+        let exceeded = limits.filter { $0.value.instant <= now }
+        for id in exceeded.keys { limits[id] = nil }
+        return exceeded.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
+            .map { ($0.key, $0.value.peripheral) }
+    }
+
+    var isEmpty: Bool { limits.isEmpty }
+
+    /// Sets the timer to the earliest limit, and returns the seconds until then; `nil` if there are no limits.
+    mutating func restart(at now: Instant) -> Double? {
+        alarm = limits.values.lazy.map(\.instant).min()
+        return alarm.map { max(0, $0.seconds(since: now)) }
+    }
+}
 
 /// The streams of a central manager, except those of its state. Each call of a manager's function returns the same
 /// stream.

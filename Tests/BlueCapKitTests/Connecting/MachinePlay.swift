@@ -45,7 +45,7 @@ struct MachinePlay {
         case 14: send(.linkNeededByRun)
         case 15:
             send(.linkNotNeededByRuns)
-            check(!machine.isForRuns, "lends for ever")
+            check(!machine.isForRuns, "A link stays for runs that have ended.")
         default:
             guard let timer = Self.inOrder(timers).randomElement(using: &random) else { return }
             timers.remove(timer)
