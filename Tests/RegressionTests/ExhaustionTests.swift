@@ -111,7 +111,7 @@ final class ExhaustionTests: XCTestCase {
             _ = wait { manager.stateRestorationProblem != nil }
             return (manager, manager.stateRestorationProblem)
         }
-        XCTAssertEqual(problem, "Cannot open /: Too many open files.")
+        XCTAssertEqual(problem, "Cannot open \(folder)/central: Too many open files.")
         let restored: Future<Void> = manager.whenStateRestored()
         XCTAssertTrue(wait { restored.completed })
         guard case .success? = restored.result else { return XCTFail("\(String(describing: restored.result))") }

@@ -1,7 +1,9 @@
 import Foundation
 
 /// The state that a manager with a restore identifier keeps on the disk, as a value. Each role has one such type.
-protocol KeptState: Equatable, Sendable {
+///
+/// It is coded in the form of its file, from which usual values are left out.
+protocol KeptState: Codable, Equatable, Sendable {
     /// The folder for states of this type.
     static var folder: String { get }
 
@@ -13,11 +15,6 @@ protocol KeptState: Equatable, Sendable {
     static var format: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread increases it.
     static var version: Int { get }
-
-    /// The form of the state in the file.
-    associatedtype Contents: Codable
-    var contents: Contents { get }
-    init(_ contents: Contents) throws
 }
 
 extension KeptState {
@@ -26,7 +23,7 @@ extension KeptState {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let head = KeptHead(format: Self.format, version: Self.version, identifier: identifier)
-        return try encoder.encode(KeptFile(head: head, contents: contents))
+        return try encoder.encode(KeptFile(head: head, state: self))
     }
 
     /// - Throws: ``RestorationDamage`` for data that ``encoded(for:)`` did not write for this identifier.
@@ -35,7 +32,7 @@ extension KeptState {
         do {
             // Only the head is decoded first: the rest of a later version's file is unknown.
             try decoder.decode(KeptHead.self, from: data).check(Self.format, upTo: Self.version, identifier)
-            self = try Self(decoder.decode(KeptFile<Contents>.self, from: data).contents)
+            self = try decoder.decode(Self.self, from: data)
         } catch let damage as RestorationDamage {
             throw damage
         } catch {
@@ -66,13 +63,6 @@ enum RestorationDamage: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why nothing was restored, as both roles' errors express it.
-enum RestorationFailure: Error, Hashable, Sendable {
-    case restoreFailed
-    /// Contains the file's path.
-    case restoreIdentifierInUse(String)
-}
-
 /// The head of each file: its owner.
 struct KeptHead: Codable {
     var format: String
@@ -85,20 +75,13 @@ struct KeptHead: Codable {
     }
 }
 
-/// A file: its head and its contents, in one JSON object.
-private struct KeptFile<Contents: Codable>: Codable {
+/// A file: its head and its state, in one JSON object.
+private struct KeptFile<State: KeptState>: Encodable {
     let head: KeptHead
-    let contents: Contents
-
-    init(head: KeptHead, contents: Contents) { (self.head, self.contents) = (head, contents) }
-
-    init(from decoder: any Decoder) throws {
-        head = try KeptHead(from: decoder)
-        contents = try Contents(from: decoder)
-    }
+    let state: State
 
     func encode(to encoder: any Encoder) throws {
         try head.encode(to: encoder)
-        try contents.encode(to: encoder)
+        try state.encode(to: encoder)
     }
 }

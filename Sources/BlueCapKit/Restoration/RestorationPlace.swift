@@ -4,36 +4,28 @@ import Foundation
 struct RestorationPlace: Equatable, Sendable {
     /// The state directory, which may not exist yet.
     let root: String
-    /// The name of the folder in it, one for each role.
-    let kind: String
+    /// The folder in it, one for each role.
+    let folder: String
     /// The file's name without its extension.
     let name: String
 
-    var folder: String { "\(root)/\(kind)" }
-    /// The file with the state.
-    var file: String { path(of: fileName) }
-    /// The file to which the next state is written before it replaces the present one.
-    var draft: String { path(of: draftName) }
-    /// The owner of a lock on this file owns the state. The file remains when the lock ends: if it were removed, two
-    /// programs could lock two files of one name.
-    var lock: String { path(of: lockName) }
-
-    /// Returns the path to which a file is moved that is not a usable state.
-    func aside(_ number: Int) -> String { path(of: asideName(number)) }
-
+    /// The name of the file with the state.
     var fileName: String { "\(name).json" }
+    /// The name of the file to which the next state is written before it replaces the present one.
     var draftName: String { ".\(name).draft" }
+    /// The name of the file whose lock gives the ownership of the state. The file remains when the lock ends: if it
+    /// were removed, two programs could lock two files of one name.
     var lockName: String { ".\(name).lock" }
-    func asideName(_ number: Int) -> String { "\(fileName).unreadable-\(number)" }
 
-    private func path(of name: String) -> String { "\(folder)/\(name)" }
+    func path(of name: String) -> String { "\(folder)/\(name)" }
 
     /// - Parameters:
     ///   - identifier: Any text that is not empty.
     ///   - root: The folder to use as `$XDG_STATE_HOME/bluecap`.
-    ///   - kind: The folder in it, one for each role.
-    init(identifier: String, root: String, kind: String = RestorationState.folder) {
-        (self.root, self.kind) = (root, kind)
+    ///   - kind: The name of the folder in it, one for each role.
+    init(identifier: String, root: String, kind: String) {
+        self.root = root
+        folder = "\(root)/\(kind)"
         name = Self.name(of: identifier)
     }
 

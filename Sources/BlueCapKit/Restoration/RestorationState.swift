@@ -3,7 +3,7 @@ import GATT
 
 /// The state that a manager with a restore identifier keeps, as a value: everything that was under way and is to be
 /// resumed.
-struct RestorationState: Equatable, Sendable {
+struct RestorationState: KeptState {
     /// A subscribed characteristic.
     struct Subscription: Equatable, Sendable {
         var service: CBUUID
@@ -26,6 +26,10 @@ struct RestorationState: Equatable, Sendable {
         var key: PeripheralKey { PeripheralKey(address, addressType) }
     }
 
+    static let folder = "central"
+    static let format = "bluecap central state"
+    static let version = 1
+
     /// In ascending order of their keys, so that equal states give equal files.
     var connections: [Connection] = []
     /// The scan that was running.
@@ -34,104 +38,79 @@ struct RestorationState: Equatable, Sendable {
     var isEmpty: Bool { connections.isEmpty && scan == nil }
 }
 
-extension RestorationState: KeptState {
-    static var folder: String { "central" }
-    static let format = "bluecap central state"
-    static let version = 1
+extension RestorationState.Subscription: Codable {
+    private enum CodingKeys: String, CodingKey { case service, characteristic, handle, overSocket }
 
-    var contents: Contents {
-        Contents(connections: connections.map(Contents.Connection.init), scan: scan.map(Contents.Scan.init))
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(service, forKey: .service)
+        try container.encode(characteristic, forKey: .characteristic)
+        try container.encode(handle, forKey: .handle)
+        if transport == .socket { try container.encode(true, forKey: .overSocket) }
     }
 
-    init(_ contents: Contents) throws {
-        self.init(
-            connections: try contents.connections.map { try $0.connection },
-            scan: try contents.scan.map { try $0.request })
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        service = try container.decode(CBUUID.self, forKey: .service)
+        characteristic = try container.decode(CBUUID.self, forKey: .characteristic)
+        handle = try container.decode(UInt16.self, forKey: .handle)
+        transport = try container.decodeIfPresent(Bool.self, forKey: .overSocket) == true ? .socket : .signals
     }
 }
 
-extension RestorationState {
-    /// The form of the file: a value without a limit is left out, because JSON has no number for it.
-    struct Contents: Codable {
-        struct Subscription: Codable {
-            var service: CBUUID
-            var characteristic: CBUUID
-            var handle: UInt16
-            var overSocket: Bool?
+extension RestorationState.Connection: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case address, addressType, timeoutRetries, disconnectRetries, connectionTimeout, subscriptions
+    }
+
+    /// A value without a limit is left out, because JSON has no number for it.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(address, forKey: .address)
+        try container.encode(addressType, forKey: .addressType)
+        if timeoutRetries != .max { try container.encode(timeoutRetries, forKey: .timeoutRetries) }
+        if disconnectRetries != .max { try container.encode(disconnectRetries, forKey: .disconnectRetries) }
+        if connectionTimeout.isFinite { try container.encode(connectionTimeout, forKey: .connectionTimeout) }
+        try container.encode(subscriptions, forKey: .subscriptions)
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        address = try container.decode(BluetoothAddress.self, forKey: .address)
+        addressType = try container.decode(BluetoothAddress.AddressType.self, forKey: .addressType)
+        timeoutRetries = try container.decodeIfPresent(UInt.self, forKey: .timeoutRetries) ?? .max
+        disconnectRetries = try container.decodeIfPresent(UInt.self, forKey: .disconnectRetries) ?? .max
+        connectionTimeout = try container.decodeIfPresent(TimeInterval.self, forKey: .connectionTimeout) ?? .infinity
+        subscriptions = try container.decode([RestorationState.Subscription].self, forKey: .subscriptions)
+        guard connectionTimeout >= 0 else {
+            throw RestorationDamage.unreadable("\(connectionTimeout) s is no time-out.")
         }
+    }
+}
 
-        struct Connection: Codable {
-            var address: String
-            var addressType: BluetoothAddress.AddressType
-            var timeoutRetries: UInt?
-            var disconnectRetries: UInt?
-            var connectionTimeout: TimeInterval?
-            var subscriptions: [Subscription]
+extension ScanRequest: Codable {
+    private enum CodingKeys: String, CodingKey { case services, allowsDuplicates, rssiThreshold, pattern, watchdog }
 
-            init(_ connection: RestorationState.Connection) {
-                address = connection.address.description
-                addressType = connection.addressType
-                timeoutRetries = connection.timeoutRetries == .max ? nil : connection.timeoutRetries
-                disconnectRetries = connection.disconnectRetries == .max ? nil : connection.disconnectRetries
-                connectionTimeout = connection.connectionTimeout.isFinite ? connection.connectionTimeout : nil
-                subscriptions = connection.subscriptions.map {
-                    Subscription(
-                        service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
-                        overSocket: $0.transport == .socket ? true : nil)
-                }
-            }
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(services?.sorted(by: CBUUID.precedes), forKey: .services)
+        try container.encode(allowsDuplicates, forKey: .allowsDuplicates)
+        try container.encodeIfPresent(rssiThreshold, forKey: .rssiThreshold)
+        try container.encodeIfPresent(pattern, forKey: .pattern)
+        // 0 for never, as in the option.
+        try container.encode(watchdog ?? 0, forKey: .watchdog)
+    }
 
-            var connection: RestorationState.Connection {
-                get throws {
-                    guard let address = BluetoothAddress(address) else {
-                        throw RestorationDamage.unreadable("\"\(address)\" is no Bluetooth address.")
-                    }
-                    if let connectionTimeout, connectionTimeout < 0 {
-                        throw RestorationDamage.unreadable("\(connectionTimeout) s is no time-out.")
-                    }
-                    return RestorationState.Connection(
-                        address: address, addressType: addressType, timeoutRetries: timeoutRetries ?? .max,
-                        disconnectRetries: disconnectRetries ?? .max, connectionTimeout: connectionTimeout ?? .infinity,
-                        subscriptions: subscriptions.map {
-                            .init(
-                                service: $0.service, characteristic: $0.characteristic, handle: $0.handle,
-                                transport: $0.overSocket == true ? .socket : .signals)
-                        })
-                }
-            }
-        }
-
-        struct Scan: Codable {
-            var services: [CBUUID]?
-            var allowsDuplicates: Bool
-            var rssiThreshold: Int?
-            var pattern: String?
-            /// 0 for never, as in the option.
-            var watchdog: TimeInterval
-
-            init(_ request: ScanRequest) {
-                services = request.services?.sorted(by: CBUUID.precedes)
-                allowsDuplicates = request.allowsDuplicates
-                rssiThreshold = request.rssiThreshold
-                pattern = request.pattern
-                watchdog = request.watchdog ?? 0
-            }
-
-            /// The values pass the same checks as the arguments of a call.
-            var request: ScanRequest {
-                get throws {
-                    var options: [String: Any] = [
-                        CBCentralManagerScanOptionAllowDuplicatesKey: allowsDuplicates,
-                        CentralManagerScanOptionWatchdogKey: watchdog,
-                    ]
-                    options[CentralManagerScanOptionRSSIThresholdKey] = rssiThreshold
-                    options[CentralManagerScanOptionPatternKey] = pattern
-                    return try ScanRequest(services: services, options: options)
-                }
-            }
-        }
-
-        var connections: [Connection]
-        var scan: Scan?
+    /// The values pass the same checks as the arguments of a call.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        var options: [String: Any] = [
+            CBCentralManagerScanOptionAllowDuplicatesKey: try container.decode(Bool.self, forKey: .allowsDuplicates),
+            CentralManagerScanOptionWatchdogKey: try container.decode(TimeInterval.self, forKey: .watchdog),
+        ]
+        options[CentralManagerScanOptionRSSIThresholdKey] = try container.decodeIfPresent(
+            Int.self, forKey: .rssiThreshold)
+        options[CentralManagerScanOptionPatternKey] = try container.decodeIfPresent(String.self, forKey: .pattern)
+        try self.init(services: container.decodeIfPresent([CBUUID].self, forKey: .services), options: options)
     }
 }

@@ -12,7 +12,9 @@ final class StateKeeper<State: KeptState>: Sendable {
     /// The outcome of opening the kept state.
     enum Opening: Equatable, Sendable {
         case kept(State)
-        case failed(RestorationFailure)
+        /// Nothing can be restored. If the reason is that another manager keeps its state under this identifier, `inUse`
+        /// is the path of the file.
+        case failed(inUse: String?)
         /// The process has reached a limit: the state is to be opened again later.
         case postponed
     }
@@ -58,30 +60,28 @@ final class StateKeeper<State: KeptState>: Sendable {
         do {
             let store = try StateStore<State>(place, identifier: identifier)
             let opening = try store.read()
-            record.withLock { $0.problem = nil }
-            switch opening {
-            case .fresh:
-                record.withLock { ($0.store, $0.written) = (store, State()) }
-                return .kept(State())
-            case .kept(let state):
-                record.withLock { ($0.store, $0.written) = (store, state) }
-                return .kept(state)
-            case .damaged(let damage, let aside):
-                // A file that is set aside had the same name before, without the addition.
-                let path = aside.range(of: ".unreadable-", options: .backwards).map { aside[..<$0.lowerBound] }
-                record.withLock { record in
-                    (record.store, record.written) = (store, State())
+            return record.withLock { record in
+                (record.store, record.problem) = (store, nil)
+                switch opening {
+                case .kept(let state):
+                    record.written = state
+                    return .kept(state)
+                case .damaged(let damage, let aside):
+                    // A file that is set aside had the same name before, without the addition.
+                    let path = aside.range(of: ".unreadable-", options: .backwards).map { aside[..<$0.lowerBound] }
+                    record.written = State()
                     record.failure = "\(path ?? "The state") \(damage): it is set aside as \(aside)."
+                    return .failed(inUse: nil)
                 }
-                return .failed(.restoreFailed)
             }
-        } catch .system(let step, let path, let code) where [EMFILE, ENFILE, ENOMEM].contains(code) {
-            record.withLock { $0.problem = StateProblem.system(step: step, path: path, code: code).description }
-            return .postponed
-        } catch let problem {
-            record.withLock { ($0.problem, $0.failure) = (problem.description, problem.description) }
-            guard case .inUse(let path) = problem else { return .failed(.restoreFailed) }
-            return .failed(.restoreIdentifierInUse(path))
+        } catch {
+            if case .system(_, _, let code) = error, StateProblem.shortages.contains(code) {
+                record.withLock { $0.problem = error.description }
+                return .postponed
+            }
+            record.withLock { ($0.problem, $0.failure) = (error.description, error.description) }
+            guard case .inUse(let path) = error else { return .failed(inUse: nil) }
+            return .failed(inUse: path)
         }
     }
 
@@ -116,9 +116,6 @@ final class StateKeeper<State: KeptState>: Sendable {
             return false
         }
     }
-
-    /// Returns when everything that was requested so far is done.
-    func wait() { Self.waitForAll() }
 
     /// Returns when everything that any manager of this process requested so far is done.
     static func waitForAll() { restorationQueue.sync {} }

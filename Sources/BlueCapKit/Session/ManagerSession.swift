@@ -445,13 +445,9 @@ extension ManagerSession {
         switch opening {
         case .postponed:
             loop.schedule(after: Self.openingPatience) { [weak self] in self?.beginRestoration() }
-        case .failed(let failure):
+        case .failed(let path):
             core.withLock { $0.shell.isKeeping = true }
-            let error: Failure =
-                switch failure {
-                case .restoreFailed: .restoreFailed
-                case .restoreIdentifierInUse(let path): .restoreIdentifierInUse(path)
-                }
+            let error = path.map { Failure.restoreIdentifierInUse($0) } ?? .restoreFailed
             // Completed later, because a handler must not delay the disk.
             loop.post { self.complete { self.restoredPromise.failure(error) } }
         case .kept(let state):

@@ -33,6 +33,32 @@ enum RestorationSamples {
     static let small = RestorationState(connections: [tag])
 }
 
+extension RestorationPlace {
+    /// A place of the central role.
+    init(identifier: String, root: String) {
+        self.init(identifier: identifier, root: root, kind: RestorationState.folder)
+    }
+
+    var file: String { path(of: fileName) }
+    var draft: String { path(of: draftName) }
+    var lock: String { path(of: lockName) }
+
+    /// The path to which a file is moved that is not a usable state.
+    func aside(_ number: Int) -> String { "\(file).unreadable-\(number)" }
+}
+
+extension StateKeeper {
+    /// Returns when everything that was requested so far is done.
+    func wait() { Self.waitForAll() }
+}
+
+typealias RestorationStore = StateStore<RestorationState>
+
+extension StateStore.Opening {
+    /// Nothing was kept.
+    static var fresh: Self { .kept(State()) }
+}
+
 /// A folder that goes with its test.
 final class TemporaryFolder {
     let path: String

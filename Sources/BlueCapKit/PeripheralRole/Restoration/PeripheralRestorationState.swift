@@ -2,9 +2,7 @@ import Foundation
 import GATT
 
 /// What a peripheral manager with a restore identifier keeps: what it offers, and what it advertises.
-///
-/// The types have the form of the file, from which usual values are left out.
-struct PeripheralRestorationState: KeptState, Codable {
+struct PeripheralRestorationState: KeptState {
     struct Descriptor: Codable, Equatable, Sendable {
         var uuid: CBUUID
         var permissions: UInt
@@ -56,7 +54,7 @@ struct PeripheralRestorationState: KeptState, Codable {
         }
     }
 
-    static var folder: String { "peripheral" }
+    static let folder = "peripheral"
     static let format = "bluecap peripheral state"
     static let version = 1
 
@@ -65,15 +63,6 @@ struct PeripheralRestorationState: KeptState, Codable {
     var advertisements: [Advertisement] = []
 
     var isEmpty: Bool { services.isEmpty && advertisements.isEmpty }
-    var contents: Self { self }
-
-    init(services: [Service] = [], advertisements: [Advertisement] = []) {
-        self.services = services
-        self.advertisements = advertisements
-    }
-
-    init() {}
-    init(_ contents: Self) { self = contents }
 }
 
 extension PeripheralRestorationState.Service {
