@@ -137,12 +137,8 @@ extension MutableCharacteristic {
 
     /// A manager offers it from now on, with this registration.
     func begin(_ session: PeripheralManagerSession, _ application: ServerApplication?) {
-        let old = core.withLock { core in
-            core.session = session
-            defer { core.application = application }
-            return core.application
-        }
-        withExtendedLifetime(old) {}
+        core.replace(\.application, with: application)
+        core.withLock { $0.session = session }
     }
 
     /// No manager offers it any more: its requests are refused, its streams end, and waiting calls fail.

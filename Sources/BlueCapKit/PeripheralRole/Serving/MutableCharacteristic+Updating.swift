@@ -36,25 +36,25 @@ extension MutableCharacteristic {
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
     ///   ``MutableCharacteristicError/tooLong(count:maximum:)``, and, only while a central is subscribed,
     ///   ``MutableCharacteristicError/updateQueueFull(limit:)``: then the value is not set either.
-    public func update(withData value: Data) throws { try submit(ServerUpdate(value)) }
+    public func update(withData value: Data) throws { try submit(value) }
 
     /// Sets the value that texts spell, by the profile, and sends it.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if they spell none.
     public func update(withString value: [String: String]) throws {
         try checkUpdating()
         guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
-        try submit(ServerUpdate(data))
+        try submit(data)
     }
 
     /// Sets a value of a type that has a form on the air, and sends it.
     /// - Throws: As ``update(withData:)``.
-    public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(ServerUpdate(value.serialize())) }
+    public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(value.serialize()) }
 
     /// Does the same as ``update(_:)``; an example of BlueCap's documentation uses this name.
     /// - Returns: Whether a central is subscribed; otherwise ``unsubscribedUpdatePolicy`` applies to the value.
     @discardableResult
     public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool {
-        try submit(ServerUpdate(value.serialize()))
+        try submit(value.serialize())
     }
 
     // MARK: Updating one central
@@ -84,7 +84,7 @@ extension MutableCharacteristic {
     ///   - centrals: Of ``subscribers``, one at least. They are compared by `identifier`.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/directedUpdateRefused(_:)``.
     public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws {
-        try submit(ServerUpdate(value, for: []), for: centrals)
+        try submit(value, for: centrals)
     }
 
     /// Sends a value to one subscribed central, and to no other.
@@ -184,51 +184,26 @@ extension MutableCharacteristic {
     }
 
     @discardableResult
-    private func submit(_ update: ServerUpdate, for centrals: [any CBCentralInjectable]? = nil) throws -> Bool {
-        let value = update.value
-        guard canNotify else {
-            try checkUpdating()
-            throw MutableCharacteristicError.notifyNotSupported
-        }
-        guard value.count <= UpdateQueue.longestValue else {
-            try checkUpdating()
-            throw MutableCharacteristicError.tooLong(count: value.count, maximum: UpdateQueue.longestValue)
-        }
-        // A central's `identifier` may be foreign code, which does not run under the lock.
+    private func submit(_ value: Data, for centrals: [any CBCentralInjectable]? = nil) throws -> Bool {
+        // A central's `identifier` may be the application's code, which does not run under the lock.
         let centrals = centrals?.map(\.identifier)
-        var awaited: PeripheralManagerSession?
-        var error: MutableCharacteristicError?
-        // Dropped under the lock, and released after it.
+        // What is replaced or dropped under the lock is released after it.
         var old: (Data?, [ServerUpdate]) = (nil, [])
-        let isUpdating = core.withLock { core -> Bool in
-            guard let session = core.session else {
-                error = .unconfigured
-                return false
+        let (awaited, isUpdating) = try core.withLock { core -> (PeripheralManagerSession?, Bool) in
+            guard let session = core.session else { throw MutableCharacteristicError.unconfigured }
+            guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
+            guard value.count <= UpdateQueue.longestValue else {
+                throw MutableCharacteristicError.tooLong(count: value.count, maximum: UpdateQueue.longestValue)
             }
-            var update = update
-            if let centrals {
-                switch core.subscribers.devices(of: centrals, for: value) {
-                case .success(let devices): update = ServerUpdate(value, for: devices)
-                case .failure(let refusal):
-                    error = .directedUpdateRefused(refusal)
-                    return false
-                }
-            }
-            switch core.updates.add(update) {
+            let devices = try centrals.map { try core.subscribers.devices(of: $0, for: value) }
+            switch core.updates.add(ServerUpdate(value, for: devices)) {
             case .queued: break
             case .dropped(let victims): old.1 = victims
-            case .refused:
-                error = .updateQueueFull(limit: core.updates.limit)
-                return false
+            case .refused: throw MutableCharacteristicError.updateQueueFull(limit: core.updates.limit)
             }
-            if update.centrals == nil {
-                old.0 = core.value
-                core.value = value
-            }
-            if core.updates.mustWake() { awaited = session }
-            return core.updates.isSubscribed
+            if devices == nil { (old.0, core.value) = (core.value, value) }
+            return (core.updates.mustWake() ? session : nil, core.updates.isSubscribed)
         }
-        if let error { throw error }
         if let awaited { awaited.loop.post { self.send(through: awaited) } }
         withExtendedLifetime(old) {}
         return isUpdating
@@ -337,24 +312,23 @@ extension MutableCharacteristic.Core {
 }
 
 extension [MutableCharacteristic.Subscriber] {
-    /// BlueZ's devices of the centrals that a value is for.
-    fileprivate func devices(
-        of centrals: [UUID], for value: Data
-    ) -> Result<[ObjectKey], DirectedUpdateRefusal> {
-        if contains(where: { $0.source.directWay == .unsupported }) { return .failure(.notSupported) }
-        guard !value.isEmpty else { return .failure(.emptyValue) }
-        guard !centrals.isEmpty else { return .failure(.notSubscribed) }
+    /// Returns BlueZ's devices of the centrals that a value is for.
+    fileprivate func devices(of centrals: [UUID], for value: Data) throws -> [ObjectKey] {
+        func refused(_ refusal: DirectedUpdateRefusal) -> MutableCharacteristicError { .directedUpdateRefused(refusal) }
+        if contains(where: { $0.source.directWay == .unsupported }) { throw refused(.notSupported) }
+        guard !value.isEmpty else { throw refused(.emptyValue) }
+        guard !centrals.isEmpty else { throw refused(.notSubscribed) }
         var devices: [ObjectKey] = []
         for identifier in centrals {
             guard let subscriber = first(where: { $0.central.identifier == identifier }) else {
-                return .failure(.notSubscribed)
+                throw refused(.notSubscribed)
             }
             guard subscriber.source.directWay == .open, let device = subscriber.source.peer?.device else {
-                return .failure(.noSocket)
+                throw refused(.noSocket)
             }
             if !devices.contains(device) { devices.append(device) }
         }
-        return .success(devices)
+        return devices
     }
 }
 

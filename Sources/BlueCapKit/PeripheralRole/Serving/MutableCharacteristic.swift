@@ -135,14 +135,7 @@ public final class MutableCharacteristic: Sendable {
     /// Its value: what centrals read. Setting it notifies no central; `update` does.
     public var value: Data? {
         get { core.withLock { $0.value } }
-        set {
-            // The old value may be the application's memory, which is not released under the lock.
-            let old = core.withLock { core in
-                defer { core.value = newValue }
-                return core.value
-            }
-            withExtendedLifetime(old) {}
-        }
+        set { core.replace(\.value, with: newValue) }
     }
 
     /// Its value as a type that has a form on the air; `nil` if it has none or it is no such value.
@@ -160,13 +153,7 @@ public final class MutableCharacteristic: Sendable {
     /// next time.
     public var descriptors: [MutableDescriptor] {
         get { core.withLock { $0.descriptors } }
-        set {
-            let old = core.withLock { core in
-                defer { core.descriptors = newValue }
-                return core.descriptors
-            }
-            withExtendedLifetime(old) {}
-        }
+        set { core.replace(\.descriptors, with: newValue) }
     }
 
     /// Whether BlueZ is offered a socket for each central that subscribes, `true` at first.
@@ -210,6 +197,17 @@ extension MutableCharacteristic: Hashable, CustomStringConvertible {
     public static func == (left: MutableCharacteristic, right: MutableCharacteristic) -> Bool { left === right }
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     public var description: String { "MutableCharacteristic(\(name), \(uuid))" }
+}
+
+extension Locked {
+    /// Replaces a part of the state. The old one may be the application's memory, which is not released under the lock.
+    @discardableResult
+    func replace<Part>(_ part: WritableKeyPath<State, Part>, with new: Part) -> Part {
+        withLock { state in
+            defer { state[keyPath: part] = new }
+            return state[keyPath: part]
+        }
+    }
 }
 
 // If something needs encryption, the plain flag is left out: the other one implies it.

@@ -59,7 +59,7 @@ public final class MutableDescriptor: Sendable {
     /// Its value; `nil` reads as none.
     public var value: Data? {
         get { core.withLock { $0.value } }
-        set { setValue(newValue) }
+        set { core.replace(\.value, with: newValue) }
     }
 
     /// The values that centrals write. Every call returns the same stream, which keeps nothing and does not end.
@@ -71,18 +71,9 @@ public final class MutableDescriptor: Sendable {
         }
     }
 
-    // The old value may be the application's memory, which is not released under the lock.
-    private func setValue(_ new: Data?) {
-        let old = core.withLock { core in
-            defer { core.value = new }
-            return core.value
-        }
-        withExtendedLifetime(old) {}
-    }
-
     /// A central has written.
     func written(_ value: Data, complete: (@escaping @Sendable () -> Void) -> Void) {
-        setValue(value)
+        self.value = value
         guard let promise = core.withLock({ $0.written }) else { return }
         complete { promise.success(value) }
     }

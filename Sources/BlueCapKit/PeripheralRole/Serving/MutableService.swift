@@ -62,11 +62,7 @@ public final class MutableService: Sendable {
     public var characteristics: [MutableCharacteristic] {
         get { core.withLock { $0.characteristics } }
         set {
-            let old = core.withLock { core in
-                defer { core.characteristics = newValue }
-                return core.characteristics
-            }
-            for characteristic in old { characteristic.left(self) }
+            for characteristic in core.replace(\.characteristics, with: newValue) { characteristic.left(self) }
             for characteristic in newValue { characteristic.joined(self) }
         }
     }
