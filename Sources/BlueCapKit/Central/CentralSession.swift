@@ -10,9 +10,7 @@ import Reactor
 /// returns.
 final class CentralSession: ManagerSession {
     /// Identifies a timer.
-    struct TimerKey: SessionTimer {
-        static let keeping = TimerKey(timer: .keeping)
-
+    struct TimerKey: Hashable {
         /// Zero for timers of the manager.
         var peripheral = PeripheralKey(rawValue: 0)
         let timer: Order.Timer
@@ -58,7 +56,7 @@ final class CentralSession: ManagerSession {
         /// The state that an earlier process has saved, until it is reported.
         var restored: RestorationState?
 
-        init(_ options: ManagerOptions, seed: UInt64) {
+        init(_ options: ManagerOptions<CentralManagerError>, seed: UInt64) {
             shell = SessionShell(adapter: options.adapter, orders: Orders())
             state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
         }
@@ -104,7 +102,7 @@ final class CentralSession: ManagerSession {
     static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
 
     let profileManager: ProfileManager?
-    let options: ManagerOptions
+    let options: ManagerOptions<CentralManagerError>
     let client: BlueZClient
     let core: Locked<Core>
     let queue: DispatchQueue?
@@ -115,7 +113,7 @@ final class CentralSession: ManagerSession {
     let polls: RSSIPolls
     let reference = Reference()
 
-    init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions) {
+    init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions<CentralManagerError>) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
         self.options = options
@@ -126,7 +124,6 @@ final class CentralSession: ManagerSession {
         reference.session = self
     }
 
-    var problem: CentralManagerError? { options.problem }
     var date: Date { loop.date }
     /// The current streams of the manager itself.
     var streams: ManagerStreams { core.withLock { $0.streams } }

@@ -142,7 +142,7 @@ struct CentralState {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
         case .restoration: endRestoring(into: &orders)
-        case .keeping, .nextLimit: break
+        case .nextLimit: break
         case .scanTimeout(let id):
             guard let scan, scan.id == id else { return }
             endScan(scan.hasReported ? nil : .peripheralScanTimeout, into: &orders)

@@ -24,8 +24,6 @@ struct Order: Equatable {
     enum Timer: Hashable, Sendable {
         case scanTimeout(ScanNumber)
         case adapterGrace, expirySweep, restoration
-        /// The state is due to be written to the disk.
-        case keeping
         /// The time limit of an operation.
         case operation(OperationID)
         /// The earliest time limit of an operation: one timer of the loop serves all of them.

@@ -25,8 +25,7 @@ protocol ManagerSession: BlueZObserver {
     /// Keeps the state on the disk; `nil` if the manager has no restore identifier.
     var keeper: StateKeeper<Core.Kept>? { get }
     var restoredPromise: Promise<Restored> { get }
-    /// The error in the manager's options, if there is one.
-    var problem: Failure? { get }
+    var options: ManagerOptions<Failure> { get }
     /// The option that makes a manager keep its state.
     static var restoreOption: String { get }
 
@@ -59,15 +58,10 @@ protocol SessionError: Error, Sendable, CustomStringConvertible {
     static func restoreIdentifierInUse(_ path: String) -> Self
 }
 
-protocol SessionTimer: Hashable, Sendable {
-    /// When it ends, the state is written to the disk.
-    static var keeping: Self { get }
-}
-
 /// The state that the lock of a session guards.
 protocol SessionCore {
     associatedtype Orders: OrderQueue
-    associatedtype Timer: SessionTimer
+    associatedtype Timer: Hashable, Sendable
     associatedtype Kept: KeptState
 
     var shell: SessionShell<Orders, Timer> { get set }
@@ -82,7 +76,7 @@ protocol SessionCore {
 }
 
 /// The part of a session's state that both roles have.
-struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
+struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     /// The orders that wait to be performed, in the sequence of the decisions.
     var orders: Orders
     /// Whether the loop is about to perform the orders.
@@ -93,11 +87,13 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
     fileprivate(set) var standing = Standing()
     /// The adapter in use, while there is one. It changes on the loop only.
     fileprivate(set) var adapter: ObjectKey?
-    private(set) var choice: AdapterChoice
+    fileprivate(set) var choice: AdapterChoice
     /// Whether the manager has ended: then it starts nothing.
     fileprivate(set) var isClosed = false
     /// Whether the state on the disk was read: it may be replaced only after that.
     var isKeeping = false
+    /// Whether a timer runs, after which the state is written to the disk.
+    fileprivate var isWriteDue = false
     fileprivate(set) var streams = StateStreams()
     fileprivate var observation: Observation?
     fileprivate(set) var timers: [Timer: TimerID] = [:]
@@ -127,21 +123,6 @@ struct SessionShell<Orders: OrderQueue, Timer: SessionTimer> {
         if isDraining, orders.pending.capacity == 0 { swap(&spare, &orders.pending) }
         if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
-
-    /// Returns whether adapters have to be compared again.
-    fileprivate mutating func concerns(_ adapter: ObjectKey, in tree: borrowing ObjectTree) -> Bool {
-        choice.concerns(adapter, current: self.adapter, in: tree)
-    }
-
-    fileprivate mutating func chooseAdapter(
-        from keys: [AdapterChoice.Candidate: ObjectKey]
-    ) -> AdapterChoice.Candidate? {
-        let choice = choice.choose(from: Array(keys.keys))
-        adapter = choice.flatMap { keys[$0] }
-        return choice
-    }
-
-    fileprivate mutating func loseAdapters() { choice.allWent() }
 
     fileprivate mutating func takeObservation() -> Observation? {
         defer { observation = nil }
@@ -181,6 +162,8 @@ extension Array: OrderQueue {
 
 extension ManagerSession {
     var loop: any EventLoop { client.loop }
+    /// The error in the manager's options, if there is one.
+    var problem: Failure? { options.problem }
 
     // MARK: State
 
@@ -337,7 +320,6 @@ extension ManagerSession {
         let id = loop.schedule(after: seconds) { [weak self] in
             guard let self else { return }
             core.withLock { $0.shell.timers[timer] = nil }
-            if timer == .keeping { return keepNow() }
             decide { $0.fired(timer, at: self.loop.now) }
         }
         if let old = core.withLock({ $0.shell.timers.updateValue(id, forKey: timer) }) { loop.cancel(old) }
@@ -354,7 +336,7 @@ extension ManagerSession {
             client.withTree { adaptersChanged(in: $0, isReload: true) }
         } else {
             let news = core.withLock { core in
-                core.shell.loseAdapters()
+                core.shell.choice.allWent()
                 return core.shell.standing.capabilitiesChanged(to: nil)
             }
             announce(news)
@@ -369,16 +351,16 @@ extension ManagerSession {
     /// Follows the changes of adapters only.
     func adapterReported(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
-        case .adapterRemoved(let key):
-            // An adapter that disappears together with its daemon was not removed.
-            guard client.availability == .ready else { return }
-            compareAdapters(key, in: tree)
-        case .adapterAdded(let key):
-            compareAdapters(key, in: tree)
-        case .adapterChanged(let key, let fields):
-            if !fields.isDisjoint(with: [.isPowered, .powerState, .address, .capabilities]) {
-                compareAdapters(key, in: tree)
+        // An adapter that disappears together with its daemon was not removed.
+        case .adapterRemoved where client.availability != .ready: break
+        case .adapterChanged(_, let fields)
+        where fields.isDisjoint(with: [.isPowered, .powerState, .address, .capabilities]):
+            break
+        case .adapterAdded(let key), .adapterChanged(let key, _), .adapterRemoved(let key):
+            let isConcerned = core.withLock { core in
+                core.shell.choice.concerns(key, current: core.shell.adapter, in: tree)
             }
+            if isConcerned { adaptersChanged(in: tree) }
         case .deviceAdded, .deviceChanged, .deviceRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
             break
         }
@@ -389,15 +371,13 @@ extension ManagerSession {
         if core.withLock({ $0.shell.choice.isOutdated }) { client.withTree { adaptersChanged(in: $0) } }
     }
 
-    private func compareAdapters(_ key: ObjectKey, in tree: borrowing ObjectTree) {
-        if core.withLock({ $0.shell.concerns(key, in: tree) }) { adaptersChanged(in: tree) }
-    }
-
     private func adaptersChanged(in tree: borrowing ObjectTree, isReload: Bool = false) {
         let keys = AdapterChoice.candidates(in: tree)
         let (choice, old, adapter) = core.withLock { core in
             let old = core.shell.adapter
-            return (core.shell.chooseAdapter(from: keys), old, core.shell.adapter)
+            let choice = core.shell.choice.choose(from: Array(keys.keys))
+            core.shell.adapter = choice.flatMap { keys[$0] }
+            return (choice, old, core.shell.adapter)
         }
         if isReload || adapter != old { adapterChanged(from: old, in: tree) }
         let values = adapter.flatMap { tree[adapter: $0] }
@@ -457,23 +437,28 @@ extension ManagerSession {
 
     /// Writes the state to the disk soon, since it may have changed. On the loop.
     func keepSoon() {
-        guard keeper != nil,
-            core.withLock({ $0.shell.isKeeping && !$0.shell.isClosed && $0.shell.timers[.keeping] == nil })
-        else { return }
-        start(.keeping, after: Self.keepingDelay)
+        if keeper != nil { keep(after: Self.keepingDelay) }
+    }
+
+    private func keep(after seconds: Double) {
+        let mustSchedule = core.withLock { core -> Bool in
+            guard core.shell.isKeeping, !core.shell.isClosed, !core.shell.isWriteDue else { return false }
+            core.shell.isWriteDue = true
+            return true
+        }
+        if mustSchedule { loop.schedule(after: seconds) { [weak self] in self?.keepNow() } }
     }
 
     private func keepNow() {
-        guard let keeper, let kept = core.withLock({ $0.shell.isClosed ? nil : $0.kept }) else { return }
+        let kept = core.withLock { core in
+            core.shell.isWriteDue = false
+            return core.shell.isClosed ? nil : core.kept
+        }
+        guard let keeper, let kept else { return }
         keeper.keep(kept) { [weak self] in
             guard let self else { return }
-            loop.post { self.keepAgain() }
+            loop.post { self.keep(after: Self.keepingPatience) }
         }
-    }
-
-    private func keepAgain() {
-        guard core.withLock({ !$0.shell.isClosed && $0.shell.timers[.keeping] == nil }) else { return }
-        start(.keeping, after: Self.keepingPatience)
     }
 }
 

@@ -1,39 +1,62 @@
 import Foundation
 import GATT
 
-/// The `options` of a manager, read once. A wrong value is kept as `problem`, because an initializer cannot fail.
-struct ManagerOptions {
+/// The `options` of a manager of either role, read once. A wrong value is kept as `problem`, because an initializer
+/// cannot fail.
+struct ManagerOptions<Failure: SessionError> {
     /// `nil` for the system bus.
     var busAddress: String?
     var adapter: String?
-    var maximumPeripherals = 16_384
-    var keepsLinks = false
     /// The identifier under which the state is kept; `nil` if it is not kept.
     var restoreIdentifier: String?
     /// `nil` for the usual folder.
     var stateFolder: String?
-    var problem: CentralManagerError?
+    /// An option of the central role.
+    var maximumPeripherals = 16_384
+    /// An option of the central role.
+    var keepsLinks = false
+    var problem: Failure?
 
-    init(_ options: [String: Any]?) {
+    /// - Parameter readOthers: Reads the options of one role.
+    private init(
+        _ options: [String: Any]?, busAddress: String, adapter: String, restoreIdentifier: String, stateFolder: String,
+        readOthers: (inout Self, OptionReader) throws -> Void = { _, _ in }
+    ) {
         let options = OptionReader(options)
         do {
-            busAddress = try options.string(CentralManagerOptionBusAddressKey)
-            adapter = try options.string(CentralManagerOptionAdapterKey)
-            maximumPeripherals =
-                try options.integer(CentralManagerOptionMaximumPeripheralsKey, in: 1...1_000_000, unit: "peripherals")
-                ?? maximumPeripherals
-            keepsLinks = try options.bool(CentralManagerOptionKeepsLinksKey) ?? keepsLinks
-            restoreIdentifier = try options.string(
-                CBCentralManagerOptionRestoreIdentifierKey, where: "that is not empty"
-            ) {
-                !$0.isEmpty
-            }
-            stateFolder = try options.string(CentralManagerOptionStateDirectoryKey, where: "with an absolute path") {
-                $0.hasPrefix("/")
-            }
+            self.busAddress = try options.string(busAddress)
+            self.adapter = try options.string(adapter)
+            try readOthers(&self, options)
+            self.restoreIdentifier = try options.string(restoreIdentifier, where: "that is not empty") { !$0.isEmpty }
+            self.stateFolder = try options.string(stateFolder, where: "with an absolute path") { $0.hasPrefix("/") }
         } catch {
-            problem = error as? CentralManagerError
+            problem = .invalidOption("\(error)")
         }
+    }
+}
+
+extension ManagerOptions<CentralManagerError> {
+    init(_ options: [String: Any]?) {
+        self.init(
+            options, busAddress: CentralManagerOptionBusAddressKey, adapter: CentralManagerOptionAdapterKey,
+            restoreIdentifier: CBCentralManagerOptionRestoreIdentifierKey,
+            stateFolder: CentralManagerOptionStateDirectoryKey
+        ) { result, options in
+            let key = CentralManagerOptionMaximumPeripheralsKey
+            if let count = try options.integer(key, in: 1...1_000_000, unit: "peripherals") {
+                result.maximumPeripherals = count
+            }
+            result.keepsLinks = try options.bool(CentralManagerOptionKeepsLinksKey) == true
+        }
+    }
+}
+
+extension ManagerOptions<PeripheralManagerError> {
+    init(_ options: [String: Any]?) {
+        self.init(
+            options, busAddress: PeripheralManagerOptionBusAddressKey, adapter: PeripheralManagerOptionAdapterKey,
+            restoreIdentifier: CBPeripheralManagerOptionRestoreIdentifierKey,
+            stateFolder: PeripheralManagerOptionStateDirectoryKey)
     }
 }
 

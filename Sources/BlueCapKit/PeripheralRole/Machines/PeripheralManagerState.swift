@@ -26,10 +26,8 @@ struct PeripheralManagerState {
         case advertisement(isMain: Bool)
     }
 
-    enum Timer: SessionTimer {
+    enum Timer: Hashable {
         case adapterGrace, restoration
-        /// The time to write the state to the disk.
-        case keeping
         case request(Number)
         case stop(Stop)
     }
@@ -283,7 +281,6 @@ struct PeripheralManagerState {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
         case .restoration: endRestoring(into: &orders)
-        case .keeping: break
         case .request(let number):
             guard let request = requests.first(where: { $0.number == number }), !request.isSettled else { return }
             let error =

@@ -45,7 +45,7 @@ public final class PeripheralManager: Sendable {
     }
 
     private init(on queue: DispatchQueue?, options: [String: Any]?) {
-        session = PeripheralManagerSession(queue: queue, options: PeripheralManagerOptions(options))
+        session = PeripheralManagerSession(queue: queue, options: ManagerOptions(options))
         session.open()
         session.beginRestoration()
     }

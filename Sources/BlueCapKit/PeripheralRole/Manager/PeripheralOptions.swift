@@ -1,5 +1,3 @@
-import GATT
-
 // The options that this library adds to `CBPeripheralManagerOptionRestoreIdentifierKey`. All are keys of the dictionary
 // that a `PeripheralManager` takes. A value of the wrong type fails with `PeripheralManagerError.invalidOption`.
 
@@ -28,34 +26,3 @@ public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKe
 /// must not be writable by others unless it is sticky. A symbolic link is followed only if it belongs to the system, as
 /// those of systemd do. Otherwise no state is restored or kept.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
-
-/// The `options` of a peripheral manager, read once. A wrong value is kept as `problem`, because an initializer cannot
-/// fail.
-struct PeripheralManagerOptions {
-    /// `nil` for the system bus.
-    var busAddress: String?
-    var adapter: String?
-    /// The identifier under which the state is kept; `nil` if it is not kept.
-    var restoreIdentifier: String?
-    /// `nil` for the usual folder.
-    var stateFolder: String?
-    var problem: PeripheralManagerError?
-
-    init(_ options: [String: Any]?) {
-        let options = OptionReader(options)
-        do {
-            busAddress = try options.string(PeripheralManagerOptionBusAddressKey)
-            adapter = try options.string(PeripheralManagerOptionAdapterKey)
-            restoreIdentifier = try options.string(
-                CBPeripheralManagerOptionRestoreIdentifierKey, where: "that is not empty"
-            ) {
-                !$0.isEmpty
-            }
-            stateFolder = try options.string(PeripheralManagerOptionStateDirectoryKey, where: "with an absolute path") {
-                $0.hasPrefix("/")
-            }
-        } catch {
-            problem = .invalidOption("\(error)")
-        }
-    }
-}

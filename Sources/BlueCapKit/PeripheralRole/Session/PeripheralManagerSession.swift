@@ -25,9 +25,9 @@ final class PeripheralManagerSession: ManagerSession {
         var stopping: [PeripheralManagerState.Stop: Promise<Void>] = [:]
         /// What an earlier run advertised.
         var restored: AdvertisingData?
-        /// The centrals that are connected to the adapter, in the sequence in which they came, which the object tree does not
-        /// have.
-        private(set) var centrals: [(key: ObjectKey, central: Central)] = []
+        /// The centrals that are connected to the adapter, in the sequence in which they connected, which the object tree
+        /// does not have.
+        var centrals: [(key: ObjectKey, central: Central)] = []
         private var lastNumber: UInt64 = 0
 
         init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
@@ -51,30 +51,11 @@ final class PeripheralManagerSession: ManagerSession {
             lastNumber += 1
             return Number(rawValue: lastNumber)
         }
-
-        // Each of these returns whether the list has changed.
-
-        mutating func connected(_ key: ObjectKey, _ central: Central) -> Bool {
-            guard !centrals.contains(where: { $0.key == key }) else { return false }
-            centrals.append((key, central))
-            return true
-        }
-
-        mutating func disconnected(_ key: ObjectKey) -> Bool {
-            guard let index = centrals.firstIndex(where: { $0.key == key }) else { return false }
-            centrals.remove(at: index)
-            return true
-        }
-
-        mutating func forgetCentrals() -> Bool {
-            defer { centrals = [] }
-            return !centrals.isEmpty
-        }
     }
 
     static let restoreOption = "CBPeripheralManagerOptionRestoreIdentifierKey"
 
-    let options: PeripheralManagerOptions
+    let options: ManagerOptions<PeripheralManagerError>
     let client: BlueZClient
     let core: Locked<Core>
     let queue: DispatchQueue?
@@ -82,7 +63,7 @@ final class PeripheralManagerSession: ManagerSession {
     let restoredPromise = Promise<PeripheralAdvertisements>()
     let centralPromise = StreamPromise<[Central]>(capacity: 1)
 
-    init(queue: DispatchQueue?, options: PeripheralManagerOptions) {
+    init(queue: DispatchQueue?, options: ManagerOptions<PeripheralManagerError>) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
         self.options = options
         keeper = options.restoreIdentifier.map { StateKeeper(identifier: $0, folder: options.stateFolder) }
@@ -90,7 +71,6 @@ final class PeripheralManagerSession: ManagerSession {
         core = Locked(Core(adapter: options.adapter))
     }
 
-    var problem: PeripheralManagerError? { options.problem }
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
 
     /// Unregisters everything.
@@ -207,7 +187,7 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     func adaptersSettled() {}
-    func daemonLeft() { changeCentrals { $0.forgetCentrals() } }
+    func daemonLeft() { changeCentrals { $0.removeAll() } }
 
     /// The central that sent a request.
     func central(_ peer: ServerPeer?) -> Central {
@@ -221,39 +201,43 @@ final class PeripheralManagerSession: ManagerSession {
         return Central(address: peer?.address, type: type, mtu: peer?.mtu)
     }
 
-    // MARK: Centrals; but for the getter on the loop
+    // MARK: Centrals; on the loop except for the getter
 
     var centrals: [Central] { core.withLock { $0.centrals.map(\.central) } }
 
-    /// A device is there, or has changed in whether it is connected.
+    /// A device was added, or was connected or disconnected.
     private func connectionChanged(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
             return
         }
-        var isConnected = false
         var central: Central?
         tree.read(handle) { device in
-            isConnected = device.isConnected
-            if isConnected { central = Central(address: device.address, type: device.addressType, mtu: nil) }
+            if device.isConnected { central = Central(address: device.address, type: device.addressType, mtu: nil) }
         }
-        changeCentrals { core in
-            if isConnected, let central { core.connected(key, central) } else { core.disconnected(key) }
+        changeCentrals { centrals in
+            guard let central else { return centrals.removeAll { $0.key == key } }
+            if !centrals.contains(where: { $0.key == key }) { centrals.append((key, central)) }
         }
     }
 
     private func deviceRemoved(_ handle: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: handle) else { return }
-        changeCentrals { $0.disconnected(key) }
+        changeCentrals { $0.removeAll { $0.key == key } }
     }
 
-    /// The adapter is another one now, or there is none.
+    /// Another adapter is in use, or none.
     private func recountCentrals(in tree: borrowing ObjectTree) {
-        changeCentrals { $0.forgetCentrals() }
+        changeCentrals { $0.removeAll() }
         tree.forEachDevice { connectionChanged(of: $0, in: tree) }
     }
 
-    private func changeCentrals(_ change: (inout Core) -> Bool) {
-        let centrals = core.withLock { core in change(&core) ? core.centrals.map(\.central) : nil }
+    /// Adds a central to the list, or removes one or all.
+    private func changeCentrals(_ change: (inout [(key: ObjectKey, central: Central)]) -> Void) {
+        let centrals = core.withLock { core in
+            let count = core.centrals.count
+            change(&core.centrals)
+            return core.centrals.count == count ? nil : core.centrals.map(\.central)
+        }
         if let centrals { complete { self.centralPromise.success(centrals) } }
     }
 }
