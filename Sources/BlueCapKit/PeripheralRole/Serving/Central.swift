@@ -1,3 +1,4 @@
+import BlueZ
 public import Foundation
 public import GATT
 
@@ -45,8 +46,9 @@ public struct ATTRequest: CBATTRequestInjectable, CustomStringConvertible {
     public let value: Data?
     /// Whether the central waits for an answer. Otherwise none is needed, and one that is given has no effect.
     public let expectsAnswer: Bool
-    let characteristic: MutableCharacteristic.Number
-    let number: MutableCharacteristic.Number?
+    let characteristic: ServerAttributeID
+    /// The number of the answer among those that wait; `nil` if the central expects none.
+    let number: UInt64?
 
     /// Whether the central reads.
     public var isRead: Bool { value == nil }

@@ -92,7 +92,7 @@ extension MutableCharacteristic {
     private func answer(
         _ request: any CBATTRequestInjectable, _ give: (_ answer: ServerAnswer, _ isRead: Bool) -> Bool
     ) -> Bool {
-        guard let request = request as? ATTRequest, request.characteristic == number, let number = request.number,
+        guard let request = request as? ATTRequest, request.characteristic == id, let number = request.number,
             let answer = core.withLock({ $0.requests.take(number) })
         else { return false }
         return give(answer, request.isRead)
@@ -112,8 +112,7 @@ extension MutableCharacteristic {
             guard let stream = core.withLock({ $0.requests.writes }) else { return }
             return deliver(request, nil, from: central, to: stream, session)
         }
-        let number = Number.next()
-        guard let stream = core.withLock({ $0.requests.open(number, answer, isRead: isRead) }) else {
+        guard let (number, stream) = core.withLock({ $0.requests.open(answer, isRead: isRead) }) else {
             return _ = isRead ? answer.succeed(value ?? Data()) : answer.refuse(.requestNotSupported)
         }
         answer.whenExpired { [weak self] in
@@ -124,12 +123,12 @@ extension MutableCharacteristic {
     }
 
     private func deliver(
-        _ request: ServerRequest, _ number: Number?, from central: Central, to stream: StreamPromise<Request>,
+        _ request: ServerRequest, _ number: UInt64?, from central: Central, to stream: StreamPromise<Request>,
         _ session: PeripheralManagerSession
     ) {
         let request = ATTRequest(
             characteristicUUID: uuid, offset: request.offset, value: request.value,
-            expectsAnswer: request.expectsAnswer, characteristic: self.number, number: number)
+            expectsAnswer: request.expectsAnswer, characteristic: id, number: number)
         session.complete { stream.success((request: request, central: central)) }
     }
 
@@ -178,11 +177,11 @@ extension MutableCharacteristic {
 /// The requests of centrals for which the application asks, and their answers until those are given.
 struct CentralRequests {
     typealias Request = MutableCharacteristic.Request
-    typealias Number = MutableCharacteristic.Number
 
     private(set) var writes: StreamPromise<Request>?
     private var reads: StreamPromise<Request>?
-    private var answers: [Number: ServerAnswer] = [:]
+    private var answers: [UInt64: ServerAnswer] = [:]
+    private var lastNumber: UInt64 = 0
 
     /// How many wait for the application.
     var count: Int { answers.count }
@@ -200,20 +199,20 @@ struct CentralRequests {
         return isRead ? reads : writes
     }
 
-    /// Keeps an answer; returns the stream of the request, or `nil` if the application does not ask for such requests.
-    mutating func open(_ number: Number, _ answer: ServerAnswer, isRead: Bool) -> StreamPromise<Request>? {
+    /// Keeps an answer. Returns its number and the stream of the request, or `nil` if the application does not ask for
+    /// such requests.
+    mutating func open(_ answer: ServerAnswer, isRead: Bool) -> (number: UInt64, stream: StreamPromise<Request>)? {
         guard let stream = isRead ? reads : writes else { return nil }
-        answers[number] = answer
-        return stream
+        lastNumber += 1
+        answers[lastNumber] = answer
+        return (lastNumber, stream)
     }
 
-    mutating func take(_ number: Number) -> ServerAnswer? { answers.removeValue(forKey: number) }
+    mutating func take(_ number: UInt64) -> ServerAnswer? { answers.removeValue(forKey: number) }
 
     /// Returns the answers that were not given, in the sequence of their requests, and the streams.
     mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
-        defer { self = CentralRequests() }
-        return (
-            answers.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value), [writes, reads].compactMap { $0 }
-        )
+        defer { (writes, reads, answers) = (nil, nil, [:]) }
+        return (answers.sorted { $0.key < $1.key }.map(\.value), [writes, reads].compactMap { $0 })
     }
 }

@@ -217,7 +217,7 @@ extension MutableCharacteristic {
         let taken: @Sendable (Result<Void, BlueZError>) -> Void = { [weak session] result in
             if let session { self.handedOver(result, epoch, session) }
         }
-        application.notify(number.attribute, updates, completion: taken)
+        application.notify(id, updates, completion: taken)
     }
 
     /// On the loop, for each value, in their order.

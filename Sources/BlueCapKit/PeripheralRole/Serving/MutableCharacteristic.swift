@@ -14,21 +14,6 @@ public import GATT
 /// It is safe to use from any thread. It has a value even while it belongs to no manager. Reads receive the value,
 /// unless ``startRespondingToReadRequests(capacity:)`` was called.
 public final class MutableCharacteristic: Sendable {
-    /// Identifies an attribute of this process, or a request of a central, for as long as the process runs.
-    struct Number: Hashable, Sendable {
-        let rawValue: UInt64
-        private static let last = Locked<UInt64>(0)
-
-        static func next() -> Number {
-            last.withLock { last in
-                last += 1
-                return Number(rawValue: last)
-            }
-        }
-
-        var attribute: ServerAttributeID { ServerAttributeID(rawValue) }
-    }
-
     typealias Request = (request: any CBATTRequestInjectable, central: any CBCentralInjectable)
 
     /// A subscribed central, in the forms of the public API and of BlueZ.
@@ -61,7 +46,7 @@ public final class MutableCharacteristic: Sendable {
     /// Whether centrals may read and write it, and whether that needs encryption. What its properties allow and its
     /// permissions do not is refused.
     public let permissions: CBAttributePermissions
-    let number = Number.next()
+    let id = ServerAttributeID.next()
     let core: Locked<Core>
 
     private init(
@@ -186,7 +171,7 @@ public final class MutableCharacteristic: Sendable {
             ($0.descriptors, $0.sendsUpdatesOverSocket, $0.takesWritesOverSocket)
         }
         return ServerCharacteristic(
-            id: number.attribute, uuid: uuid, flags: GattFlags(properties, permissions),
+            id: id, uuid: uuid, flags: GattFlags(properties, permissions),
             descriptors: descriptors.map(\.definition),
             givesNotifySocket: updates,
             givesWriteSocket: writes)
@@ -197,6 +182,18 @@ extension MutableCharacteristic: Hashable, CustomStringConvertible {
     public static func == (left: MutableCharacteristic, right: MutableCharacteristic) -> Bool { left === right }
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     public var description: String { "MutableCharacteristic(\(name), \(uuid))" }
+}
+
+extension ServerAttributeID {
+    private static let last = Locked<UInt64>(0)
+
+    /// Returns an identifier that no other attribute of this process has.
+    static func next() -> ServerAttributeID {
+        last.withLock { last in
+            last += 1
+            return ServerAttributeID(last)
+        }
+    }
 }
 
 extension Locked {

@@ -19,7 +19,7 @@ public final class MutableDescriptor: Sendable {
     /// Whether centrals may read and write it, and whether that needs encryption.
 
     public let permissions: CBAttributePermissions
-    let number = MutableCharacteristic.Number.next()
+    let id = ServerAttributeID.next()
     private let core: Locked<Core>
 
     /// - Parameters:
@@ -79,6 +79,6 @@ public final class MutableDescriptor: Sendable {
     }
 
     var definition: ServerDescriptor {
-        ServerDescriptor(id: number.attribute, uuid: uuid, flags: GattFlags(descriptor: permissions))
+        ServerDescriptor(id: id, uuid: uuid, flags: GattFlags(descriptor: permissions))
     }
 }

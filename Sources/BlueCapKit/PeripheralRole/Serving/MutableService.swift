@@ -32,7 +32,7 @@ public final class MutableService: Sendable {
     public let profile: ServiceProfile
     /// Whether it describes what the peripheral does; a secondary service is a part of others.
     public let isPrimary: Bool
-    let number = MutableCharacteristic.Number.next()
+    let id = ServerAttributeID.next()
     private let core = Locked(Core())
 
     /// A service without characteristics; ``characteristicsFromProfiles()`` makes those of the profile.

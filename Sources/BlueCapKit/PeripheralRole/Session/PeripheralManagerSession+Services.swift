@@ -84,7 +84,7 @@ extension PeripheralManagerSession {
     func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {
         let characteristics = service.characteristics
         let definition = ServerService(
-            id: service.number.attribute, uuid: service.uuid, isPrimary: service.isPrimary,
+            id: service.id, uuid: service.uuid, isPrimary: service.isPrimary,
             characteristics: characteristics.map(\.definition))
         return Served(
             service: service, characteristics: characteristics, definition: definition,
@@ -152,10 +152,8 @@ final class ServiceDelegate: ServerDelegate {
         self.session = session
         var targets: [ServerAttributeID: Target] = [:]
         for characteristic in characteristics {
-            targets[characteristic.number.attribute] = .characteristic(characteristic)
-            for descriptor in characteristic.descriptors {
-                targets[descriptor.number.attribute] = .descriptor(descriptor)
-            }
+            targets[characteristic.id] = .characteristic(characteristic)
+            for descriptor in characteristic.descriptors { targets[descriptor.id] = .descriptor(descriptor) }
         }
         self.targets = targets
     }
