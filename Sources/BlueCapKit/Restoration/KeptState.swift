@@ -4,13 +4,12 @@ import Foundation
 ///
 /// It is coded in the form of its file, from which usual values are left out.
 protocol KeptState: Codable, Equatable, Sendable {
-    /// The folder for states of this type.
-    static var folder: String { get }
-
     /// Creates an empty state.
     init()
     var isEmpty: Bool { get }
 
+    /// The folder for states of this type.
+    static var folder: String { get }
     /// The first entry in each file of this type.
     static var format: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread increases it.
@@ -31,7 +30,9 @@ extension KeptState {
         let decoder = JSONDecoder()
         do {
             // Only the head is decoded first: the rest of a later version's file is unknown.
-            try decoder.decode(KeptHead.self, from: data).check(Self.format, upTo: Self.version, identifier)
+            let head = try decoder.decode(KeptHead.self, from: data)
+            guard head.format == Self.format, head.identifier == identifier else { throw RestorationDamage.foreign }
+            guard head.version <= Self.version else { throw RestorationDamage.newer(version: head.version) }
             self = try decoder.decode(Self.self, from: data)
         } catch let damage as RestorationDamage {
             throw damage
@@ -64,15 +65,10 @@ enum RestorationDamage: Error, Equatable, CustomStringConvertible {
 }
 
 /// The head of each file: its owner.
-struct KeptHead: Codable {
+private struct KeptHead: Codable {
     var format: String
     var version: Int
     var identifier: String
-
-    func check(_ format: String, upTo version: Int, _ identifier: String) throws(RestorationDamage) {
-        guard self.format == format, self.identifier == identifier else { throw .foreign }
-        guard self.version <= version else { throw .newer(version: self.version) }
-    }
 }
 
 /// A file: its head and its state, in one JSON object.

@@ -43,26 +43,18 @@ struct RestorationPlace: Equatable, Sendable {
     /// the beginning, which would hide the file. Every other byte becomes `%` and two digits. A name that would be too
     /// long is cut, and made unique by a number that is derived from the whole identifier.
     private static func name(of identifier: String) -> String {
-        var name = ""
-        for byte in identifier.utf8 {
-            let character = Character(UnicodeScalar(byte))
-            let isKept =
-                byte < 0x80 && (character.isLetter || character.isNumber || "-_".contains(character))
-                || (character == "." && !name.isEmpty)
-            name += isKept ? String(character) : "%" + hexadecimal(UInt64(byte), digits: 2)
-        }
+        var name = identifier.addingPercentEncoding(withAllowedCharacters: keptCharacters) ?? ""
+        if name.hasPrefix(".") { name = "%2E" + name.dropFirst() }
         guard name.utf8.count > longestName else { return name }
         // "~" occurs in no other name, so a cut name is never another identifier's whole name.
-        return name.prefix(longestName - 17) + "~" + hexadecimal(fingerprint(of: identifier), digits: 16)
+        return name.prefix(longestName - 17) + "~" + String(format: "%016llX", fingerprint(of: identifier))
     }
+
+    private static let keptCharacters = CharacterSet(
+        charactersIn: "-._0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
     /// FNV-1a of 64 bits (draft-eastlake-fnv). The file contains its identifier, so that a collision is detected.
     private static func fingerprint(of text: String) -> UInt64 {
         text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
-
-    private static func hexadecimal(_ number: UInt64, digits: Int) -> String {
-        let text = String(number, radix: 16, uppercase: true)
-        return String(repeating: "0", count: digits - text.utf8.count) + text
     }
 }

@@ -14,8 +14,6 @@ final class StateStore<State: KeptState>: Sendable {
         case damaged(RestorationDamage, setAside: String)
     }
 
-    typealias Problem = StateProblem
-
     /// A function with the signature of `write(2)`.
     typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int) -> Int
 
@@ -38,7 +36,7 @@ final class StateStore<State: KeptState>: Sendable {
     init(
         _ place: RestorationPlace, identifier: String, user: uid_t = geteuid(),
         write: @escaping Write = { Foundation.write($0, $1, $2) }
-    ) throws(Problem) {
+    ) throws(StateProblem) {
         self.place = place
         self.identifier = identifier
         self.user = user
@@ -64,7 +62,7 @@ final class StateStore<State: KeptState>: Sendable {
     ///
     /// - Throws: ``StateProblem`` if the file cannot be read, or cannot be set aside: then it must not be written
     ///   either.
-    func read() throws(Problem) -> Opening {
+    func read() throws(StateProblem) -> Opening {
         do {
             if let data = try contents() { return .kept(try State(decoding: data, for: identifier)) }
             return folder.aside.map { .damaged(.distrusted($0.distrust), setAside: $0.path) } ?? .kept(State())
@@ -74,7 +72,7 @@ final class StateStore<State: KeptState>: Sendable {
             }
             return .damaged(damage, setAside: place.path(of: aside))
         } catch {
-            throw (error as? Problem) ?? .system(step: "read", path: place.path(of: place.fileName), code: EIO)
+            throw (error as? StateProblem) ?? .system(step: "read", path: place.path(of: place.fileName), code: EIO)
         }
     }
 
@@ -90,7 +88,7 @@ final class StateStore<State: KeptState>: Sendable {
             {
                 throw RestorationDamage.distrusted(distrust)
             }
-            throw Problem.system(step: "open", path: place.path(of: place.fileName), code: code)
+            throw StateProblem.system(step: "open", path: place.path(of: place.fileName), code: code)
         }
         guard fstat(file.fileDescriptor, &status) == 0 else { throw problem("read", place.fileName) }
         if let distrust = StateFolder.Distrust.ofOwn(status, user: user) {
@@ -104,14 +102,14 @@ final class StateStore<State: KeptState>: Sendable {
     // MARK: Writing
 
     /// Replaces the state in the file.
-    func keep(_ state: State) throws(Problem) {
+    func keep(_ state: State) throws(StateProblem) {
         let data: Data
         do { data = try state.encoded(for: identifier) } catch {
             throw .system(step: "encode the state for", path: place.path(of: place.fileName), code: EINVAL)
         }
         // Removes the draft of a writer that was killed.
         unlink(place.draftName)
-        do throws(Problem) {
+        do throws(StateProblem) {
             try writeDraft(data)
             guard renameat(folder.descriptor, place.draftName, folder.descriptor, place.fileName) == 0 else {
                 throw problem("replace", place.fileName)
@@ -123,7 +121,7 @@ final class StateStore<State: KeptState>: Sendable {
         syncFolder()
     }
 
-    private func writeDraft(_ data: Data) throws(Problem) {
+    private func writeDraft(_ data: Data) throws(StateProblem) {
         guard let draft = folder.open(place.draftName, O_WRONLY | O_CREAT | O_EXCL) else {
             throw problem("create", place.draftName)
         }
@@ -141,7 +139,7 @@ final class StateStore<State: KeptState>: Sendable {
     }
 
     /// Removes the state.
-    func forget() throws(Problem) {
+    func forget() throws(StateProblem) {
         guard unlink(place.fileName) == 0 || errno == ENOENT else { throw problem("remove", place.fileName) }
         syncFolder()
     }
@@ -155,7 +153,7 @@ final class StateStore<State: KeptState>: Sendable {
     }
 
     /// Returns the present error of the system, for a file of this name.
-    private func problem(_ step: String, _ name: String) -> Problem {
+    private func problem(_ step: String, _ name: String) -> StateProblem {
         .system(step: step, path: place.path(of: name), code: errno)
     }
 }

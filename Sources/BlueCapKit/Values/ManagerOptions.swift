@@ -27,8 +27,12 @@ struct ManagerOptions<Failure: SessionError> {
             self.busAddress = try options.string(busAddress)
             self.adapter = try options.string(adapter)
             try readOthers(&self, options)
-            self.restoreIdentifier = try options.string(restoreIdentifier, where: "that is not empty") { !$0.isEmpty }
-            self.stateFolder = try options.string(stateFolder, where: "with an absolute path") { $0.hasPrefix("/") }
+            self.restoreIdentifier = try options.string(restoreIdentifier, takes: "a String that is not empty") {
+                !$0.isEmpty
+            }
+            self.stateFolder = try options.string(stateFolder, takes: "a String with an absolute path") {
+                $0.hasPrefix("/")
+            }
         } catch {
             problem = .invalidOption("\(error)")
         }
@@ -67,13 +71,11 @@ struct OptionReader {
 
     init(_ options: [String: Any]?) { self.options = options ?? [:] }
 
-    func string(_ key: String) throws -> String? {
-        try value(key, takes: "a String") { $0 as? String }
-    }
-
     /// Returns a text that `isTaken` accepts; `form` describes such texts.
-    func string(_ key: String, where form: String, _ isTaken: (String) -> Bool) throws -> String? {
-        try value(key, takes: "a String \(form)") { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
+    func string(
+        _ key: String, takes form: String = "a String", _ isTaken: (String) -> Bool = { _ in true }
+    ) throws -> String? {
+        try value(key, takes: form) { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
     }
 
     func bool(_ key: String) throws -> Bool? {

@@ -110,7 +110,7 @@ final class RestorationStoreTests: XCTestCase {
             let store = try store(write: disk.write)
             XCTAssertThrowsError(try store.keep(RestorationSamples.full)) { error in
                 XCTAssertEqual(
-                    error as? RestorationStore.Problem, .system(step: "write", path: place.draft, code: ENOSPC))
+                    error as? StateProblem, .system(step: "write", path: place.draft, code: ENOSPC))
             }
             XCTAssertEqual(try store.read(), .kept(RestorationSamples.small))
             XCTAssertFalse(FileManager.default.fileExists(atPath: place.draft))
@@ -128,7 +128,7 @@ final class RestorationStoreTests: XCTestCase {
         let place = RestorationPlace(identifier: identifier, root: folder.path + "/blocked")
         XCTAssertThrowsError(try RestorationStore(place, identifier: identifier)) { error in
             XCTAssertEqual(
-                (error as? RestorationStore.Problem)?.description,
+                (error as? StateProblem)?.description,
                 "Cannot create \(place.folder): Not a directory.")
         }
     }
@@ -137,7 +137,7 @@ final class RestorationStoreTests: XCTestCase {
         // Nobody can make files here, not even root.
         let place = RestorationPlace(identifier: identifier, root: "/proc/self")
         XCTAssertThrowsError(try RestorationStore(place, identifier: identifier)) { error in
-            guard case .system("create", "/proc/self/central", _) = error as? RestorationStore.Problem else {
+            guard case .system("create", "/proc/self/central", _) = error as? StateProblem else {
                 return XCTFail("\(error)")
             }
         }
@@ -150,7 +150,7 @@ final class RestorationStoreTests: XCTestCase {
             let first = try store()
             try first.keep(RestorationSamples.small)
             XCTAssertThrowsError(try store()) { error in
-                XCTAssertEqual(error as? RestorationStore.Problem, .inUse(path: place.file))
+                XCTAssertEqual(error as? StateProblem, .inUse(path: place.file))
             }
         }
         XCTAssertEqual(try store().read(), .kept(RestorationSamples.small))
