@@ -28,11 +28,12 @@ final class BluejayMachineTests: XCTestCase {
         mutating func ask(
             _ id: UInt64, _ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller = .application
         ) -> String {
-            words(machine.requested(ID(rawValue: id), kind, by: caller))
+            words(machine.requested(ID(rawValue: id, kind: kind), by: caller))
         }
 
         mutating func finish(_ id: UInt64, _ error: BluejayError? = nil) -> String {
-            words(machine.finished(ID(rawValue: id), error.map { .failure($0) } ?? .success(Data())))
+            let id = ID(rawValue: id, kind: .operation)  // of any kind: the number alone identifies a request
+            return words(machine.finished(id, error.map { .failure($0) } ?? .success(Data())))
         }
 
         mutating func play(_ event: (inout BluejayMachine) -> [Effect]) -> String { words(event(&machine)) }
@@ -95,7 +96,7 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.machine.attempt, first)
         _ = player.ask(3, .connect)
         _ = player.play { $0.linkWentDown(isRequested: false) }
-        XCTAssertEqual(player.machine.connection, .connecting(ID(rawValue: 3)))
+        XCTAssertEqual(player.machine.connection, .connecting(ID(rawValue: 3, kind: .connect)))
         XCTAssertNotEqual(player.machine.attempt, first)
         let second = player.machine.attempt
         _ = player.play { $0.stopped() }
@@ -136,7 +137,7 @@ final class BluejayMachineTests: XCTestCase {
         _ = player.connected()
         let start = Date()
         for number in 1...20_000 {
-            _ = player.machine.requested(ID(rawValue: UInt64(number)), .operation, by: .application)
+            _ = player.machine.requested(ID(rawValue: UInt64(number), kind: .operation), by: .application)
         }
         XCTAssertLessThan(Date().timeIntervalSince(start), 20)
         XCTAssertEqual(player.finish(1), "settle 1 ok, begin 2")
@@ -359,9 +360,8 @@ private func words(_ effects: [BluejayMachine.Effect]) -> String {
 private func word(_ effect: BluejayMachine.Effect) -> String {
     switch effect {
     case .begin(let id): "begin \(id.rawValue)"
-    case .stop(let id): "stop \(id.rawValue)"
-    case .settle(let id, .success, _): "settle \(id.rawValue) ok"
-    case .settle(let id, .failure(let error), _): "settle \(id.rawValue) \(error is BluejayError ? short(error) : "?")"
+    case .settle(let id, let outcome, let mustStop):
+        "settle \(id.rawValue) \(word(outcome))" + (mustStop ? ", stop \(id.rawValue)" : "")
     case .endLink: "end link"
     case .reconnect: "reconnect"
     case .tryAgain: "try again"
@@ -372,5 +372,12 @@ private func word(_ effect: BluejayMachine.Effect) -> String {
     case .reportDisconnected(let error, let willReconnect):
         "disconnected \(error.map(short) ?? "nil") \(willReconnect)"
     case .call: "call"
+    }
+}
+
+private func word(_ outcome: BluejayMachine.Outcome) -> String {
+    switch outcome {
+    case .success: "ok"
+    case .failure(let error): error is BluejayError ? short(error) : "?"
     }
 }

@@ -4,13 +4,22 @@ import Foundation
 /// Decides what Bluejay does next: its queue, its one connection, its background task.
 ///
 /// The queue is strict: one request at a time, in the order of the requests. What can be refused is refused at once,
-/// everything else waits for its turn. The machine knows the identifiers and kinds of requests; their closures belong to
-/// the session.
+/// everything else waits for its turn. The closures of requests belong to the session.
 struct BluejayMachine {
+    /// The number of a request, and its kind.
     struct RequestID: Hashable, Swift.Sendable {
         let rawValue: UInt64
+        let kind: Kind
         /// The wait until the state of Bluetooth is known, which precedes everything else in the queue.
-        static let firstState = RequestID(rawValue: 0)
+        static let firstState = RequestID(rawValue: 0, kind: .firstState)
+
+        static func == (left: RequestID, right: RequestID) -> Bool { left.rawValue == right.rawValue }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+
+        var isScan: Bool { if case .scan = kind { true } else { false } }
+        var isOperation: Bool { if case .operation = kind { true } else { false } }
+        var isDisconnect: Bool { if case .disconnect = kind { true } else { false } }
     }
 
     enum Kind {
@@ -21,14 +30,6 @@ struct BluejayMachine {
         case disconnect(isImmediate: Bool)
         /// An operation that requires the connection.
         case operation
-
-        /// Whether the session stops such a request. The others end with the link.
-        var canBeStopped: Bool {
-            switch self {
-            case .scan, .operation: true
-            case .firstState, .connect, .disconnect: false
-            }
-        }
     }
 
     /// The origin of a request.
@@ -65,10 +66,8 @@ struct BluejayMachine {
 
     enum Effect {
         case begin(RequestID)
-        /// Ends what the request has begun; the request is settled already.
-        case stop(RequestID)
-        /// Completes a request. `isRunning` if a `stop` of it follows.
-        case settle(RequestID, Outcome, isRunning: Bool)
+        /// Completes a request. `mustStop` if what it has begun has to be ended then; ``finished(_:_:)`` follows.
+        case settle(RequestID, Outcome, mustStop: Bool)
         case endLink
         case reconnect
         /// Attempts to reconnect once more, after an attempt that has failed.
@@ -97,7 +96,6 @@ struct BluejayMachine {
     /// The reports that wait until the task has ended.
     private var deferred: [Effect] = []
     private var queue = Queue()
-    private var kinds: [RequestID: Kind] = [:]
     /// The scans, connections and disconnections that are not settled, in their order. There are few of them, while there
     /// may be thousands of operations.
     private var milestones: [RequestID] = []
@@ -115,31 +113,17 @@ struct BluejayMachine {
 
     var isDisconnecting: Bool { if case .disconnecting = connection { true } else { false } }
 
-    var isScanning: Bool {
-        guard let current = queue.current, case .scan = kinds[current] else { return false }
-        return true
-    }
+    var isScanning: Bool { queue.current?.isScan == true }
 
     /// Whether there will be a connection, or an attempt at one, when everything in the queue is done.
     var willBeConnected: Bool {
-        switch lastConnectionRequest {
-        case .connect: true
-        case .disconnect: false
-        default: connection.isThereOrTried
-        }
+        lastConnectionRequest.map { !$0.isDisconnect } ?? connection.isThereOrTried
     }
 
     /// Whether the last request for the connection is its end.
-    private var isDisconnectPending: Bool { if case .disconnect = lastConnectionRequest { true } else { false } }
+    private var isDisconnectPending: Bool { lastConnectionRequest?.isDisconnect == true }
 
-    private var lastConnectionRequest: Kind? {
-        milestones.reversed().lazy.compactMap { kinds[$0] }.first { kind in
-            switch kind {
-            case .connect, .disconnect: true
-            case .scan, .operation, .firstState: false
-            }
-        }
-    }
+    private var lastConnectionRequest: RequestID? { milestones.last { !$0.isScan } }
 
     // MARK: Start and stop
 
@@ -147,7 +131,6 @@ struct BluejayMachine {
         let attempts = attempt
         self = BluejayMachine()
         (attempt, isStarted) = (attempts, true)
-        kinds[.firstState] = .firstState
         return perform(.enqueued(.firstState))
     }
 
@@ -166,11 +149,10 @@ struct BluejayMachine {
 
     // MARK: Requests
 
-    mutating func requested(_ id: RequestID, _ kind: Kind, by caller: Caller) -> [Effect] {
-        if let refusal = refusal(of: kind, by: caller) { return [.settle(id, .failure(refusal), isRunning: false)] }
-        kinds[id] = kind
-        if case .operation = kind {} else { milestones.append(id) }
-        switch kind {
+    mutating func requested(_ id: RequestID, by caller: Caller) -> [Effect] {
+        if let refusal = refusal(of: id.kind, by: caller) { return [.settle(id, .failure(refusal), mustStop: false)] }
+        if !id.isOperation { milestones.append(id) }
+        switch id.kind {
         case .firstState, .scan, .operation, .disconnect(isImmediate: false):
             return perform(.enqueued(id))
         case .connect:
@@ -214,19 +196,13 @@ struct BluejayMachine {
         }
     }
 
-    private var scans: [RequestID] {
-        milestones.filter { if case .scan = kinds[$0] { true } else { false } }
-    }
+    private var scans: [RequestID] { milestones.filter(\.isScan) }
 
     /// The application ends the scan, or connects, which ends the scan too.
-    mutating func scanEnded() -> [Effect] { scans.flatMap { perform(.cancelled($0, .success(Data()))) } }
+    mutating func scanEnded() -> [Effect] { scans.flatMap { ended($0, .success(Data())) } }
 
     /// A request that has begun has ended.
-    mutating func finished(_ id: RequestID, _ outcome: Outcome) -> [Effect] {
-        // If it was cancelled before, nothing needs its kind any more.
-        if queue.position(of: id) == nil { kinds[id] = nil }
-        return perform(.finished(id, outcome))
-    }
+    mutating func finished(_ id: RequestID, _ outcome: Outcome) -> [Effect] { perform(.finished(id, outcome)) }
 
     /// Ends a request with this outcome.
     mutating func ended(_ id: RequestID, _ outcome: Outcome) -> [Effect] { perform(.cancelled(id, outcome)) }
@@ -243,7 +219,6 @@ struct BluejayMachine {
         let effects = perform(.allCancelled(.failure(error)))
         guard isFirstStatePending else { return effects }
         // The application did not request that wait, and later requests wait too.
-        kinds[.firstState] = .firstState
         return effects + perform(.enqueued(.firstState))
     }
 
@@ -251,20 +226,17 @@ struct BluejayMachine {
 
     private mutating func perform(_ event: Queue.Event) -> [Effect] {
         let orders = queue.event(event)
-        return orders.indices.flatMap { index -> [Effect] in
-            switch orders[index] {
+        let stopped = orders.lazy.compactMap { if case .stop(let id) = $0 { id } else { nil } }.first
+        return orders.flatMap { order -> [Effect] in
+            switch order {
             case .begin(let id):
                 return begin(id)
             case .stop(let id):
                 return stop(id)
             case .settle(let id, let outcome):
-                // A request that is stopped next is needed until it has ended.
-                var isStopped = false
-                if index + 1 < orders.endIndex, case .stop(id) = orders[index + 1] { isStopped = true }
-                let kind = isStopped ? kinds[id] : kinds.removeValue(forKey: id)
                 milestones.removeAll { $0 == id }
                 guard id != .firstState else { return [] }
-                return [.settle(id, outcome, isRunning: isStopped && kind?.canBeStopped == true)]
+                return [.settle(id, outcome, mustStop: id == stopped && (id.isScan || id.isOperation))]
             }
         }
     }
@@ -272,8 +244,8 @@ struct BluejayMachine {
     /// The turn of a request has come.
     private mutating func begin(_ id: RequestID) -> [Effect] {
         _ = queue.event(.began(id))
-        switch kinds[id] {
-        case .firstState, nil:
+        switch id.kind {
+        case .firstState:
             return []
         case .scan:
             return [.begin(id)]
@@ -299,14 +271,15 @@ struct BluejayMachine {
 
     /// A request was cancelled while it ran.
     private mutating func stop(_ id: RequestID) -> [Effect] {
-        switch kinds[id] {
+        switch id.kind {
         case .connect where connection == .connecting(id):
             cancelledAttempt = id
             connection = .disconnecting(wasConnected: false, isRequested: false)
             return [.endLink]
         case .scan, .operation:
-            return [.stop(id)]
-        case .connect, .disconnect, .firstState, nil:
+            // The settlement before has said so.
+            return []
+        case .connect, .disconnect, .firstState:
             // A connection may have waited for the end of the previous link. A link that ends does not block the queue.
             return finished(id, .success(Data()))
         }
@@ -331,16 +304,14 @@ struct BluejayMachine {
         return [.begin(id)]
     }
 
-    /// Begins an attempt without a request, unless there is or will be another connection.
-    private mutating func reconnect() -> [Effect] {
+    /// Begins an attempt without a request, unless there is or will be another connection: after a loss, or to the
+    /// peripheral of an earlier run or of the previous owner of the manager.
+    mutating func reconnect() -> [Effect] {
         guard isStarted, connection == .none, !willBeConnected else { return [] }
         connection = .reconnecting
         attempt += 1
         return [.reconnect]
     }
-
-    /// Reconnects to the peripheral of an earlier run, or of the previous owner of the manager.
-    mutating func tookOver() -> [Effect] { reconnect() }
 
     private mutating func endLink() -> [Effect] {
         switch connection {
@@ -418,10 +389,8 @@ struct BluejayMachine {
             cancelledAttempt = nil
             following += finished(attempt, .success(Data()))
         }
-        if let current = queue.current, case .disconnect = kinds[current] {
-            following += finished(current, .success(Data()))
-        }
-        if connection == .none, let current = queue.current, case .connect = kinds[current] {
+        if let current = queue.current, current.isDisconnect { following += finished(current, .success(Data())) }
+        if connection == .none, let current = queue.current, case .connect = current.kind {
             // Its turn came while the link was ending.
             following += connect(current)
         }
@@ -438,10 +407,9 @@ struct BluejayMachine {
         if isRequested { shouldAutoReconnect = false }
         var effects = endOperations(error) + [.endListens(error)]
         // A disconnection that waits for its turn has succeeded.
-        for id in milestones {
-            guard case .disconnect = kinds[id] else { continue }
+        for id in milestones where id.isDisconnect {
             shouldAutoReconnect = false
-            effects += perform(.cancelled(id, .success(Data())))
+            effects += ended(id, .success(Data()))
         }
         effects += failTask(error)
         effects.append(.reportDisconnected(isRequested ? nil : error, willReconnect: shouldAutoReconnect))
@@ -450,10 +418,7 @@ struct BluejayMachine {
 
     /// Fails the operations, which require the connection. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        ((queue.current.map { [$0] } ?? []) + queue.waiting).flatMap { id -> [Effect] in
-            guard case .operation = kinds[id] else { return [] }
-            return perform(.cancelled(id, .failure(error)))
-        }
+        ((queue.current.map { [$0] } ?? []) + queue.waiting).filter(\.isOperation).flatMap { ended($0, .failure(error)) }
     }
 
     /// The disconnect handler has returned.

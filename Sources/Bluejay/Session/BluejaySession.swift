@@ -4,7 +4,8 @@ import Foundation
 
 /// The closures of a request.
 ///
-/// `begin` and `stop` lead to the event `finished` of the machine, at once or later. `settle` is called once.
+/// `begin` leads to the event `finished` of the machine, at once or later. `settle` is called once; `stop` is called after
+/// it if the request has begun and not finished.
 struct Request {
     /// The peripheral to connect to.
     var target: UUID?
@@ -27,9 +28,8 @@ final class BluejaySession: Swift.Sendable {
     private struct Core {
         var machine = BluejayMachine()
         var manager: CentralManager?
-        /// Counts the starts: events of an earlier manager are ignored.
-        var start = 0
-        var stateToken = CancelToken()
+        /// Identifies the last start: events of an earlier manager are ignored. Cancels the handler of its state.
+        var start = CancelToken.uncancellable
         /// The peripheral that is or was connected last, or is being connected.
         var peripheral: Peripheral?
         var requests: [RequestID: Request] = [:]
@@ -47,9 +47,9 @@ final class BluejaySession: Swift.Sendable {
         var pending: [(effect: Effect, observers: ConnectionObservers)] = []
         var isDraining = false
 
-        mutating func add(_ request: Request) -> RequestID {
+        mutating func add(_ request: Request, _ kind: BluejayMachine.Kind) -> RequestID {
             lastRequest += 1
-            let id = RequestID(rawValue: lastRequest)
+            let id = RequestID(rawValue: lastRequest, kind: kind)
             requests[id] = request
             return id
         }
@@ -119,7 +119,7 @@ final class BluejaySession: Swift.Sendable {
     func decide(_ event: (inout BluejayMachine) -> [Effect]) { update { event(&$0.machine) } }
 
     func request(_ kind: BluejayMachine.Kind, by caller: BluejayMachine.Caller, _ request: Request) {
-        update { core in core.machine.requested(core.add(request), kind, by: caller) }
+        update { core in core.machine.requested(core.add(request, kind), by: caller) }
     }
 
     private func finished(_ id: RequestID, _ outcome: Outcome) { decide { $0.finished(id, outcome) } }
@@ -130,12 +130,11 @@ final class BluejaySession: Swift.Sendable {
             work()
         case .begin(let id):
             core.withLock { $0.requests[id] }?.begin(id)
-        case .stop(let id):
-            core.withLock { $0.requests.removeValue(forKey: id) }?.stop(id)
-        case .settle(let id, let outcome, let isRunning):
-            let request = core.withLock { isRunning ? $0.requests[id] : $0.requests.removeValue(forKey: id) }
+        case .settle(let id, let outcome, let mustStop):
+            let request = core.withLock { $0.requests.removeValue(forKey: id) }
             if case .failure(let error) = outcome { log("A request has failed: \(error.localizedDescription)") }
             request?.settle(outcome)
+            if mustStop { request?.stop(id) }
         case .endLink:
             log("Disconnecting.")
             peripheral?.disconnect()
@@ -180,14 +179,13 @@ final class BluejaySession: Swift.Sendable {
             var managerOptions = options.managerOptions
             managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
             start(with: CentralManager(options: managerOptions), options.backgroundRestore)
-            if options.backgroundRestore.identifier != nil { watchForRestoration() }
         case .use(let manager, let peripheral):
             start(with: manager, .disable)
             switch peripheral?.state {
             case .connected, .connecting:
                 update { core in
                     core.peripheral = peripheral
-                    return core.machine.tookOver()
+                    return core.machine.reconnect()
                 }
             case .disconnected, .disconnecting, nil:
                 break
@@ -196,48 +194,43 @@ final class BluejaySession: Swift.Sendable {
     }
 
     private func start(with manager: CentralManager, _ mode: BackgroundRestoreMode) {
-        let restoration = Restoration(mode)
-        var (number, token) = (0, CancelToken())
+        let (restoration, start) = (Restoration(mode), CancelToken())
         // Released after the lock.
         var last: CentralManager?
         defer { withExtendedLifetime(last) {} }
         update { core in
             // Another thread may have started it.
             guard !core.machine.isStarted else { return [] }
-            core.start += 1
             last = core.manager
-            (core.manager, core.restoration) = (manager, restoration)
-            core.stateToken = CancelToken()
-            (number, token) = (core.start, core.stateToken)
+            (core.manager, core.restoration, core.start) = (manager, restoration, start)
             return core.machine.started()
         }
-        guard number > 0 else { return }
+        guard core.withLock({ $0.start == start }) else { return }
         log("Started.")
-        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
-            [weak self, number] state in
+        manager.whenStateChanges().onSuccess(context: ImmediateContext(), cancelToken: start) { [weak self] state in
             guard state != .unknown else { return }
             self?.update { core in
-                core.start == number ? core.machine.availabilityChanged(state == .poweredOn) : []
+                core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
+        if restoration.isEnabled { watchForRestoration(of: manager, start) }
     }
 
     /// Fails everything with `stopped`. Returns the manager, and the peripheral if it is connected.
     @discardableResult
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
         var extracted: (manager: CentralManager, peripheral: Peripheral?)?
-        var token = CancelToken()
+        var start = CancelToken.uncancellable
         update { core in
             guard let manager = core.manager else { return [] }
             extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
-            token = core.stateToken
-            return core.machine.stopped()
+            start = core.start
+            // The effects of the stop need the manager and the peripheral.
+            return core.machine.stopped() + [.call { self.forget(manager) }]
         }
         guard let extracted else { return nil }
         log("Stopped.")
-        extracted.manager.whenStateChanges().cancel(token)
-        // After the effects of the stop, which need both.
-        update { _ in [.call { self.forget(extracted.manager) }] }
+        extracted.manager.whenStateChanges().cancel(start)
         return extracted
     }
 
@@ -350,15 +343,13 @@ final class BluejaySession: Swift.Sendable {
         on identifier: CharacteristicIdentifier, by caller: BluejayMachine.Caller,
         _ settle: @escaping (Outcome) -> Void, _ operation: @escaping (Peripheral) -> Future<Data>
     ) {
-        let request = Request { id in
+        let begin = { (id: RequestID) in
             guard let peripheral = self.peripheral else {
                 return self.finished(id, .failure(BluejayError.notConnected))
             }
             self.finish(id, with: operation(peripheral), of: identifier)
-        } settle: {
-            settle($0)
         }
-        self.request(.operation, by: caller, request)
+        request(.operation, by: caller, Request(begin: begin, settle: settle))
     }
 
     private func finish(_ id: RequestID, with future: Future<Data>, of identifier: CharacteristicIdentifier) {
@@ -577,8 +568,7 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Restoration
 
-    private func watchForRestoration() {
-        guard let (manager, start) = core.withLock({ core in core.manager.map { ($0, core.start) } }) else { return }
+    private func watchForRestoration(of manager: CentralManager, _ start: CancelToken) {
         let restoration: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
             manager.whenStateRestored()
         restoration.onComplete(context: ImmediateContext()) { [weak self, weak manager] result in
@@ -593,7 +583,7 @@ final class BluejaySession: Swift.Sendable {
         }
     }
 
-    private func restored(_ peripherals: [Peripheral], of start: Int) {
+    private func restored(_ peripherals: [Peripheral], of start: CancelToken) {
         guard let peripheral = peripherals.first else { return }
         // An identifier belongs to one Bluejay, which has one connection.
         for other in peripherals.dropFirst() { other.terminate() }
@@ -601,7 +591,7 @@ final class BluejaySession: Swift.Sendable {
         var isUsed = false
         update { core in
             guard core.start == start else { return [] }
-            let effects = core.machine.tookOver()
+            let effects = core.machine.reconnect()
             // The application may have connected the same peripheral, or asked for that.
             isUsed =
                 !effects.isEmpty || core.requests.values.contains { $0.target == peripheral.identifier }
@@ -619,17 +609,11 @@ final class BluejaySession: Swift.Sendable {
 
     /// Starts the time within which the connection has to be back.
     private func limitRestoration() {
-        guard core.withLock({ $0.restoration.attempt != nil }) else { return }
-        let timer = timer(after: Restoration.limit) { [weak self] in
-            self?.update { core in
-                core.machine.attempt == core.restoration.attempt ? core.machine.reconnectionTimedOut() : []
-            }
+        guard let attempt = core.withLock({ $0.restoration.attempt }) else { return }
+        _ = timer(after: Restoration.limit) { [weak self] in
+            // After that attempt it has no effect.
+            self?.decide { $0.attempt == attempt ? $0.reconnectionTimedOut() : [] }
         }
-        let isPending = core.withLock { core in
-            if core.restoration.attempt != nil { core.restoration.timer = timer }
-            return core.restoration.attempt != nil
-        }
-        if !isPending { timer?.cancel() }
     }
 
     /// Ends the restoration of the connection, if there is one, and reports it to the restorer.

@@ -115,7 +115,6 @@ struct Restoration {
     private(set) weak var backgroundRestorer: (any BackgroundRestorer)?
     /// The machine's attempt to connect; `nil` if no connection is being restored.
     private(set) var attempt: Int?
-    var timer: ManagerTimer?
 
     init() {}
 
@@ -131,8 +130,7 @@ struct Restoration {
 
     /// Returns whether a connection was being restored.
     mutating func end() -> Bool {
-        defer { (attempt, timer) = (nil, nil) }
-        timer?.cancel()
+        defer { attempt = nil }
         return attempt != nil
     }
 }
