@@ -1,120 +1,140 @@
 import BlueZSimulator
+import Foundation
 
 /// A fault to cause in a simulator, or to end; written as words, such as `lose-link C0:5A:17:00:18:0D`.
-enum Fault: Equatable, Sendable {
-    case killDaemon
-    case startDaemon
-    /// Kills the daemon, and starts it again so many seconds later.
-    case restartDaemon(after: Double)
-    case powerOff(adapter: Int)
-    case powerOn(adapter: Int)
-    case rfkill(Bool, adapter: Int)
-    case removeAdapter(Int)
-    case addAdapter(Int)
-    case denyAccess(Bool)
-    case slowReplies(Double)
-    /// Refuses calls of a method, `nil` for any.
-    case refuseCalls(Int, of: String?, DaemonError)
-    case ignoreCalls(Int, of: String?)
-    case failDiscovery(Int)
-    case stopDiscovery(adapter: Int, isAnnounced: Bool)
-    case outOfRange(Bool, VirtualAddress)
-    case loseLink(VirtualAddress)
-    case loseLinkAfter(VirtualAddress, requests: Int)
-    case refuseConnections(VirtualAddress, Int)
-    case loseConnections(VirtualAddress, Int)
-    case silence(VirtualAddress, Bool)
-    case slowAnswers(VirtualAddress, Double)
-    case forgetDevice(VirtualAddress)
+///
+/// Only the values of its form's parameters have a meaning.
+struct Fault: Sendable {
+    /// The words of one value.
+    enum Parameter: Sendable {
+        /// `hci1`, or `1`; `hci0` if it is missing.
+        case adapter
+        /// The address of a peripheral.
+        case address
+        /// A whole number under this name in the help; required if `or` is `nil`.
+        case count(_ name: String = "COUNT", or: Int? = nil)
+        /// Required if `or` is `nil`.
+        case seconds(or: Double? = nil)
+        /// The name of a method, or `any`.
+        case method
+        /// A D-Bus error: its name, and a text up to the end of the line.
+        case error
 
-    /// How a fault is written, and how its words are read.
+        fileprivate var usage: String {
+            switch self {
+            case .adapter: "[ADAPTER]"
+            case .address: "ADDRESS"
+            case .count(let name, let usual): usual == nil ? name : "[\(name)]"
+            case .seconds(let usual): usual == nil ? "SECONDS" : "[SECONDS]"
+            case .method: "METHOD"
+            case .error: "[ERROR [TEXT]]"
+            }
+        }
+    }
+
+    /// How a fault is written, and how it is caused.
     struct Form: Sendable {
         let name: String
-        /// The words after the name.
-        let parameters: String
+        let parameters: [Parameter]
         let summary: String
-        let read: @Sendable (inout FaultWords) throws -> Fault
+        let cause: @Sendable (FaultDesk, Fault) throws -> Void
 
         init(
-            _ name: String, takes parameters: String = "", _ summary: String,
-            _ read: @escaping @Sendable (inout FaultWords) throws -> Fault
+            _ name: String, takes parameters: [Parameter] = [], _ summary: String,
+            cause: @escaping @Sendable (FaultDesk, Fault) throws -> Void
         ) {
-            (self.name, self.parameters, self.summary, self.read) = (name, parameters, summary, read)
+            (self.name, self.parameters, self.summary, self.cause) = (name, parameters, summary, cause)
         }
 
-        var usage: String { parameters.isEmpty ? name : "\(name) \(parameters)" }
+        var usage: String { ([name] + parameters.map(\.usage)).joined(separator: " ") }
     }
 
     /// All faults, in the order of the help.
     static let forms: [Form] = [
-        Form("restart-daemon", takes: "[SECONDS]", "bluetoothd ends, and starts again after 1 s.") { words in
-            .restartDaemon(after: try words.seconds(or: 1))
+        Form("restart-daemon", takes: [.seconds(or: 1)], "bluetoothd ends, and starts again after 1 s.") {
+            try $0.restart(after: $1.seconds)
         },
-        Form("kill-daemon", "bluetoothd ends.") { _ in .killDaemon },
-        Form("start-daemon", "bluetoothd starts.") { _ in .startDaemon },
-        Form("power-off", takes: "[ADAPTER]", "The adapter is switched off.") { words in
-            .powerOff(adapter: try words.adapter())
+        Form("kill-daemon", "bluetoothd ends.") { desk, _ in try desk.kill() },
+        Form("start-daemon", "bluetoothd starts.") { desk, _ in try desk.start() },
+        Form("power-off", takes: [.adapter], "The adapter is switched off.") {
+            $0.simulator.simulatePowerOff(adapter: try $0.present($1.adapter))
         },
-        Form("power-on", takes: "[ADAPTER]", "The adapter is switched on.") { words in
-            .powerOn(adapter: try words.adapter())
+        Form("power-on", takes: [.adapter], "The adapter is switched on.") {
+            $0.simulator.simulatePowerOn(adapter: try $0.present($1.adapter))
         },
-        Form("rfkill-block", takes: "[ADAPTER]", "rfkill blocks the adapter.") { words in
-            .rfkill(true, adapter: try words.adapter())
+        Form("rfkill-block", takes: [.adapter], "rfkill blocks the adapter.") {
+            $0.simulator.simulateRfkill(true, adapter: try $0.present($1.adapter))
         },
-        Form("rfkill-unblock", takes: "[ADAPTER]", "rfkill unblocks it; it is switched on.") { words in
-            .rfkill(false, adapter: try words.adapter())
+        Form("rfkill-unblock", takes: [.adapter], "rfkill unblocks it; it is switched on.") {
+            $0.simulator.simulateRfkill(false, adapter: try $0.present($1.adapter))
         },
-        Form("remove-adapter", takes: "[ADAPTER]", "The adapter is unplugged.") { words in
-            .removeAdapter(try words.adapter())
+        Form("remove-adapter", takes: [.adapter], "The adapter is unplugged.") {
+            $0.simulator.simulateAdapterRemoval(try $0.present($1.adapter))
         },
-        Form("add-adapter", takes: "[ADAPTER]", "An adapter is plugged in.") { words in
-            .addAdapter(try words.adapter())
+        Form("add-adapter", takes: [.adapter], "An adapter is plugged in.") {
+            $0.simulator.simulateAdapterAddition(VirtualAdapter(index: try $0.absent($1.adapter)))
         },
-        Form("deny-access", "Every call is refused.") { _ in .denyAccess(true) },
-        Form("allow-access", "Calls are accepted again.") { _ in .denyAccess(false) },
-        Form("slow-replies", takes: "SECONDS", "Every reply is late; 0 ends it.") { words in
-            .slowReplies(try words.seconds())
+        Form("deny-access", "Every call is refused.") { desk, _ in desk.simulator.simulateAccessDenied(true) },
+        Form("allow-access", "Calls are accepted again.") { desk, _ in desk.simulator.simulateAccessDenied(false) },
+        Form("slow-replies", takes: [.seconds()], "Every reply is late; 0 ends it.") {
+            $0.simulator.simulateSlowReplies(by: $1.seconds)
         },
-        Form("refuse-call", takes: "METHOD [ERROR [TEXT]]", "The next call of a method fails.") { words in
-            .refuseCalls(1, of: try words.method(), try words.error())
+        Form("refuse-call", takes: [.method, .error], "The next call of a method fails.") {
+            $0.simulator.simulateRefusedCalls(of: $1.method, error: $1.error)
         },
-        Form("ignore-call", takes: "METHOD", "The next call of a method gets no reply.") { words in
-            .ignoreCalls(1, of: try words.method())
+        Form("ignore-call", takes: [.method], "The next call of a method gets no reply.") {
+            $0.simulator.simulateUnansweredCalls(of: $1.method)
         },
-        Form("fail-discovery", takes: "[COUNT]", "The next attempts to scan fail.") { words in
-            .failDiscovery(try words.count(or: 1))
+        Form("fail-discovery", takes: [.count(or: 1)], "The next attempts to scan fail.") {
+            $0.simulator.simulateStartDiscoveryFailures($1.count)
         },
-        Form("stop-discovery", takes: "[ADAPTER]", "Discovering becomes false without a call.") { words in
-            .stopDiscovery(adapter: try words.adapter(), isAnnounced: true)
+        Form("stop-discovery", takes: [.adapter], "Discovering becomes false without a call.") {
+            $0.simulator.simulateDiscoveryDeath(isAnnounced: true, adapter: try $0.present($1.adapter))
         },
-        Form("deafen", takes: "[ADAPTER]", "A scan continues, and finds nothing more.") { words in
-            .stopDiscovery(adapter: try words.adapter(), isAnnounced: false)
+        Form("deafen", takes: [.adapter], "A scan continues, and finds nothing more.") {
+            $0.simulator.simulateDiscoveryDeath(isAnnounced: false, adapter: try $0.present($1.adapter))
         },
-        Form("out-of-range", takes: "ADDRESS", "A peripheral is out of range.") { words in
-            .outOfRange(true, try words.address())
+        Form("out-of-range", takes: [.address], "A peripheral is out of range.") {
+            $0.simulator.simulateOutOfRange(true, of: try $0.present($1.address))
         },
-        Form("in-range", takes: "ADDRESS", "It is back.") { words in .outOfRange(false, try words.address()) },
-        Form("lose-link", takes: "ADDRESS", "Its link is lost.") { words in .loseLink(try words.address()) },
-        Form("lose-link-after", takes: "ADDRESS REQUESTS", "Its link is lost instead of a response.") { words in
-            .loseLinkAfter(try words.address(), requests: try words.count())
+        Form("in-range", takes: [.address], "It is back.") {
+            $0.simulator.simulateOutOfRange(false, of: try $0.present($1.address))
         },
-        Form("refuse-connections", takes: "ADDRESS [COUNT]", "The next attempts to connect fail.") { words in
-            .refuseConnections(try words.address(), try words.count(or: 1))
+        Form("lose-link", takes: [.address], "Its link is lost.") {
+            $0.simulator.simulateLinkLoss(of: try $0.linked($1.address))
         },
-        Form("lose-connections", takes: "ADDRESS [COUNT]", "The next links are lost once they are up.") { words in
-            .loseConnections(try words.address(), try words.count(or: 1))
+        Form("lose-link-after", takes: [.address, .count("REQUESTS")], "Its link is lost instead of a response.") {
+            $0.simulator.simulateDropAfter(requests: $1.count, of: try $0.present($1.address))
         },
-        Form("silence", takes: "ADDRESS", "It sends no responses.") { words in .silence(try words.address(), true) },
-        Form("end-silence", takes: "ADDRESS", "It sends responses again.") { words in
-            .silence(try words.address(), false)
+        Form("refuse-connections", takes: [.address, .count(or: 1)], "The next attempts to connect fail.") {
+            $0.simulator.simulateConnectFailures($1.count, of: try $0.present($1.address))
         },
-        Form("slow-answers", takes: "ADDRESS SECONDS", "Its responses are late; 0 ends it.") { words in
-            .slowAnswers(try words.address(), try words.seconds())
+        Form("lose-connections", takes: [.address, .count(or: 1)], "The next links are lost once they are up.") {
+            $0.simulator.simulateConnectReplyThenDrop($1.count, of: try $0.present($1.address))
         },
-        Form("forget-device", takes: "ADDRESS", "Its objects on the bus are removed.") { words in
-            .forgetDevice(try words.address())
+        Form("silence", takes: [.address], "It sends no responses.") {
+            $0.simulator.simulateSilence(true, of: try $0.present($1.address))
+        },
+        Form("end-silence", takes: [.address], "It sends responses again.") {
+            $0.simulator.simulateSilence(false, of: try $0.present($1.address))
+        },
+        Form("slow-answers", takes: [.address, .seconds()], "Its responses are late; 0 ends it.") {
+            $0.simulator.simulateLateAnswers(by: $1.seconds, of: try $0.present($1.address))
+        },
+        Form("forget-device", takes: [.address], "Its objects on the bus are removed.") {
+            $0.simulator.simulateDeviceRemoval(of: try $0.known($1.address))
         },
     ]
+
+    let form: Form
+    /// The number of an adapter.
+    private(set) var adapter = 0
+    private(set) var address: VirtualAddress = "00:00:00:00:00:00"
+    private(set) var count = 1
+    private(set) var seconds = 0.0
+    /// `nil` for any method.
+    private(set) var method: String?
+    private(set) var error = DaemonError.failed("Operation failed")
 
     /// Reads a fault.
     ///
@@ -125,9 +145,10 @@ enum Fault: Equatable, Sendable {
         guard let form = Self.forms.first(where: { $0.name == name }) else {
             throw ToolFailure("There is no fault \"\(name)\"; there are: \(names).")
         }
-        var rest = FaultWords(form: form, words: words.dropFirst())
-        self = try form.read(&rest)
-        if let stranger = rest.words.first { throw rest.misuse("\"\(stranger)\" is one word too many") }
+        self.form = form
+        var rest = words.dropFirst()
+        for parameter in form.parameters { try read(parameter, from: &rest) }
+        if let stranger = rest.first { throw misuse("\"\(stranger)\" is one word too many") }
     }
 
     /// The list of all faults for a help text.
@@ -135,81 +156,157 @@ enum Fault: Equatable, Sendable {
         let width = forms.map(\.usage.count).max() ?? 0
         return forms.map { "  \(DisplayText.padded($0.usage, to: width))  \($0.summary)" }.joined(separator: "\n")
     }
-}
 
-/// The words after a fault's name, read one after another.
-struct FaultWords {
-    let form: Fault.Form
-    fileprivate(set) var words: ArraySlice<String>
+    // MARK: Words
 
-    init(form: Fault.Form, words: ArraySlice<String>) {
-        self.form = form
-        self.words = words
+    private func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why): write `\(form.usage)`.") }
+
+    private mutating func read(_ parameter: Parameter, from words: inout ArraySlice<String>) throws {
+        let word = words.popFirst()
+        switch parameter {
+        case .adapter:
+            guard let word else { return }
+            let digits = word.hasPrefix("hci") ? String(word.dropFirst(3)) : word
+            guard let number = Int(digits), (0...15).contains(number) else {
+                throw misuse("\"\(word)\" is not an adapter from hci0 to hci15")
+            }
+            adapter = number
+        case .address:
+            guard let word else { throw misuse("A peripheral's address is missing") }
+            guard let read = VirtualAddress(word) else { throw misuse("\"\(word)\" is not an address") }
+            address = read
+        case .count(_, let usual):
+            guard let text = word ?? usual.map(String.init) else { throw misuse("A number is missing") }
+            guard let number = Int(text), (1...1_000_000).contains(number) else {
+                throw misuse("\"\(text)\" is not a whole number from 1 to 1000000")
+            }
+            count = number
+        case .seconds(let usual):
+            guard let text = word ?? usual.map({ "\($0)" }) else { throw misuse("A number of seconds is missing") }
+            guard let number = Double(text), (0...3600).contains(number) else {
+                throw misuse("\"\(text)\" is not a number of seconds from 0 to 3600")
+            }
+            seconds = number
+        case .method:
+            guard let word else { throw misuse("The name of a method, or any, is missing") }
+            guard !word.contains("."), !word.isEmpty else {
+                throw misuse("\"\(word)\" is not a method, such as Connect")
+            }
+            method = word == "any" ? nil : word
+        case .error:
+            guard let word else { return }
+            guard Self.isErrorName(word) else {
+                throw misuse("\"\(word)\" is not an error name, such as org.bluez.Error.Failed")
+            }
+            error = DaemonError(name: word, message: words.isEmpty ? error.message : words.joined(separator: " "))
+            words = []
+        }
     }
 
-    fileprivate func misuse(_ why: String) -> ToolFailure { ToolFailure("\(why): write `\(form.usage)`.") }
-
-    /// `hci1`, or `1`; `hci0` if none is given.
-    mutating func adapter() throws -> Int {
-        guard let word = words.popFirst() else { return 0 }
-        let digits = word.hasPrefix("hci") ? String(word.dropFirst(3)) : word
-        guard let number = Int(digits), (0...15).contains(number) else {
-            throw misuse("\"\(word)\" is not an adapter from hci0 to hci15")
-        }
-        return number
-    }
-
-    mutating func address() throws -> VirtualAddress {
-        guard let word = words.popFirst() else { throw misuse("A peripheral's address is missing") }
-        guard let address = VirtualAddress(word) else { throw misuse("\"\(word)\" is not an address") }
-        return address
-    }
-
-    mutating func count(or usual: Int? = nil) throws -> Int {
-        guard let word = words.popFirst() else {
-            guard let usual else { throw misuse("A number is missing") }
-            return usual
-        }
-        guard let number = Int(word), (1...1_000_000).contains(number) else {
-            throw misuse("\"\(word)\" is not a whole number from 1 to 1000000")
-        }
-        return number
-    }
-
-    mutating func seconds(or usual: Double? = nil) throws -> Double {
-        guard let word = words.popFirst() else {
-            guard let usual else { throw misuse("A number of seconds is missing") }
-            return usual
-        }
-        guard let number = Double(word), (0...3600).contains(number) else {
-            throw misuse("\"\(word)\" is not a number of seconds from 0 to 3600")
-        }
-        return number
-    }
-
-    /// The name of a method; `nil` for `any`.
-    mutating func method() throws -> String? {
-        guard let word = words.popFirst() else { throw misuse("The name of a method, or any, is missing") }
-        guard word.utf8.allSatisfy({ $0 != UInt8(ascii: ".") }), !word.isEmpty else {
-            throw misuse("\"\(word)\" is not a method, such as Connect")
-        }
-        return word == "any" ? nil : word
-    }
-
-    /// A D-Bus error: its name, and a text up to the end of the line.
-    mutating func error() throws -> DaemonError {
-        guard let name = words.popFirst() else { return .failed("Operation failed") }
+    /// Whether it is an error's name by the D-Bus specification: two elements or more, of letters, digits and underscores.
+    private static func isErrorName(_ name: String) -> Bool {
         let elements = name.split(separator: ".", omittingEmptySubsequences: false)
-        // The D-Bus specification's names of errors: two elements or more, of letters, digits and underscores.
-        let isName =
-            elements.count > 1 && name.utf8.count < 256
+        return elements.count > 1 && name.utf8.count < 256
             && elements.allSatisfy { element in
                 element.first?.isNumber == false
                     && element.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
             }
-        guard isName else { throw misuse("\"\(name)\" is not an error name, such as org.bluez.Error.Failed") }
-        let text = words.joined(separator: " ")
-        words = []
-        return DaemonError(name: name, message: text.isEmpty ? "Operation failed" : text)
+    }
+}
+
+/// Causes faults, one after another, and returns when clients can see each on the bus.
+final class FaultDesk: Sendable {
+    let simulator: Simulator
+    private let turn = NSLock()
+
+    /// How long a fault may take in addition to its own pause, in seconds.
+    private static let patience = 10.0
+
+    init(_ simulator: Simulator) { self.simulator = simulator }
+
+    /// - Throws: ``ToolFailure`` if there is no such adapter or peripheral, or if it took too long.
+    func perform(_ fault: Fault) throws {
+        turn.lock()
+        defer { turn.unlock() }
+        try fault.form.cause(self, fault)
+        guard simulator.waitUntilDone(limit: Self.patience) else { throw Self.overdue }
+    }
+
+    private static let overdue = ToolFailure("The simulator did not do that within \(Int(patience)) s.")
+
+    // MARK: The daemon
+
+    fileprivate func kill() throws {
+        try requireDaemon()
+        simulator.simulateDaemonDeath()
+        guard simulator.waitForOwner(false, limit: Self.patience) else { throw Self.overdue }
+    }
+
+    fileprivate func start() throws {
+        simulator.simulateDaemonReturn()
+        guard simulator.waitForOwner(true, limit: Self.patience) else { throw Self.overdue }
+    }
+
+    /// During the pause, other faults are caused.
+    fileprivate func restart(after pause: Double) throws {
+        try kill()
+        turn.unlock()
+        Thread.sleep(forTimeInterval: pause)
+        turn.lock()
+        try start()
+    }
+
+    private func requireDaemon() throws {
+        guard simulator.isDaemonRunning else { throw ToolFailure("bluetoothd is not running; start-daemon starts it.") }
+    }
+
+    // MARK: Adapters and peripherals
+
+    private var adapters: [Int] { simulator.adapters.compactMap { Int($0.path.dropFirst("/org/bluez/hci".count)) } }
+
+    fileprivate func present(_ adapter: Int) throws -> Int {
+        try requireDaemon()
+        guard adapters.contains(adapter) else {
+            let names = adapters.map { "hci\($0)" }.joined(separator: ", ")
+            throw ToolFailure(
+                "There is no adapter hci\(adapter); there \(names.isEmpty ? "is none" : "are: \(names)").")
+        }
+        return adapter
+    }
+
+    fileprivate func absent(_ adapter: Int) throws -> Int {
+        try requireDaemon()
+        guard !adapters.contains(adapter) else {
+            throw ToolFailure("There is an adapter hci\(adapter) already: add one of another number.")
+        }
+        return adapter
+    }
+
+    fileprivate func present(_ address: VirtualAddress) throws -> VirtualAddress {
+        let peripherals = simulator.peripherals
+        guard peripherals.contains(where: { $0.address == address }) else {
+            let some = peripherals.prefix(12).map {
+                "\($0.address)" + ($0.name.map { " (\(DisplayText.name($0)))" } ?? "")
+            }
+            let list = some.isEmpty ? "there is none" : "there are: " + some.joined(separator: ", ")
+            throw ToolFailure(
+                "There is no peripheral \(address); \(list)\(peripherals.count > some.count ? " and others" : "").")
+        }
+        return address
+    }
+
+    fileprivate func linked(_ address: VirtualAddress) throws -> VirtualAddress {
+        guard simulator.links.contains(where: { $0.address == address }) else {
+            throw ToolFailure("There is no link to \(address): connect to it first.")
+        }
+        return address
+    }
+
+    fileprivate func known(_ address: VirtualAddress) throws -> VirtualAddress {
+        let name = "/dev_" + address.description.replacingOccurrences(of: ":", with: "_")
+        guard simulator.devices.contains(where: { $0.hasSuffix(name) }) else {
+            throw ToolFailure("bluetoothd has no object of a device \(address): scan for it first.")
+        }
+        return address
     }
 }

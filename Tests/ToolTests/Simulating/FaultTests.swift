@@ -8,23 +8,44 @@ final class FaultTests: XCTestCase {
     private let strap: VirtualAddress = "C0:5A:17:00:18:0D"
 
     func testFaultsAreReadFromTheirWords() throws {
-        let faults: [(String, Fault)] = [
-            ("restart-daemon", .restartDaemon(after: 1)), ("restart-daemon 0.5", .restartDaemon(after: 0.5)),
-            ("power-off", .powerOff(adapter: 0)), ("power-off hci3", .powerOff(adapter: 3)),
-            ("rfkill-unblock 2", .rfkill(false, adapter: 2)), ("slow-replies 3", .slowReplies(3)),
-            ("refuse-call any", .refuseCalls(1, of: nil, .failed("Operation failed"))),
-            (
-                "refuse-call Connect org.bluez.Error.Failed it is so",
-                .refuseCalls(1, of: "Connect", DaemonError(name: "org.bluez.Error.Failed", message: "it is so"))
-            ),
-            ("ignore-call ReadValue", .ignoreCalls(1, of: "ReadValue")),
-            ("lose-link-after c0:5a:17:00:18:0d 4", .loseLinkAfter(strap, requests: 4)),
-            ("refuse-connections C0:5A:17:00:18:0D", .refuseConnections(strap, 1)),
-            ("in-range C0-5A-17-00-18-0D", .outOfRange(false, strap)),
-        ]
-        for (text, fault) in faults {
-            XCTAssertEqual(try Fault(text.split(separator: " ").map(String.init)), fault, text)
+        func fault(_ text: String) throws -> Fault { try Fault(text.split(separator: " ").map(String.init)) }
+        XCTAssertEqual(try fault("restart-daemon").seconds, 1)
+        XCTAssertEqual(try fault("restart-daemon 0.5").seconds, 0.5)
+        XCTAssertEqual(try fault("power-off").adapter, 0)
+        XCTAssertEqual(try fault("power-off hci3").adapter, 3)
+        XCTAssertEqual(try fault("rfkill-unblock 2").adapter, 2)
+        XCTAssertEqual(try fault("slow-replies 3").seconds, 3)
+        let any = try fault("refuse-call any")
+        XCTAssertNil(any.method)
+        XCTAssertEqual(any.error, .failed("Operation failed"))
+        let connect = try fault("refuse-call Connect org.bluez.Error.Failed it is so")
+        XCTAssertEqual(connect.method, "Connect")
+        XCTAssertEqual(connect.error, DaemonError(name: "org.bluez.Error.Failed", message: "it is so"))
+        XCTAssertEqual(try fault("ignore-call ReadValue").method, "ReadValue")
+        let loss = try fault("lose-link-after c0:5a:17:00:18:0d 4")
+        XCTAssertEqual(loss.address, strap)
+        XCTAssertEqual(loss.count, 4)
+        let refusal = try fault("refuse-connections C0:5A:17:00:18:0D")
+        XCTAssertEqual(refusal.address, strap)
+        XCTAssertEqual(refusal.count, 1)
+        XCTAssertEqual(try fault("in-range C0-5A-17-00-18-0D").address, strap)
+    }
+
+    func testAFaultAndItsOppositeAreSeenOnTheBus() throws {
+        let simulator = try Simulator.onPrivateBus(room: .furnished)
+        defer { simulator.end() }
+        let desk = FaultDesk(simulator)
+        var isPowered: Bool? { simulator.adapters.first?.isPowered }
+        for (words, expected) in [
+            ("power-off", false), ("power-on", true), ("rfkill-block hci0", false), ("rfkill-unblock", true),
+        ] {
+            try desk.perform(Fault(words.split(separator: " ").map(String.init)))
+            XCTAssertEqual(isPowered, expected, words)
         }
+        try desk.perform(Fault(["remove-adapter"]))
+        XCTAssertEqual(simulator.adapters.count, 0)
+        try desk.perform(Fault(["add-adapter", "2"]))
+        XCTAssertEqual(simulator.adapters.map(\.path), ["/org/bluez/hci2"])
     }
 
     func testWhatCannotBeReadIsSaidWithTheUsage() {
@@ -66,7 +87,7 @@ final class FaultTests: XCTestCase {
         let isRestarted = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             do {
-                try desk.perform(.restartDaemon(after: 3))
+                try desk.perform(Fault(["restart-daemon", "3"]))
             } catch {
                 XCTFail("\(error)")
             }
@@ -74,7 +95,7 @@ final class FaultTests: XCTestCase {
             restarted.fulfill()
         }
         XCTAssertTrue(simulator.wait(until: { !simulator.isDaemonRunning }, limit: 5))
-        try desk.perform(.startDaemon)
+        try desk.perform(Fault(["start-daemon"]))
         XCTAssertTrue(simulator.isDaemonRunning)
         XCTAssertEqual(isRestarted.wait(timeout: .now()), .timedOut, "The pause is not over.")
         wait(for: [restarted], timeout: 20)
