@@ -1,16 +1,17 @@
+import BlueCapKit
 import Foundation
 import XCTest
 
 @testable import bluecap
 
 final class JSONLinesTests: XCTestCase {
-    private func news(_ event: ScanEvent) -> String? { scanLine(for: event, .json, includesDuplicates: false) }
+    private func news(_ event: ScanEvent) -> String? { event.line(.json) }
 
     func testADiscoveryHasAllMembersInTheDocumentedOrder() {
         var strap = Samples.strap
         strap.txPower = 4
-        strap.makers.append(Sighting.Maker(company: 76, name: "Apple, Inc.", data: Data([0x02, 0x15])))
-        strap.serviceData = ["FEAA": Data([0x10]), "180D": Data([0xFF, 0x00])]
+        strap.manufacturerData[76] = Data([0x02, 0x15])
+        strap.serviceData = [CBUUID(string: "FEAA"): Data([0x10]), CBUUID(string: "180D"): Data([0xFF, 0x00])]
         strap.isConnectable = true
 
         XCTAssertEqual(
@@ -30,7 +31,7 @@ final class JSONLinesTests: XCTestCase {
     func testReadingsAreLeftOutUnlessDuplicatesAreAskedFor() {
         let reading = ScanEvent.updated(Samples.strap, isNews: false)
         XCTAssertNil(news(reading))
-        let line = scanLine(for: reading, .json, includesDuplicates: true)
+        let line = reading.line(.json, includesDuplicates: true)
         XCTAssertEqual(line?.hasPrefix(#"{"event":"updated","#), true)
     }
 
@@ -41,7 +42,7 @@ final class JSONLinesTests: XCTestCase {
 
     func testTheLastLineCountsPeripheralsAndMilliseconds() {
         XCTAssertEqual(
-            news(.finished(ScanSummary(peripherals: 12, seconds: 3.0024))),
+            news(.finished(peripherals: 12, seconds: 3.0024)),
             #"{"event":"finished","peripherals":12,"seconds":3.002}"#)
     }
 

@@ -1,15 +1,15 @@
+import Foundation
 import XCTest
 
 @testable import bluecap
 
 final class PlainLinesTests: XCTestCase {
-    private func news(_ event: ScanEvent) -> String? { scanLine(for: event, .lines, includesDuplicates: false) }
+    private func news(_ event: ScanEvent) -> String? { event.line(.lines) }
 
     func testADiscoveryNamesServicesAndMaker() {
         XCTAssertEqual(
             news(.discovered(Samples.strap)),
-            "discovered  C0:5A:17:00:18:01   -56 dBm  Pulse Strap 7F  [Heart Rate, Battery Service]"
-                + "  (Polar Electro OY)")
+            "discovered  C0:5A:17:00:18:01   -56 dBm  Pulse Strap 7F  [Heart Rate, Battery]  (Polar)")
     }
 
     func testWhatIsNotKnownIsSaidSo() {
@@ -19,31 +19,31 @@ final class PlainLinesTests: XCTestCase {
 
     func testAnUnnamedServiceAndMakerAreShownByTheirNumbers() {
         let sighting = Samples.sighting(
-            1, name: "Lamp", rssi: -70, services: [("AA80", nil), ("6E400001-B5A3-F393-E0A9-E50E24DCCA9E", nil)],
-            makers: [(0x0ABC, nil, [])])
+            1, name: "Lamp", rssi: -70, services: ["AA80", "6E400009-B5A3-F393-E0A9-E50E24DCCA9E"],
+            manufacturerData: [0x0ABC: Data()])
         XCTAssertEqual(
             news(.expired(sighting)),
-            "expired     C0:5A:17:00:18:01   -70 dBm  Lamp  [AA80, 6E400001…]  (company 0x0ABC)")
+            "expired     C0:5A:17:00:18:01   -70 dBm  Lamp  [AA80, 6E400009…]  (company 0x0ABC)")
     }
 
     func testBeaconsAreCalledWhatTheyAre() {
-        let eddystone = Samples.sighting(1, name: nil, rssi: -70, services: [("FEAA", "Google LLC")])
+        let eddystone = Samples.sighting(1, name: nil, rssi: -70, services: ["FEAA"])
         XCTAssertEqual(eddystone.servicesText, "Eddystone")
-        let iBeacon = Samples.sighting(1, name: nil, rssi: -70, makers: [(0x004C, "Apple, Inc.", [0x02, 0x15, 0x00])])
+        let iBeacon = Samples.sighting(1, name: nil, rssi: -70, manufacturerData: [0x004C: Data([0x02, 0x15, 0x00])])
         XCTAssertEqual(iBeacon.servicesText, "iBeacon")
-        let phone = Samples.sighting(1, name: nil, rssi: -70, makers: [(0x004C, "Apple, Inc.", [0x10, 0x05])])
+        let phone = Samples.sighting(1, name: nil, rssi: -70, manufacturerData: [0x004C: Data([0x10, 0x05])])
         XCTAssertEqual(phone.servicesText, "")
     }
 
     func testOnlyNewsIsPrintedUnlessDuplicatesAreAskedFor() {
         XCTAssertNil(news(.updated(Samples.strap, isNews: false)))
         XCTAssertNotNil(news(.updated(Samples.strap, isNews: true)))
-        XCTAssertNotNil(scanLine(for: .updated(Samples.strap, isNews: false), .lines, includesDuplicates: true))
+        XCTAssertNotNil(ScanEvent.updated(Samples.strap, isNews: false).line(.lines, includesDuplicates: true))
     }
 
     func testTheSummaryCountsInWords() {
-        XCTAssertEqual(news(.finished(ScanSummary(peripherals: 1, seconds: 0.04))), "1 peripheral in 0.0 s")
-        XCTAssertEqual(news(.finished(ScanSummary(peripherals: 20, seconds: 61.96))), "20 peripherals in 62.0 s")
+        XCTAssertEqual(news(.finished(peripherals: 1, seconds: 0.04)), "1 peripheral in 0.0 s")
+        XCTAssertEqual(news(.finished(peripherals: 20, seconds: 61.96)), "20 peripherals in 62.0 s")
     }
 
     func testANameCannotMoveTheCursor() {

@@ -60,7 +60,7 @@ final class ScanBoardTests: XCTestCase {
 
         var stronger = strap
         stronger.rssi = -40
-        stronger.makers[0].data = Data([1])
+        stronger.manufacturerData[0x006B] = Data([1])
         XCTAssertEqual(board.see(stronger, at: 3), .updated(stronger, isNews: false))
 
         var named = stronger

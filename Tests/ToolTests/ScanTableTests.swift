@@ -1,10 +1,11 @@
+import Foundation
 import XCTest
 
 @testable import bluecap
 
 final class ScanTableTests: XCTestCase {
-    private func paper(_ width: Int, height: Int? = nil, isColoured: Bool = false) -> ScanTable.Paper {
-        ScanTable.Paper(width: width, height: height, isColoured: isColoured, glyphs: .unicode)
+    private func table(_ width: Int, height: Int? = nil, isColoured: Bool = false) -> ScanTable {
+        ScanTable(width: width, height: height, isColoured: isColoured, glyphs: .unicode)
     }
 
     private func board(_ sightings: [Sighting], at time: Double = 0) -> ScanBoard {
@@ -16,19 +17,17 @@ final class ScanTableTests: XCTestCase {
     private func text(
         _ board: ScanBoard, width: Int, height: Int? = nil, notice: String? = nil, at now: Double = 10
     ) -> [String] {
-        ScanTable(paper: paper(width, height: height))
-            .lines(board, status: .running(seconds: now), notice: notice, at: now).map(\.text)
+        table(width, height: height)
+            .lines(board, summary: nil, notice: notice, at: now).map(\.text)
     }
 
     func testAWideTableHasEveryColumn() {
         XCTAssertEqual(
             text(board([Samples.strap, Samples.nameless], at: 7), width: 120),
             [
-                "  NAME            ADDRESS            SIGNAL         SERVICES                     MAKER"
-                    + "              HEARD",
-                "● Pulse Strap 7F  C0:5A:17:00:18:01  █████▍    -56  Heart Rate, Battery Service  Polar Electro OY"
-                    + "     3 s",
-                "● (no name)       C0:5A:17:00:18:02  not known    " + String(repeating: " ", count: 47) + "     3 s",
+                "  NAME            ADDRESS            SIGNAL         SERVICES             MAKER          HEARD",
+                "● Pulse Strap 7F  C0:5A:17:00:18:01  █████▍    -56  Heart Rate, Battery  Polar            3 s",
+                "● (no name)       C0:5A:17:00:18:02  not known    " + String(repeating: " ", count: 35) + "     3 s",
                 "2 peripherals · newest: C0:5A:17:00:18:02 · 10 s · Ctrl-C ends",
             ])
     }
@@ -57,12 +56,12 @@ final class ScanTableTests: XCTestCase {
             names.enumerated().map { index, name in
                 Samples.sighting(
                     UInt8(index), name: name, rssi: -40 - index * 10,
-                    services: [("180D", "Heart Rate"), ("6E400001-B5A3-F393-E0A9-E50E24DCCA9E", nil)],
-                    makers: [(76, "Apple, Inc.", [])])
+                    services: ["180D", "6E400001-B5A3-F393-E0A9-E50E24DCCA9E"],
+                    manufacturerData: [76: Data()])
             })
         for width in 1...160 {
-            let lines = ScanTable(paper: paper(width))
-                .lines(board, status: .running(seconds: 5), notice: "A notice of some length.", at: 5)
+            let lines = table(width)
+                .lines(board, summary: nil, notice: "A notice of some length.", at: 5)
             for line in lines {
                 XCTAssertLessThanOrEqual(line.width, width, line.text)
                 XCTAssertEqual(line.width, DisplayText.width(line.text), line.text)
@@ -112,8 +111,8 @@ final class ScanTableTests: XCTestCase {
 
     func testTheLastFrameHasTheSummaryAndAllRows() {
         let board = board((1...9).map { Samples.sighting($0, name: "P\($0)", rssi: -40) })
-        let lines = ScanTable(paper: paper(60)).lines(
-            board, status: .finished(ScanSummary(peripherals: 9, seconds: 3)), notice: nil, at: 3)
+        let lines = table(60).lines(
+            board, summary: ScanEvent.finished(peripherals: 9, seconds: 3).line(.lines), notice: nil, at: 3)
         XCTAssertEqual(lines.count, 11)
         XCTAssertEqual(lines.last?.text, "9 peripherals in 3.0 s")
     }
@@ -121,11 +120,11 @@ final class ScanTableTests: XCTestCase {
     func testColourIsUsedOnlyWhereItIsWanted() {
         let board = board([Samples.strap])
         XCTAssertFalse(text(board, width: 100).contains { $0.contains("\u{1B}") })
-        let coloured = ScanTable(paper: paper(100, isColoured: true))
-            .lines(board, status: .running(seconds: 1), notice: nil, at: 1)
+        let coloured = table(100, isColoured: true)
+            .lines(board, summary: nil, notice: nil, at: 1)
         XCTAssertTrue(coloured[1].text.contains("\u{1B}[32m█████▍  \u{1B}[0m"))
-        let plain = ScanTable(paper: paper(100))
-            .lines(board, status: .running(seconds: 1), notice: nil, at: 1)
+        let plain = table(100)
+            .lines(board, summary: nil, notice: nil, at: 1)
         XCTAssertEqual(coloured.map(\.width), plain.map(\.width))
     }
 

@@ -45,8 +45,7 @@ struct Scan: Sendable {
             throw problem
         } catch is CancellationError {}
         do {
-            let summary = ScanSummary(peripherals: board.count, seconds: seconds)
-            try display.show(.finished(summary), board, at: clock.seconds)
+            try display.show(.finished(peripherals: board.count, seconds: seconds), board, at: clock.seconds)
         } catch {
             failure = failure ?? error
         }

@@ -17,15 +17,15 @@ struct ScanDisplay {
     mutating func begin(_ board: ScanBoard) throws {
         guard format == .table else { return }
         try Output.standard.write(LiveScreen.begin)
-        try draw(board, .running(seconds: 0), at: 0)
+        try draw(board, at: 0)
     }
 
     mutating func show(_ event: ScanEvent, _ board: ScanBoard, at now: Double) throws {
         if format != .table {
-            let line = scanLine(for: event, format, includesDuplicates: includesDuplicates)
+            let line = event.line(format, includesDuplicates: includesDuplicates)
             if let line { try Output.standard.write(line + "\n") }
-        } else if case .finished(let summary) = event {
-            try draw(board, .finished(summary), at: now)
+        } else if case .finished = event {
+            try draw(board, summary: event.line(.lines), at: now)
             try Output.standard.write(LiveScreen.end)
         } else {
             changed(at: now)
@@ -42,7 +42,7 @@ struct ScanDisplay {
     /// Draws the table if its time has come, or (`isForced`) because the terminal's size has changed.
     mutating func redraw(_ board: ScanBoard, isForced: Bool, at now: Double) throws {
         guard isForced || pace.rang(at: now) else { return }
-        try draw(board, .running(seconds: now), at: now)
+        try draw(board, at: now)
     }
 
     /// Draws below the present cursor: the process was stopped, and other programs have written to the terminal.
@@ -62,15 +62,14 @@ struct ScanDisplay {
         if let delay = pace.changed(at: now) { redrawDelay = delay }
     }
 
-    private mutating func draw(_ board: ScanBoard, _ status: ScanTable.Status, at now: Double) throws {
+    private mutating func draw(_ board: ScanBoard, summary: String? = nil, at now: Double) throws {
         let size = Terminal.size
-        var height: Int?
         // The last frame stays as the result, with all its rows; the others must not be taller than the terminal, and leave a
         // line for the cursor.
-        if case .running = status { height = size.height - 1 }
-        let paper = ScanTable.Paper(
-            width: size.width, height: height, isColoured: terminal.isColoured, glyphs: terminal.glyphs)
-        let lines = ScanTable(paper: paper).lines(board, status: status, notice: latestNotice, at: now)
+        let table = ScanTable(
+            width: size.width, height: summary == nil ? size.height - 1 : nil, isColoured: terminal.isColoured,
+            glyphs: terminal.glyphs)
+        let lines = table.lines(board, summary: summary, notice: latestNotice, at: now)
         redrawDelay = pace.drew(at: now)
         try Output.standard.write(screen.frame(lines, width: size.width))
     }
@@ -121,8 +120,7 @@ struct RedrawPace: Sendable {
     /// Whether the timer that has just fired is the one that counts; then this is the moment to draw.
     mutating func rang(at now: Double) -> Bool {
         // Timers may fire a little early; one that an earlier frame made superfluous is ignored.
-        guard let due, now >= due - 0.01 else { return false }
-        return true
+        due.map { now >= $0 - 0.01 } ?? false
     }
 
     /// A frame was drawn: returns the seconds until the next one that is due without a change.

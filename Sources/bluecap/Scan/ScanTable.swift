@@ -1,20 +1,10 @@
 /// Draws the live table: a header, a row for each peripheral, a status line.
 struct ScanTable: Sendable {
-    /// What the table is drawn on.
-    struct Paper: Equatable, Sendable {
-        var width: Int
-        /// The greatest number of lines; `nil` for no limit.
-        var height: Int?
-        var isColoured: Bool
-        var glyphs: Glyphs
-    }
-
-    /// What the last line says.
-    enum Status: Equatable, Sendable {
-        /// The scan has been running for so many seconds.
-        case running(seconds: Double)
-        case finished(ScanSummary)
-    }
+    var width: Int
+    /// The greatest number of lines; `nil` for no limit.
+    var height: Int?
+    var isColoured: Bool
+    var glyphs: Glyphs
 
     private struct Column {
         var title: String
@@ -36,34 +26,30 @@ struct ScanTable: Sendable {
     private static let margin = 2
     private static let barCells = 8
 
-    let paper: Paper
-
-    /// Returns the lines of the table, none wider than the paper.
-    func lines(_ board: ScanBoard, status: Status, notice: String?, at now: Double) -> [StyledLine] {
+    /// Returns the lines of the table, none wider than `width`.
+    ///
+    /// - Parameter summary: The last line when the scan has ended; `nil` while it runs.
+    func lines(_ board: ScanBoard, summary: String?, notice: String?, at now: Double) -> [StyledLine] {
         let rows = board.rows
         // In addition to the rows: the header, the status, and the notice if there is one.
-        let capacity = paper.height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
+        let capacity = height.map { max(1, $0 - 2 - (notice == nil ? 0 : 1)) } ?? rows.count
         let shown = rows.prefix(rows.count > capacity ? max(0, capacity - 1) : capacity)
         let columns = columns(at: now)
         let widths = widths(of: columns, for: shown)
         var lines = [header(columns, widths)]
-        if rows.isEmpty, case .running = status { lines.append(line("  Listening " + paper.glyphs.ellipsis, .dim)) }
+        if rows.isEmpty, summary == nil { lines.append(line("  Listening " + glyphs.ellipsis, .dim)) }
         for row in shown { lines.append(line(row, columns, widths, at: now)) }
         if shown.count < rows.count {
-            lines.append(line("  \(paper.glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
+            lines.append(line("  \(glyphs.ellipsis) \(rows.count - shown.count) more", .dim))
         }
         if let notice { lines.append(line(notice, .yellow)) }
-        switch status {
-        case .finished(let summary): lines.append(line(summary.line, .bold))
-        case .running(let seconds): lines.append(line(statusText(board, seconds), .dim))
-        }
-        return lines
+        return lines + [summary.map { line($0, .bold) } ?? line(statusText(board, now), .dim)]
     }
 
     // MARK: Lines
 
     private func line(_ text: String, _ tint: Tint) -> StyledLine {
-        StyledLine(cut(text, to: paper.width), tint, coloured: paper.isColoured)
+        StyledLine(cut(text, to: width), tint, coloured: isColoured)
     }
 
     private func header(_ columns: [Column], _ widths: [Int: Int]) -> StyledLine {
@@ -72,7 +58,7 @@ struct ScanTable: Sendable {
         }
         var text = String(repeating: " ", count: Self.margin) + titles.joined(separator: Self.gap)
         while text.last == " " { text.removeLast() }
-        return StyledLine(DisplayText.cut(text, to: paper.width, ellipsis: ""), .bold, coloured: paper.isColoured)
+        return StyledLine(DisplayText.cut(text, to: width, ellipsis: ""), .bold, coloured: isColoured)
     }
 
     private func line(
@@ -81,8 +67,8 @@ struct ScanTable: Sendable {
         let isNew = !row.hasExpired && now - row.firstSeen < Self.newness
         let isFaded = row.hasExpired || now - row.lastSeen > Self.fading
         var line = StyledLine()
-        let mark = DisplayText.padded(isNew ? paper.glyphs.new : " ", to: min(Self.margin, paper.width))
-        line.append(mark, [.green], coloured: paper.isColoured && isNew)
+        let mark = DisplayText.padded(isNew ? glyphs.new : " ", to: min(Self.margin, width))
+        line.append(mark, [.green], coloured: isColoured && isNew)
         for (index, column) in columns.enumerated() {
             guard let width = widths[index] else { continue }
             if line.width > Self.margin { line.append(Self.gap) }
@@ -91,7 +77,7 @@ struct ScanTable: Sendable {
                 let cell =
                     parts.count > 1
                     ? text : DisplayText.padded(cut(text, to: width), to: width, alignment: column.alignment)
-                line.append(cell, isFaded ? [.dim] : tints, coloured: paper.isColoured)
+                line.append(cell, isFaded ? [.dim] : tints, coloured: isColoured)
             }
         }
         return line
@@ -99,16 +85,16 @@ struct ScanTable: Sendable {
 
     private func statusText(_ board: ScanBoard, _ seconds: Double) -> String {
         var parts = [Wording.count(board.count, "peripheral")]
-        if let newest = board.newestRow?.sighting, paper.width >= 56 {
+        if let newest = board.newestRow?.sighting, width >= 56 {
             let name = newest.name.map(DisplayText.name) ?? newest.address
             parts.append(
-                "newest: " + DisplayText.cut(name, to: min(24, paper.width - 44), ellipsis: paper.glyphs.ellipsis))
+                "newest: " + DisplayText.cut(name, to: min(24, width - 44), ellipsis: glyphs.ellipsis))
         }
-        return (parts + ["\(Int(seconds)) s", "Ctrl-C ends"]).joined(separator: paper.glyphs.separator)
+        return (parts + ["\(Int(seconds)) s", "Ctrl-C ends"]).joined(separator: glyphs.separator)
     }
 
     private func cut(_ text: String, to width: Int) -> String {
-        DisplayText.cut(text, to: width, ellipsis: paper.glyphs.ellipsis)
+        DisplayText.cut(text, to: width, ellipsis: glyphs.ellipsis)
     }
 
     // MARK: Columns
@@ -124,7 +110,7 @@ struct ScanTable: Sendable {
             Column(title: "ADDRESS", importance: 3, least: 17, most: 17) { row, _ in [(row.sighting.address, [])] },
             Column(title: "SIGNAL", importance: 1, least: signal, most: signal) { row, _ in
                 guard let rssi = row.sighting.rssi else { return [("not known", [.dim])] }
-                let bar = SignalBar(cells: Self.barCells, glyphs: paper.glyphs).text(rssi)
+                let bar = SignalBar(cells: Self.barCells, glyphs: glyphs).text(rssi)
                 let number = DisplayText.padded(String(rssi), to: 4, alignment: .trailing)
                 return [(bar, [SignalBar.tint(rssi)]), (" ", []), (number, [])]
             },
@@ -149,7 +135,7 @@ struct ScanTable: Sendable {
             }
             return ColumnLayout.Column(id: index, importance: column.importance, least: column.least, wanted: wanted)
         }
-        return ColumnLayout(layout, width: paper.width - Self.margin).widths
+        return ColumnLayout(layout, width: width - Self.margin).widths
     }
 }
 
