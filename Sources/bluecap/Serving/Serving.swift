@@ -115,7 +115,7 @@ struct Serving: Sendable {
             service.characteristics = model.characteristics.enumerated().map { index, model in
                 let characteristic = MutableCharacteristic(
                     uuid: model.uuid, properties: model.properties, permissions: model.permissions,
-                    value: machine.value(.init(service: number, characteristic: index)))
+                    value: machine[.init(service: number, characteristic: index)].value)
                 // Values that a slow link has not sent are old when the next central subscribes.
                 characteristic.unsubscribedUpdatePolicy = .discard
                 characteristic.descriptors = model.descriptors.map { MutableDescriptor(uuid: $0.uuid, value: $0.value) }
@@ -176,9 +176,7 @@ private struct ServingLoop {
     /// Returns when the time is over, and if the task is cancelled.
     mutating func run(_ inputs: AsyncStream<Input>, _ feed: AsyncStream<Input>.Continuation) async throws {
         try await report(
-            .serving(
-                services: serving.services.map { .init(uuid: $0.uuid, name: $0.name) },
-                advertisements: serving.advertisements.map(\.data)))
+            .serving(services: serving.services, advertisements: serving.advertisements.map(\.data)))
         if let duration = serving.duration { timers.append((.timeIsOver, duration)) }
         try await perform(machine.begin())
         try await withThrowingDiscardingTaskGroup { group in
@@ -299,11 +297,11 @@ private struct ServingLoop {
     }
 
     private func value(_ data: Data, of key: ServingMachine.Key) -> AttributeValue {
-        AttributeValue(data, profile: machine.characteristic(key).profile)
+        AttributeValue(data, profile: machine[key].profile)
     }
 
     private func attribute(_ key: ServingMachine.Key) -> ServingEvent.Attribute {
-        let characteristic = machine.characteristic(key)
+        let characteristic = machine[key]
         return .init(
             service: serving.services[key.service].uuid, uuid: characteristic.uuid, name: characteristic.name)
     }

@@ -2,7 +2,7 @@ import BlueCapKit
 import Foundation
 
 /// What happens to a peripheral that is served: all that is printed of it.
-enum ServingEvent: Equatable, Sendable {
+enum ServingEvent: Sendable {
     struct Attribute: Equatable, Sendable {
         var service: CBUUID
         var uuid: CBUUID
@@ -10,7 +10,7 @@ enum ServingEvent: Equatable, Sendable {
     }
 
     /// What is served, and what is advertised.
-    case serving(services: [Service], advertisements: [AdvertisingData])
+    case serving(services: [PeripheralModel.Service], advertisements: [AdvertisingData])
     case connected(Who)
     case disconnected(Who)
     case subscribed(Attribute, Who)
@@ -20,11 +20,6 @@ enum ServingEvent: Equatable, Sendable {
     /// A value was sent to the subscribers.
     case sent(Attribute, AttributeValue)
     case finished(Summary)
-
-    struct Service: Equatable, Sendable {
-        var uuid: CBUUID
-        var name: String?
-    }
 
     /// The central, by its address; `nil` if BlueZ does not report it.
     struct Who: Equatable, Sendable {
@@ -133,7 +128,7 @@ extension ServingEvent {
                 return "Advertising \(advertisements.map(\.line).joined(separator: "; ")). Ctrl-C ends it."
             }
             let name = advertisements.first?.localName
-            return "Serving \(services.map { $0.name ?? $0.uuid.uuidString }.joined(separator: ", "))"
+            return "Serving \(services.map(\.label).joined(separator: ", "))"
                 + (name.map { " as \"\(DisplayText.safe($0))\"" } ?? "") + ". Ctrl-C ends it."
         case .finished(let summary):
             var parts = [Wording.count(summary.connections, "connection")]

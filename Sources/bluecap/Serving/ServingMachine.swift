@@ -23,24 +23,13 @@ struct ServingMachine: Sendable {
     /// The least number of seconds between two values: a period of 0 hundredths means as fast as possible.
     private static let shortestPeriod = 0.1
 
-    private struct Entry: Sendable {
-        var characteristic: PeripheralModel.Characteristic
-        var value: Data
-        /// The number of wake-ups that were ordered; only the newest counts.
-        var round = 0
-    }
-
-    let services: [PeripheralModel.Service]
-    private var entries: [Key: Entry] = [:]
+    /// The services, with the present values.
+    private var services: [PeripheralModel.Service]
+    /// The number of wake-ups of each characteristic that were ordered; only the newest counts.
+    private var rounds: [Key: Int] = [:]
 
     init(_ services: [PeripheralModel.Service]) {
         self.services = services
-        for (service, model) in services.enumerated() {
-            for (index, characteristic) in model.characteristics.enumerated() {
-                entries[Key(service: service, characteristic: index)] = Entry(
-                    characteristic: characteristic, value: characteristic.value)
-            }
-        }
         for key in keys { settle(key) }
     }
 
@@ -51,12 +40,11 @@ struct ServingMachine: Sendable {
         }
     }
 
-    func characteristic(_ key: Key) -> PeripheralModel.Characteristic {
-        services[key.service].characteristics[key.characteristic]
+    /// The characteristic with its present value.
+    private(set) subscript(_ key: Key) -> PeripheralModel.Characteristic {
+        get { services[key.service].characteristics[key.characteristic] }
+        set { services[key.service].characteristics[key.characteristic] = newValue }
     }
-
-    /// Returns the present value.
-    func value(_ key: Key) -> Data { entries[key]?.value ?? Data() }
 
     // MARK: Events
 
@@ -65,25 +53,22 @@ struct ServingMachine: Sendable {
 
     /// Handles a wake-up, `seconds` after the beginning.
     mutating func due(_ key: Key, round: Int, at seconds: Double) -> [Effect] {
-        guard let entry = entries[key], entry.round == round else { return [] }
-        let data: Data
-        switch entry.characteristic.behaviour {
+        guard rounds[key] == round else { return [] }
+        switch self[key].behaviour {
         case .keeps, .echoes, .resets: return []
-        case .changes(let source, _), .measures(let source, _, _, _): data = source.value(at: seconds)
+        case .changes(let source, _), .measures(let source, _, _, _): self[key].value = source.value(at: seconds)
         }
-        entries[key]?.value = data
-        return [.value(key, data)] + [wake(key)].compactMap { $0 }
+        return [.value(key, self[key].value)] + [wake(key)].compactMap { $0 }
     }
 
     /// Handles a central's write; returns the response, and the effects.
     mutating func written(_ data: Data, to key: Key, at seconds: Double) -> (CBATTError.Code, [Effect]) {
-        guard let entry = entries[key] else { return (.attributeNotFound, []) }
-        let characteristic = entry.characteristic
+        let characteristic = self[key]
         switch characteristic.behaviour {
         case .echoes(let uuid):
-            entries[key]?.value = data
+            self[key].value = data
             guard let target = sibling(of: key, uuid) else { return (.success, []) }
-            entries[target]?.value = data
+            self[target].value = data
             return (.success, [.value(target, data)])
         case .resets(let uuid):
             guard understands(data, characteristic.profile) else { return (Self.controlPointNotSupported, []) }
@@ -91,7 +76,7 @@ struct ServingMachine: Sendable {
             return (.success, [])
         case .keeps, .changes, .measures:
             guard understands(data, characteristic.profile) else { return (.invalidAttributeValueLength, []) }
-            entries[key]?.value = data
+            self[key].value = data
             return (.success, [.value(key, data)] + followers(of: key).flatMap { restart($0) })
         }
     }
@@ -110,53 +95,52 @@ struct ServingMachine: Sendable {
 
     /// Returns the sensors of which this is the switch or the period.
     private func followers(of key: Key) -> [Key] {
-        let uuid = characteristic(key).uuid
+        let uuid = self[key].uuid
         return keys.filter { candidate in
             guard candidate.service == key.service,
-                case .measures(_, let enabled, let period, _) = characteristic(candidate).behaviour
+                case .measures(_, let enabled, let period, _) = self[candidate].behaviour
             else { return false }
             return enabled == uuid || period == uuid
         }
     }
 
     private func isOn(_ key: Key, by enabled: CBUUID) -> Bool {
-        guard let target = sibling(of: key, enabled), let first = value(target).first else { return false }
+        guard let target = sibling(of: key, enabled), let first = self[target].value.first else { return false }
         return first != 0
     }
 
     /// Sets a sensor that is off to zeros.
     private mutating func settle(_ key: Key) {
-        guard case .measures(let source, let enabled, _, _) = characteristic(key).behaviour,
-            !isOn(key, by: enabled)
-        else { return }
-        entries[key]?.value = Data(count: source.value(at: 0).count)
+        guard case .measures(let source, let enabled, _, _) = self[key].behaviour, !isOn(key, by: enabled) else {
+            return
+        }
+        self[key].value = Data(count: source.value(at: 0).count)
     }
 
     private mutating func restart(_ key: Key) -> [Effect] {
         settle(key)
-        guard let wake = wake(key) else { return [.value(key, value(key))] }
-        return [wake]
+        return [wake(key) ?? .value(key, self[key].value)]
     }
 
     private mutating func reset(_ key: Key, at seconds: Double) {
-        guard case .changes(var source, let pace) = entries[key]?.characteristic.behaviour else { return }
+        guard case .changes(var source, let pace) = self[key].behaviour else { return }
         source.reset(at: seconds)
-        entries[key]?.characteristic.behaviour = .changes(source, every: pace)
+        self[key].behaviour = .changes(source, every: pace)
     }
 
     /// Orders the next wake-up, which replaces any other; `nil` for a value that does not change now.
     private mutating func wake(_ key: Key) -> Effect? {
-        entries[key]?.round += 1
-        guard let entry = entries[key] else { return nil }
+        let round = rounds[key, default: 0] + 1
+        rounds[key] = round
         let pause: Double
-        switch entry.characteristic.behaviour {
+        switch self[key].behaviour {
         case .keeps, .echoes, .resets: return nil
         case .changes(_, let every): pause = every
         case .measures(_, let enabled, let period, let every):
             guard isOn(key, by: enabled) else { return nil }
-            let hundredths = period.flatMap { sibling(of: key, $0) }.flatMap { value($0).first }
+            let hundredths = period.flatMap { sibling(of: key, $0) }.flatMap { self[$0].value.first }
             pause = hundredths.map { max(Self.shortestPeriod, Double($0) * Self.periodUnit) } ?? every
         }
-        return .wake(key, round: entry.round, after: pause)
+        return .wake(key, round: round, after: pause)
     }
 }

@@ -49,7 +49,7 @@ final class ServingEventTests: XCTestCase {
     func testTheBeginningSaysWhatIsOfferedAndTheEndWhatHappened() {
         var summary = ServingEvent.Summary()
         let serving = ServingEvent.serving(
-            services: [.init(uuid: CBUUID(string: "180F"), name: "Battery")],
+            services: [.init(uuid: CBUUID(string: "180F"), name: "Battery", characteristics: [])],
             advertisements: [AdvertisingData(localName: "Desk")])
         XCTAssertEqual(serving.remark(.lines), #"Serving Battery as "Desk". Ctrl-C ends it."#)
         for event in [

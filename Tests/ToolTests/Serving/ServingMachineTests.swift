@@ -14,7 +14,7 @@ final class ServingMachineTests: XCTestCase {
     }
 
     private func key(_ uuid: String, in machine: ServingMachine) throws -> Key {
-        try XCTUnwrap(machine.keys.first { machine.characteristic($0).uuid == CBUUID(string: uuid) }, uuid)
+        try XCTUnwrap(machine.keys.first { machine[$0].uuid == CBUUID(string: uuid) }, uuid)
     }
 
     private func bytes(_ effects: [ServingMachine.Effect], of key: Key) -> [UInt8]? {
@@ -102,7 +102,7 @@ final class ServingMachineTests: XCTestCase {
         let data = try key(TISensorTag.AccelerometerService.Data.uuid, in: machine)
         let enabled = try key(TISensorTag.AccelerometerService.Enabled.uuid, in: machine)
         let period = try key(TISensorTag.AccelerometerService.UpdatePeriod.uuid, in: machine)
-        XCTAssertEqual(machine.value(data), Data([0, 0, 0]))
+        XCTAssertEqual(machine[data].value, Data([0, 0, 0]))
         XCTAssertNil(wake(machine.begin(), of: data))
 
         let (result, effects) = machine.written(Data([1]), to: enabled, at: 5)
@@ -131,7 +131,7 @@ final class ServingMachineTests: XCTestCase {
             XCTAssertEqual(result, .invalidAttributeValueLength)
             XCTAssertEqual(effects, [])
         }
-        XCTAssertEqual(machine.value(enabled), Data([0]))
+        XCTAssertEqual(machine[enabled].value, Data([0]))
     }
 
     func testWhatNoProfileKnowsTakesEverythingAndSendsIt() {
@@ -144,6 +144,6 @@ final class ServingMachineTests: XCTestCase {
         let (result, effects) = machine.written(Data("hi".utf8), to: key, at: 0)
         XCTAssertEqual(result, .success)
         XCTAssertEqual(effects, [.value(key, Data("hi".utf8))])
-        XCTAssertEqual(machine.value(key), Data("hi".utf8))
+        XCTAssertEqual(machine[key].value, Data("hi".utf8))
     }
 }
