@@ -42,16 +42,8 @@ struct PeripheralSearch: Sendable {
         var name: String?
     }
 
-    enum Event: Equatable, Sendable {
-        case discovered(Candidate)
-        /// The time of `wait` is over.
-        case waited
-        /// The time of the search is over.
-        case timeIsOver
-    }
-
     enum Effect: Equatable, Sendable {
-        /// Send `waited` after so many seconds; replaces an earlier timer.
+        /// Call ``decide()`` after so many seconds; replaces an earlier timer.
         case wait(Double)
         case found(Candidate)
         case failed(String)
@@ -74,17 +66,9 @@ struct PeripheralSearch: Sendable {
         self.patience = patience
     }
 
-    mutating func handle(_ event: Event) -> Effect? {
+    /// Handles a sighting.
+    mutating func discovered(_ candidate: Candidate) -> Effect? {
         guard !isOver else { return nil }
-        switch event {
-        case .discovered(let candidate): return consider(candidate)
-        case .waited, .timeIsOver:
-            isOver = true
-            return decision
-        }
-    }
-
-    private mutating func consider(_ candidate: Candidate) -> Effect? {
         guard let fit = argument.fit(address: candidate.address, name: candidate.name) else {
             others.insert(candidate.address)
             return nil
@@ -104,7 +88,10 @@ struct PeripheralSearch: Sendable {
         return nil
     }
 
-    private var decision: Effect {
+    /// Ends the search: the time of the search, or of the newest `wait`, is over.
+    mutating func decide() -> Effect? {
+        guard !isOver else { return nil }
+        isOver = true
         guard let candidates = best?.candidates, let first = candidates.first else { return .failed(nothingFound) }
         guard candidates.count > 1 else { return .found(first) }
         let list = candidates.map { "\($0.address) (\($0.name.map(DisplayText.name) ?? "no name"))" }

@@ -90,7 +90,8 @@ struct RemoteSession: Sendable {
     private enum Input: Sendable {
         case sighted(Peripheral)
         case failed(any Error)
-        case search(PeripheralSearch.Event, number: Int)
+        /// The time of a wait is over, or (`nil`) that of the search.
+        case timeIsOver(wait: Int?)
     }
 
     private func find(with manager: CentralManager) async throws -> Peripheral {
@@ -108,7 +109,7 @@ struct RemoteSession: Sendable {
         }
         return try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
-            group.yield(.search(.timeIsOver, number: 0), to: feed, after: timeout)
+            group.yield(.timeIsOver(wait: nil), to: feed, after: timeout)
             var search = PeripheralSearch(for: argument, patience: timeout)
             var known: [BluetoothAddress: Peripheral] = [:]
             var waits = 0
@@ -119,16 +120,16 @@ struct RemoteSession: Sendable {
                 case .sighted(let peripheral):
                     let address = peripheral.bluetoothAddress
                     known[address] = peripheral
-                    effect = search.handle(.discovered(.init(address: address, name: peripheral.knownName)))
+                    effect = search.discovered(.init(address: address, name: peripheral.knownName))
                 // A timer that a later one has replaced.
-                case .search(.waited, let number) where number != waits: continue
-                case .search(let event, _): effect = search.handle(event)
+                case .timeIsOver(let wait?) where wait != waits: continue
+                case .timeIsOver: effect = search.decide()
                 }
                 switch effect {
                 case nil: break
                 case .wait(let seconds):
                     waits += 1
-                    group.yield(.search(.waited, number: waits), to: feed, after: seconds)
+                    group.yield(.timeIsOver(wait: waits), to: feed, after: seconds)
                 case .failed(let why): throw ToolFailure(why)
                 case .found(let candidate):
                     if let peripheral = known[candidate.address] { return peripheral }

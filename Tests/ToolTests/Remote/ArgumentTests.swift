@@ -82,34 +82,34 @@ final class PeripheralSearchTests: XCTestCase {
     func testAnAddressIsFoundAtOnce() throws {
         for text in ["C0:5A:17:00:18:07", "c0:5a:17:00:18:07", "C0-5A-17-00-18-07"] {
             var search = try search(text)
-            XCTAssertNil(search.handle(.discovered(candidate(1, text))))
-            XCTAssertEqual(search.handle(.discovered(candidate(7, nil))), .found(candidate(7, nil)))
-            XCTAssertNil(search.handle(.timeIsOver))
+            XCTAssertNil(search.discovered(candidate(1, text)))
+            XCTAssertEqual(search.discovered(candidate(7, nil)), .found(candidate(7, nil)))
+            XCTAssertNil(search.decide())
         }
     }
 
     func testANameIsFoundIfNoOtherPeripheralHasIt() throws {
         var search = try search("pulse strap")
         XCTAssertEqual(
-            search.handle(.discovered(candidate(1, "Pulse Strap"))), .wait(PeripheralSearch.waitForNamesakes))
-        XCTAssertNil(search.handle(.discovered(candidate(1, "Pulse Strap"))))
-        XCTAssertNil(search.handle(.discovered(candidate(2, "Pulse Strap 2"))))
-        XCTAssertEqual(search.handle(.waited), .found(candidate(1, "Pulse Strap")))
+            search.discovered(candidate(1, "Pulse Strap")), .wait(PeripheralSearch.waitForNamesakes))
+        XCTAssertNil(search.discovered(candidate(1, "Pulse Strap")))
+        XCTAssertNil(search.discovered(candidate(2, "Pulse Strap 2")))
+        XCTAssertEqual(search.decide(), .found(candidate(1, "Pulse Strap")))
     }
 
     func testABeginningGivesWayToTheWholeName() throws {
         var search = try search("Pulse")
-        XCTAssertEqual(search.handle(.discovered(candidate(2, "Pulse 2"))), .wait(PeripheralSearch.waitForBetter))
-        XCTAssertEqual(search.handle(.discovered(candidate(1, "Pulse"))), .wait(PeripheralSearch.waitForNamesakes))
-        XCTAssertEqual(search.handle(.waited), .found(candidate(1, "Pulse")))
+        XCTAssertEqual(search.discovered(candidate(2, "Pulse 2")), .wait(PeripheralSearch.waitForBetter))
+        XCTAssertEqual(search.discovered(candidate(1, "Pulse")), .wait(PeripheralSearch.waitForNamesakes))
+        XCTAssertEqual(search.decide(), .found(candidate(1, "Pulse")))
     }
 
     func testNamesakesAreListedAndNoneIsTaken() throws {
         var search = try search("Pulse")
-        _ = search.handle(.discovered(candidate(1, "Pulse")))
-        _ = search.handle(.discovered(candidate(2, "Pulse")))
+        _ = search.discovered(candidate(1, "Pulse"))
+        _ = search.discovered(candidate(2, "Pulse"))
         XCTAssertEqual(
-            search.handle(.waited),
+            search.decide(),
             .failed(
                 "\"Pulse\" is the name of 2 peripherals; use the address of one: "
                     + "C0:5A:17:00:18:01 (Pulse), C0:5A:17:00:18:02 (Pulse)."))
@@ -117,20 +117,20 @@ final class PeripheralSearchTests: XCTestCase {
 
     func testANameThatComesLaterCounts() throws {
         var search = try search("Pulse")
-        XCTAssertNil(search.handle(.discovered(candidate(1, nil))))
-        XCTAssertEqual(search.handle(.discovered(candidate(1, "Pulse"))), .wait(PeripheralSearch.waitForNamesakes))
+        XCTAssertNil(search.discovered(candidate(1, nil)))
+        XCTAssertEqual(search.discovered(candidate(1, "Pulse")), .wait(PeripheralSearch.waitForNamesakes))
     }
 
     func testASearchWithoutAMatchFailsWhenTheTimeIsOver() throws {
         var search = try search("Pulse")
-        _ = search.handle(.discovered(candidate(1, "Kitchen")))
+        _ = search.discovered(candidate(1, "Kitchen"))
         XCTAssertEqual(
-            search.handle(.timeIsOver),
+            search.decide(),
             .failed(
                 "No peripheral named \"Pulse\" was found in 10 s, but 1 other: `bluecap scan` lists what is in range."))
         var address = try self.search("C0:5A:17:00:18:07")
         XCTAssertEqual(
-            address.handle(.timeIsOver),
+            address.decide(),
             .failed(
                 "No peripheral with the address C0:5A:17:00:18:07 was found in 10 s, nor any other: "
                     + "`bluecap scan` lists what is in range."))
