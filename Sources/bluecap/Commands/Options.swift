@@ -24,7 +24,7 @@ struct CommonOptions: ParsableArguments {
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
-        transform: SimulationOptions.room)
+        transform: { try Room.named($0) })
     var peripherals: Room?
 
     @Option(
@@ -46,10 +46,6 @@ struct SimulationOptions: ParsableArguments {
         } catch {
             throw ToolFailure(error.description)
         }
-    }
-
-    @Sendable private static func room(_ name: String) throws -> Room {
-        do { return try Room.named(name) } catch { throw ValidationError(error.description) }
     }
 
     @Sendable private static func version(_ text: String) throws -> BlueZVersion {

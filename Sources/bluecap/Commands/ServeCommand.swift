@@ -40,7 +40,7 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             PeripheralModel.builtin.map(\.name).joined(separator: ", ") + ", or a JSON file; several at once.",
             valueName: "profile"),
-        transform: ProfileArgument.model)
+        transform: { try PeripheralModel.named($0) })
     var profiles: [PeripheralModel]
 
     @Option(help: ArgumentHelp("The name that it advertises.", valueName: "name"))
@@ -80,17 +80,5 @@ struct ServeCommand: AsyncParsableCommand {
         }
         try await options.run(
             services: peripheral.services, advertising: (plan?.plan).map { [$0] } ?? [], showsUpdates: updates)
-    }
-}
-
-enum ProfileArgument {
-    /// The built-in profile of that name, or the peripheral of the file.
-    @Sendable static func model(_ name: String) throws -> PeripheralModel {
-        if let builtin = PeripheralModel.builtin.first(where: { $0.name == name.lowercased() }) { return builtin.model }
-        do {
-            return try PeripheralModel.contents(ofFile: name)
-        } catch let failure as ToolFailure {
-            throw ValidationError(failure.description)
-        }
     }
 }

@@ -14,17 +14,13 @@ struct Radio: Sendable {
     static let patience = 10.0
 
     var centralOptions: [String: Any] {
-        var options: [String: Any] = [:]
-        options[CentralManagerOptionBusAddressKey] = busAddress
-        options[CentralManagerOptionAdapterKey] = adapter
-        return options
+        [CentralManagerOptionBusAddressKey: busAddress, CentralManagerOptionAdapterKey: adapter]
+            .compactMapValues { $0 } as [String: String]
     }
 
     var peripheralOptions: [String: Any] {
-        var options: [String: Any] = [:]
-        options[PeripheralManagerOptionBusAddressKey] = busAddress
-        options[PeripheralManagerOptionAdapterKey] = adapter
-        return options
+        [PeripheralManagerOptionBusAddressKey: busAddress, PeripheralManagerOptionAdapterKey: adapter]
+            .compactMapValues { $0 } as [String: String]
     }
 
     /// A manager's state, and the reason for it.

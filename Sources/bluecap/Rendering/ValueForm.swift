@@ -156,11 +156,9 @@ enum ValueForm: String, CaseIterable, ExpressibleByArgument, Sendable {
             return "It takes one of: " + profile.stringValues.joined(separator: ", ") + "."
         }
         // The fields' names are those of a value; without an initial value, only the form can be shown.
-        if let example = profile.initialValue.flatMap(profile.stringValue), !example.isEmpty {
-            let parts = example.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-            return example.keys.first == profile.name && example.count == 1
-                ? "An example is \(example.values.first ?? "")."
-                : "An example is \"\(parts.joined(separator: ","))\"."
+        if let example = profile.initialValue.map({ AttributeValue($0, profile: profile) }), !example.fields.isEmpty {
+            let parts = example.fields.map { "\($0.name)=\($0.text)" }
+            return "An example is \(example.isWhole ? example.fields[0].text : "\"\(parts.joined(separator: ","))\"")."
         }
         return "Write the fields as name=text,name=text, with the names that `bluecap read` prints."
     }

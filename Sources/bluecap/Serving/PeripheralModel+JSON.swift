@@ -12,6 +12,13 @@ import Profiles
 ///       "notifications": { "cycle": ["64", "63"], "every": 5 } } ] } ] }
 /// ```
 extension PeripheralModel {
+    /// Returns the built-in peripheral of that name, or the peripheral of the file.
+    ///
+    /// - Throws: As ``contents(ofFile:)``.
+    static func named(_ name: String) throws -> PeripheralModel {
+        try builtin.first { $0.name == name.lowercased() }?.model ?? contents(ofFile: name)
+    }
+
     /// - Throws: ``ToolFailure`` with what is wrong and where.
     static func contents(ofFile path: String) throws -> PeripheralModel {
         guard let data = FileManager.default.contents(atPath: path) else {
