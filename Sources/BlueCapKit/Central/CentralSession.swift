@@ -46,7 +46,6 @@ final class CentralSession: ManagerSession {
         var streams = ManagerStreams()
         /// The operations that have not been settled.
         private(set) var completions: [OperationID: Completion] = [:]
-        var limits = TimeLimits()
         private var lastOperation: UInt64 = 0
         /// The streams of the calls of `connect` that have not ended.
         var connections: [ConnectionName: ConnectionStream] = [:]
@@ -68,13 +67,7 @@ final class CentralSession: ManagerSession {
         mutating func reset() { state.reset(into: &shell.orders) }
 
         mutating func fired(_ key: TimerKey, at now: Instant) {
-            guard key.timer == .nextLimit else {
-                return state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
-            }
-            for (id, peripheral) in limits.takeExceeded(at: now) {
-                state.fired(.operation(id), of: peripheral, at: now, into: &shell.orders)
-            }
-            if !limits.isEmpty { shell.orders.append(.startTimer(.nextLimit, 0)) }
+            state.fired(key.timer, of: key.peripheral, at: now, into: &shell.orders)
         }
 
         mutating func makeOperation() -> OperationID {
@@ -108,8 +101,9 @@ final class CentralSession: ManagerSession {
     let queue: DispatchQueue?
     let keeper: StateKeeper<RestorationState>?
     let restoredPromise = Promise<RestoredState>()
-    /// On the loop only.
+    /// On the loop only, as `limits` is.
     let channels = NotificationChannels()
+    private let limits = TimeLimits()
     let polls: RSSIPolls
     let reference = Reference()
 
@@ -205,13 +199,8 @@ final class CentralSession: ManagerSession {
         let key = subject.peripheral
         switch order.action {
         case .startTimer(.operation(let id), let seconds):
-            let isEarliest = core.withLock { $0.limits.add(id, of: key, seconds: seconds, at: loop.now) }
-            if isEarliest { start(TimerKey(timer: .nextLimit), after: seconds) }
-        case .cancelTimer(.operation(let id)): core.withLock { $0.limits.remove(id) }
-        case .startTimer(.nextLimit, _):
-            // Reads the current limits: orders before this one may have added an earlier limit.
-            let seconds = core.withLock { $0.limits.restart(at: loop.now) }
-            if let seconds { start(TimerKey(timer: .nextLimit), after: seconds) }
+            if limits.add(id, of: key, seconds: seconds, at: loop.now) { checkLimits(after: seconds) }
+        case .cancelTimer(.operation(let id)): limits.remove(id)
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
         case .settle(let id, let outcome):
@@ -286,6 +275,23 @@ final class CentralSession: ManagerSession {
         case .beginRun(let id): core.withLock { $0.runs[id] }?.begin()
         case .stopRun(let id): core.withLock { $0.runs.removeValue(forKey: id) }?.stop()
         }
+    }
+
+    /// Sets the timer of the operations' limits.
+    private func checkLimits(after seconds: Double) {
+        if let timer = limits.timer { loop.cancel(timer) }
+        limits.timer = loop.schedule(after: seconds) { [weak self] in self?.checkLimits() }
+    }
+
+    private func checkLimits() {
+        let now = loop.now
+        let exceeded = limits.takeExceeded(at: now)
+        decide { core in
+            for (id, peripheral) in exceeded {
+                core.state.fired(.operation(id), of: peripheral, at: now, into: &core.shell.orders)
+            }
+        }
+        if let seconds = limits.restart(at: now) { checkLimits(after: seconds) }
     }
 
     /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of
@@ -484,17 +490,18 @@ final class CentralSession: ManagerSession {
 
 extension Orders: OrderQueue {}
 
-/// The time limits of operations.
+/// The time limits of operations. Used on the loop only, and unchecked because of that.
 ///
 /// Most operations end before their limits, so all of them share one timer of the loop. The timer is set for the
 /// earliest limit, and fires at that time even if that operation has ended.
-struct TimeLimits {
+final class TimeLimits: @unchecked Sendable {
     private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
     /// When the timer fires; `nil` if it is not set.
     private var alarm: Instant?
+    var timer: TimerID?
 
     /// Adds a limit. Returns whether it is the earliest one, so that the timer has to be set to it.
-    mutating func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
+    func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
         let instant = now.advanced(by: seconds)
         limits[id] = (peripheral, instant)
         if let alarm, alarm <= instant { return false }
@@ -502,10 +509,10 @@ struct TimeLimits {
         return true
     }
 
-    mutating func remove(_ id: OperationID) { limits[id] = nil }
+    func remove(_ id: OperationID) { limits[id] = nil }
 
     /// Handles the timer: removes the limits that are exceeded, and returns them in their order.
-    mutating func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
+    func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
         alarm = nil
         let exceeded = limits.filter { $0.value.instant <= now }
         for id in exceeded.keys { limits[id] = nil }
@@ -513,10 +520,8 @@ struct TimeLimits {
             .map { ($0.key, $0.value.peripheral) }
     }
 
-    var isEmpty: Bool { limits.isEmpty }
-
     /// Sets the timer to the earliest limit, and returns the seconds until then; `nil` if there are no limits.
-    mutating func restart(at now: Instant) -> Double? {
+    func restart(at now: Instant) -> Double? {
         alarm = limits.values.lazy.map(\.instant).min()
         return alarm.map { max(0, $0.seconds(since: now)) }
     }

@@ -38,8 +38,8 @@ struct CentralState {
     private(set) var scan: Scan?
     private var lastScan: UInt32 = 0
     /// The ranging of beacons, which is independent of the scan.
-    var ranging: Ranging?
-    var peripherals: PeripheralTable
+    private(set) var ranging: Ranging?
+    private(set) var peripherals: PeripheralTable
     /// The state of each peripheral that the application has used.
     private var states = KeyedTable<PeripheralState>()
     /// BlueZ's reports of devices that have a link, with any program, and of devices with a state.
@@ -100,7 +100,7 @@ struct CentralState {
     }
 
     /// The reason why no scan is possible now; `nil` if one is.
-    var scanRefusal: CentralManagerError? {
+    private var scanRefusal: CentralManagerError? {
         switch managerState {
         case .unknown, .resetting, .poweredOff: .isPoweredOff
         case .unsupported: .unsupported
@@ -109,7 +109,7 @@ struct CentralState {
         }
     }
 
-    mutating func makeScanNumber() -> ScanNumber {
+    private mutating func makeScanNumber() -> ScanNumber {
         lastScan += 1
         return ScanNumber(rawValue: lastScan)
     }
@@ -134,6 +134,50 @@ struct CentralState {
         orders.append(.finishScan(ended.id, error))
     }
 
+    // MARK: Ranging
+
+    /// Starts to range beacons. Returns the number of the scan, or the reason why it cannot start.
+    mutating func startRanging(
+        _ filters: [BeaconFilter], model: DistanceModel, timeConstant: TimeInterval, into orders: inout Orders
+    ) -> Result<ScanNumber, CentralManagerError> {
+        guard ranging == nil else { return .failure(.isRanging) }
+        if let refusal = scanRefusal { return .failure(refusal) }
+        let id = makeScanNumber()
+        ranging = Ranging(id: id, filters: filters, model: model, timeConstant: timeConstant)
+        var request = ScanRequest()
+        request.allowsDuplicates = true
+        orders.append(.startScan(id, request))
+        orders.append(.startTimer(.expirySweep, Self.sweepInterval))
+        return .success(id)
+    }
+
+    mutating func stopRanging(into orders: inout Orders) { endRanging(nil, into: &orders) }
+
+    private mutating func endRanging(_ error: CentralManagerError?, into orders: inout Orders) {
+        guard let id = ranging?.id else { return }
+        ranging = nil
+        orders.append(.stopScan(id))
+        if scan == nil { orders.append(.cancelTimer(.expirySweep)) }
+        orders.append(.finishScan(id, error))
+    }
+
+    /// A device was received.
+    private mutating func range(
+        _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
+        at now: Instant, date: () -> Date, into orders: inout Orders
+    ) {
+        guard let id = ranging?.id else { return }
+        let beacons = Beacon.all(in: device, heard: fields)
+        guard !beacons.isEmpty, let ranged = ranging?.heard(key, beacons, rssi: device.rssi, at: now),
+            !ranged.isEmpty
+        else { return }
+        // A listed peripheral keeps the mark of the scan that runs at the same time.
+        if peripherals.read(key, { $0.isListed }) != true {
+            list(key, reportedBy: nil, source, at: now, date: date(), into: &orders)
+        }
+        for beacon in ranged { orders.append(.ranged(key, id, beacon)) }
+    }
+
     // MARK: Timers
 
     mutating func fired(
@@ -142,7 +186,6 @@ struct CentralState {
         switch timer {
         case .adapterGrace: event(.graceEnded, into: &orders)
         case .restoration: endRestoring(into: &orders)
-        case .nextLimit: break
         case .scanTimeout(let id):
             guard let scan, scan.id == id else { return }
             endScan(scan.hasReported ? nil : .peripheralScanTimeout, into: &orders)
@@ -195,8 +238,7 @@ struct CentralState {
         guard let scan else { return }
         if isReported { report(key, device, to: scan, date: date, into: &orders) }
         guard isKnown != true, isSighting, scan.request.accepts(device) else { return }
-        let evicted = peripherals.list(key, reportedBy: scan.id, device: source, at: now, date: date())
-        for key in evicted { drop(key, into: &orders) }
+        list(key, reportedBy: scan.id, source, at: now, date: date(), into: &orders)
         report(key, device, to: scan, date: date, into: &orders)
     }
 
@@ -234,7 +276,7 @@ struct CentralState {
     }
 
     /// A peripheral has left the list.
-    mutating func drop(_ key: PeripheralKey, into orders: inout Orders) {
+    private mutating func drop(_ key: PeripheralKey, into orders: inout Orders) {
         ranging?.forget(key)
         orders.append(.drop(key))
     }
@@ -404,7 +446,14 @@ struct CentralState {
     ) {
         guard peripherals[key] == nil else { return relist(key, into: &orders) }
         guard let device else { return }
-        let evicted = peripherals.list(key, reportedBy: nil, device: device, at: now, date: date)
+        list(key, reportedBy: nil, device, at: now, date: date, into: &orders)
+    }
+
+    private mutating func list(
+        _ key: PeripheralKey, reportedBy scan: ScanNumber?, _ device: ObjectKey, at now: Instant, date: Date,
+        into orders: inout Orders
+    ) {
+        let evicted = peripherals.list(key, reportedBy: scan, device: device, at: now, date: date)
         for key in evicted { drop(key, into: &orders) }
     }
 

@@ -26,8 +26,6 @@ struct Order: Equatable {
         case adapterGrace, expirySweep, restoration
         /// The time limit of an operation.
         case operation(OperationID)
-        /// The earliest time limit of an operation: one timer of the loop serves all of them.
-        case nextLimit
         /// The time limit of a run.
         case run(OperationID)
         /// The pause of a transfer.

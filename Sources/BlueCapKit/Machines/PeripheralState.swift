@@ -121,7 +121,7 @@ struct PeripheralState {
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
         case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
         case .run(let id): runTimedOut(id, into: &orders)
-        case .scanTimeout, .adapterGrace, .expirySweep, .restoration, .nextLimit: break
+        case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
         }
     }
 
