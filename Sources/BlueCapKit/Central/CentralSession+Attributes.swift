@@ -26,9 +26,10 @@ extension CentralSession {
         let made = StreamPromise<Peripheral>(capacity: 0)
         let kept = core.withLock { core -> StreamPromise<Peripheral>? in
             guard !core.shell.isClosed else { return nil }
-            if let known = core.serviceStreams[key] { return known }
-            core.serviceStreams[key] = made
-            return made
+            return core.withEntry(of: key) { entry in
+                entry.serviceStream = entry.serviceStream ?? made
+                return entry.serviceStream
+            }
         }
         if kept == nil { made.finish() }
         return (kept ?? made).stream
@@ -36,8 +37,8 @@ extension CentralSession {
 
     /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
     func releaseAttributes(_ ids: [AttributeID], of key: PeripheralKey) {
-        let handles = core.withLock { $0.attributeHandles[key]?.letGo(ids) }
-        withExtendedLifetime(handles) {}
+        let entry = withEntry(of: key) { $0.weaken(ids) }
+        withExtendedLifetime(entry) {}
         for id in ids {
             endNotifications(
                 of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)

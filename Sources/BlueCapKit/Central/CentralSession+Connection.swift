@@ -5,17 +5,6 @@ import Futures
 import GATT
 import Reactor
 
-/// The requests of a connection to BlueZ's client. On the loop only.
-struct ConnectionCalls {
-    var attempt: ConnectID?
-    var search: ScanID?
-    var pause: DiscoveryPause?
-
-    var isEmpty: Bool { attempt == nil && isIdle }
-    /// Whether no request is active, except an attempt that may have ended.
-    var isIdle: Bool { search == nil && pause == nil }
-}
-
 /// Executes the orders of connections, on the loop.
 extension CentralSession {
     func disconnect(_ key: PeripheralKey, _ device: ObjectKey?) {
@@ -26,27 +15,29 @@ extension CentralSession {
     func pauseScan(_ key: PeripheralKey) {
         guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
         let pause = client.discovery.pause(on: adapter)
-        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].pause = pause }
+        withEntry(of: key) { $0.pause = pause }
     }
 
     func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
-        endWriters(of: key, loss == .forced ? .forcedDisconnect : .disconnected)
+        end(withEntry(of: key) { $0.removeWriters() }, loss == .forced ? .forcedDisconnect : .disconnected)
         core.withLock { core in
             core.state.updateState(of: key) { $0.statistics.disconnected(at: loop.date) }
             core.state.linkEnded(key, at: loop.now)
         }
     }
 
-    func report(_ report: ConnectionMachine.Report, to name: ConnectionName) {
+    func report(
+        _ report: ConnectionMachine.Report, of key: PeripheralKey, to number: ConnectionMachine.ConnectionNumber
+    ) {
         let stream = core.withLock { core in
-            if report.isTimeout { core.state.updateState(of: name.key) { $0.statistics.timedOut() } }
-            return core.connections[name]
+            if report.isTimeout { core.state.updateState(of: key) { $0.statistics.timedOut() } }
+            return core.withEntry(of: key) { $0.connections[number] }
         }
         if let stream { complete { stream.report(report) } }
     }
 
     func forget(_ key: PeripheralKey) {
-        endNotifications(of: key)
+        finish(withEntry(of: key) { $0.removeSinks() })
         decide { core in
             // The application may have connected the peripheral again.
             guard core.state.readState(of: key, { $0.isWanted }) != true else { return }
@@ -55,11 +46,12 @@ extension CentralSession {
     }
 
     /// Ends the writers of a peripheral, and the requests for writers.
-    func endWriters(of peripheral: PeripheralKey, _ error: PeripheralError) {
-        let (writers, requests) = core.withLock { $0.writers.remove(peripheral) }
-        for writer in writers { writer.end(.peripheral(error)) }
+    func end(
+        _ ended: (writers: [CharacteristicWriter], requests: [Promise<CharacteristicWriter>]), _ error: PeripheralError
+    ) {
+        for writer in ended.writers { writer.end(.peripheral(error)) }
         // BlueZ may never reply: 5.82 does not if pairing fails.
-        for promise in requests { complete { promise.failure(error) } }
+        for promise in ended.requests { complete { promise.failure(error) } }
     }
 
     /// A reply that comes after the peripheral's state was removed is ignored.
@@ -77,14 +69,15 @@ extension CentralSession {
         let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
             self?.send(.connectStarted(attempt), to: key)
         } completion: { [weak self] result in
+            self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
         }
-        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].attempt = id }
+        withEntry(of: key) { $0.attempt = (attempt, id) }
     }
 
     /// Cancels the newest attempt, if it is active.
     func cancelConnect(_ key: PeripheralKey) {
-        if let id = take(key, \.attempt) { client.connector.cancel(id) }
+        if let attempt = withEntry(of: key, { $0.attempt.take() }) { client.connector.cancel(attempt.id) }
     }
 
     /// Discovers one device, by its address.
@@ -94,17 +87,13 @@ extension CentralSession {
         let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: key.address.description), watchdogSeconds: nil
         ) { _ in }
-        core.withLock { $0.connectionCalls[key, default: ConnectionCalls()].search = id }
+        withEntry(of: key) { $0.search = id }
     }
 
-    func take<Call>(_ key: PeripheralKey, _ call: WritableKeyPath<ConnectionCalls, Call?>) -> Call? {
-        core.withLock { core in
-            guard var calls = core.connectionCalls[key] else { return nil }
-            let taken = calls[keyPath: call]
-            calls[keyPath: call] = nil
-            core.connectionCalls[key] = calls.isEmpty ? nil : calls
-            return taken
-        }
+    /// Reads or changes what the manager has of a peripheral. Any thread.
+    @discardableResult
+    func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
+        core.withLock { $0.withEntry(of: key, change) }
     }
 }
 

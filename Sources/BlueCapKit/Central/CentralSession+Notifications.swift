@@ -19,7 +19,9 @@ extension CentralSession {
     /// Delivers the values of the characteristic to a stream from now on.
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
-            if !core.shell.isClosed { core.sinks.add(sink, to: subject) }
+            if !core.shell.isClosed {
+                core.withEntry(of: subject.peripheral) { $0.add(sink, to: subject.characteristic) }
+            }
             return !core.shell.isClosed
         }
         if !isOpen { complete { sink.finish() } }
@@ -27,25 +29,18 @@ extension CentralSession {
 
     /// Ends the streams of a characteristic.
     func endNotifications(of subject: CharacteristicKey, failure: (any Error)? = nil) {
-        guard let sinks = core.withLock({ $0.sinks.remove(subject) }) else { return }
+        finish(withEntry(of: subject.peripheral) { $0.removeSinks(of: subject.characteristic) }, failure: failure)
+    }
+
+    /// Ends streams of notified values.
+    func finish(_ sinks: [NotificationSink], failure: (any Error)? = nil) {
+        guard !sinks.isEmpty else { return }
         complete {
             for sink in sinks {
                 if let failure { sink.fail(failure) }
                 sink.finish()
             }
         }
-    }
-
-    /// Ends the streams of a peripheral.
-    func endNotifications(of peripheral: PeripheralKey) {
-        let subjects = core.withLock { $0.sinks.subjects(of: peripheral) }
-        for subject in subjects { endNotifications(of: subject) }
-    }
-
-    /// Ends the streams of a peripheral that has no object, if the manager has no state of it either.
-    func endForgottenNotifications(of peripheral: PeripheralKey) {
-        let isForgotten = core.withLock { core in !core.sinks.isEmpty && !core.state.hasState(of: peripheral) }
-        if isForgotten { endNotifications(of: peripheral) }
     }
 
     func isNotifying(_ subject: CharacteristicKey) -> Bool {
@@ -62,7 +57,7 @@ extension CentralSession {
                 if case let newest?? = values.last(where: { $0 != nil }) {
                     core.state.notified(subject.peripheral, subject.characteristic, newest)
                 }
-                return core.sinks[subject]
+                return core.withEntry(of: subject.peripheral) { $0.sinks[subject.characteristic] }
             }
             guard let sinks else { return }
             complete { [self] in
@@ -73,7 +68,7 @@ extension CentralSession {
     }
 
     private func dropForgotten(_ subject: CharacteristicKey) {
-        let sinks = core.withLock { $0.sinks.removeForgotten(of: subject) }
+        let sinks = withEntry(of: subject.peripheral) { $0.removeForgottenSinks(of: subject.characteristic) }
         withExtendedLifetime(sinks) {}
     }
 
@@ -100,9 +95,9 @@ extension CentralSession {
     }
 
     func deliver(_ failure: SubscriptionMachine.Failure, _ subject: Order.Subject) {
-        guard subject.attribute != nil, let sinks = core.withLock({ $0.sinks[CharacteristicKey(subject)] }) else {
-            return
-        }
+        guard subject.attribute != nil,
+            let sinks = withEntry(of: subject.peripheral, { $0.sinks[subject.characteristic] })
+        else { return }
         complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
     }
 

@@ -32,13 +32,7 @@ final class CentralSession: ManagerSession {
     struct Core: SessionCore {
         var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
-        var handles = HandleTable()
-        /// The objects of services, characteristics and descriptors, by their peripherals.
-        var attributeHandles: [PeripheralKey: AttributeHandles] = [:]
-        /// The streams of changed services.
-        var serviceStreams: [PeripheralKey: StreamPromise<Peripheral>] = [:]
-        var sinks = NotificationSinks()
-        var writers = Writers()
+        private(set) var entries = KeyedTable<PeripheralEntry>()
         var scans = Scans()
         /// The time of the current batch of reports, if it was read.
         var batchTime: Instant?
@@ -47,11 +41,6 @@ final class CentralSession: ManagerSession {
         /// The operations that have not been settled.
         private(set) var completions: [OperationID: Completion] = [:]
         private var lastOperation: UInt64 = 0
-        /// The streams of the calls of `connect` that have not ended.
-        var connections: [ConnectionName: ConnectionStream] = [:]
-        var connectionCalls: [PeripheralKey: ConnectionCalls] = [:]
-        /// The runs that wait or are being executed.
-        var runs: [OperationID: PeripheralRun] = [:]
         /// The state that an earlier process has saved, until it is reported.
         var restored: RestorationState?
 
@@ -79,9 +68,33 @@ final class CentralSession: ManagerSession {
 
         mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
+        /// Reads or changes what the manager has of a peripheral.
+        @discardableResult
+        mutating func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
+            let changed = entries.update(key) { entry in (result: change(&entry), isEmpty: entry.isEmpty) }
+            if let changed {
+                if changed.isEmpty { entries[key] = nil }
+                return changed.result
+            }
+            var entry = PeripheralEntry()
+            defer { if !entry.isEmpty { entries[key] = entry } }
+            return change(&entry)
+        }
+
+        /// Removes what the manager has of any peripheral, and returns it in the order of the keys.
+        mutating func removeEntries() -> [(key: PeripheralKey, entry: PeripheralEntry)] {
+            defer { entries = KeyedTable() }
+            return entries.keys.sorted().compactMap { key in entries[key].map { (key, $0) } }
+        }
+
+        /// Returns the object of a listed peripheral; makes it if there is none.
+        mutating func hold(_ key: PeripheralKey, in session: CentralSession) -> Peripheral {
+            withEntry(of: key) { $0.peripheral.hold { Peripheral(session: session, key: key) } }
+        }
+
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
-        mutating func hold(_ peripheral: Peripheral) {
-            _ = handles.hold(peripheral.key) { peripheral }
+        mutating func relist(_ peripheral: Peripheral) {
+            withEntry(of: peripheral.key) { _ = $0.peripheral.hold { peripheral } }
             state.relist(peripheral.key, into: &shell.orders)
         }
     }
@@ -135,24 +148,21 @@ final class CentralSession: ManagerSession {
     }
 
     func finish() {
-        let (handles, attributes, streams) = core.withLock { core in
+        let (entries, streams, states) = core.withLock { core in
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
-            defer { (core.attributeHandles, core.serviceStreams) = ([:], [:]) }
-            let services = core.serviceStreams.sorted { $0.key < $1.key }.map(\.value)
-            return (
-                core.handles.letGoOfAll(), core.attributeHandles,
-                (services: services, own: core.streams, state: core.shell.streams)
-            )
+            return (core.removeEntries(), core.streams, core.shell.streams)
         }
+        let services = entries.compactMap(\.entry.serviceStream)
         complete {
-            for promise in streams.services { promise.finish() }
-            streams.own.finish()
-            streams.state.finish()
+            for promise in services { promise.finish() }
+            streams.finish()
+            states.finish()
         }
-        for subject in core.withLock({ $0.sinks.subjects }) { endNotifications(of: subject) }
-        for peripheral in core.withLock({ $0.writers.peripherals }) { endWriters(of: peripheral, .disconnected) }
+        for (_, var entry) in entries {
+            finish(entry.removeSinks())
+            end(entry.removeWriters(), .disconnected)
+        }
         for promise in polls.stopAll() { complete { promise.finish() } }
-        withExtendedLifetime((handles, attributes)) {}
     }
 
     /// Ends the streams of the manager itself, and replaces them for later calls. The new streams begin with the state
@@ -218,31 +228,32 @@ final class CentralSession: ManagerSession {
             let stream = core.withLock { $0.scans.removeStream(of: scan) }
             if let stream { complete { stream.finish(error) } }
         case .expired(let key):
-            let (handle, promise) = core.withLock { ($0.handles[key], $0.streams.expiries) }
-            if let handle { complete { promise.success(handle) } }
+            let (peripheral, promise) = core.withLock { core in
+                (core.withEntry(of: key) { $0.peripheral.object }, core.streams.expiries)
+            }
+            if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
-            let handles = core.withLock { core -> (Peripheral?, [AnyObject]?) in
-                guard core.state.read(key, { $0.isListed }) != true else { return (nil, nil) }
-                return (core.handles.letGo(key), core.attributeHandles[key]?.letGoOfAll())
+            let entry = core.withLock { core -> PeripheralEntry? in
+                guard core.state.read(key, { $0.isListed }) != true else { return nil }
+                return core.withEntry(of: key) { $0.weaken() }
             }
-            withExtendedLifetime(handles) {}
+            withExtendedLifetime(entry) {}
         case .restored: completeRestoration()
 
         case .callConnect(let attempt): connect(key, attempt, subject.device)
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
-        case .stopSeeking: if let id = take(key, \.search) { client.discovery.stop(id) {} }
+        case .stopSeeking: if let id = withEntry(of: key, { $0.search.take() }) { client.discovery.stop(id) {} }
         case .pauseScan: pauseScan(key)
-        case .resumeScan: take(key, \.pause)?.resume()
-        case .report(let number, let report): self.report(report, to: ConnectionName(key: key, number: number))
+        case .resumeScan: withEntry(of: key) { $0.pause.take() }?.resume()
+        case .report(let number, let report): self.report(report, of: key, to: number)
         case .reportFailure(let number, let refusal):
-            let stream = core.withLock { $0.connections[ConnectionName(key: key, number: number)] }
+            let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.fail(refusal.error) } }
         case .finishStream(let number):
-            let name = ConnectionName(key: key, number: number)
-            let stream = core.withLock { $0.connections.removeValue(forKey: name) }
+            let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
         case .linkWentUp:
             core.withLock { core in core.state.updateState(of: key) { $0.statistics.connected(at: date) } }
@@ -259,7 +270,9 @@ final class CentralSession: ManagerSession {
             write(data, to: attribute, type, offset: offset, for: id, of: key)
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
-            let (promise, peripheral) = core.withLock { ($0.serviceStreams[key], $0.handles[key]) }
+            let (promise, peripheral) = core.withLock { core in
+                core.withEntry(of: key) { ($0.serviceStream, $0.peripheral.object) }
+            }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
         case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
@@ -272,8 +285,8 @@ final class CentralSession: ManagerSession {
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure): finishNotifications(failure, subject)
 
-        case .beginRun(let id): core.withLock { $0.runs[id] }?.begin()
-        case .stopRun(let id): core.withLock { $0.runs.removeValue(forKey: id) }?.stop()
+        case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
+        case .stopRun(let id): withEntry(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
         }
     }
 
@@ -302,7 +315,7 @@ final class CentralSession: ManagerSession {
         sighted.reserveCapacity(orders.count - start)
         let stream = core.withLock { core -> Scans.Stream? in
             while end < orders.endIndex, case .discovered(let key, scan) = orders[end].action {
-                sighted.append(core.handles.hold(key) { Peripheral(session: self, key: key) })
+                sighted.append(core.hold(key, in: self))
                 end += 1
             }
             return core.scans[scan]
@@ -330,9 +343,7 @@ final class CentralSession: ManagerSession {
     }
 
     private func target(_ scan: ScanNumber, _ key: PeripheralKey) -> (Scans.Stream?, Peripheral) {
-        core.withLock { core in
-            (core.scans[scan], core.handles.hold(key) { Peripheral(session: self, key: key) })
-        }
+        core.withLock { core in (core.scans[scan], core.hold(key, in: self)) }
     }
 
     // MARK: Operations; any thread
@@ -425,18 +436,16 @@ final class CentralSession: ManagerSession {
 
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
-        let (successor, attributes, services) = core.withLock { core in
-            let successor = core.handles.forget(key)
-            guard successor == nil else {
-                return (successor, AttributeHandles?.none, StreamPromise<Peripheral>?.none)
-            }
+        let (successor, entry, sinks) = core.withLock { core -> (Peripheral?, PeripheralEntry?, [NotificationSink]) in
+            if let successor = core.withEntry(of: key, { $0.peripheral.object }) { return (successor, nil, []) }
             core.state.release(key)
-            if core.connectionCalls[key]?.isIdle == true { core.connectionCalls[key] = nil }
-            return (nil, core.attributeHandles.removeValue(forKey: key), core.serviceStreams.removeValue(forKey: key))
+            // Without a state, no subscription is resumed.
+            let hasState = core.state.hasState(of: key)
+            return core.withEntry(of: key) { (nil, $0.removeObjects(), hasState ? [] : $0.removeSinks()) }
         }
-        if let services { complete { services.finish() } }
-        if successor == nil { endForgottenNotifications(of: key) }
-        withExtendedLifetime((successor, attributes)) {}
+        if let services = entry?.serviceStream { complete { services.finish() } }
+        finish(sinks)
+        withExtendedLifetime((successor, entry)) {}
     }
 
     // MARK: Restoration
@@ -465,10 +474,10 @@ final class CentralSession: ManagerSession {
     /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
     private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
         guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
-        let peripheral = core.handles.hold(key) { Peripheral(session: self, key: key) }
+        let peripheral = core.hold(key, in: self)
         // The number that the next `connect` will have.
         let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
-        core.connections[ConnectionName(key: key, number: number)] = ConnectionStream(keeping: peripheral)
+        core.withEntry(of: key) { $0.connections[number] = ConnectionStream(keeping: peripheral) }
     }
 
     private func completeRestoration() {
@@ -478,10 +487,7 @@ final class CentralSession: ManagerSession {
             guard let state = core.restored else { return }
             core.restored = nil
             listRestored(state, in: &core, at: now)
-            for connection in state.connections {
-                restored.peripherals.append(
-                    core.handles.hold(connection.key) { Peripheral(session: self, key: connection.key) })
-            }
+            for connection in state.connections { restored.peripherals.append(core.hold(connection.key, in: self)) }
             restored.scan = state.scan
         }
         complete { [restored] in self.restoredPromise.success(restored) }

@@ -28,7 +28,7 @@ public final class Characteristic: PeripheralAttribute {
     }
 
     /// The service that the characteristic belongs to.
-    public var service: Service? { peripheral.parent(of: id, \.services) }
+    public var service: Service? { peripheral.parent(of: id) }
 
     /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
     /// only the UUID.
@@ -53,7 +53,7 @@ public final class Characteristic: PeripheralAttribute {
     // MARK: Descriptors
 
     /// The descriptors of the characteristic, in the order of the peripheral's attribute table.
-    public var descriptors: [Descriptor] { peripheral.handles(\.descriptors) { $0.descriptors(of: id) } }
+    public var descriptors: [Descriptor] { peripheral.objects { $0.descriptors(of: id) } }
 
     /// Returns the first descriptor with this UUID.
     public func descriptor(_ uuid: CBUUID) -> Descriptor? { descriptors.first { $0.uuid == uuid } }

@@ -213,10 +213,14 @@ extension Characteristic {
             let error: any Error = hasLink ? CharacteristicError.invalidated : PeripheralError.disconnected
             return session.complete { promise.failure(error) }
         }
-        let request = session.core.withLock { $0.writers.begin(promise, of: peripheral) }
+        let request = session.core.withLock { core in
+            let request = core.makeOperation()
+            core.withEntry(of: peripheral) { $0.writerRequests[request] = promise }
+            return request
+        }
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))
         session.client.daemon.acquireWrite(key, timeout: limit) { [self, session] result in
-            guard session.core.withLock({ $0.writers.end(request, of: peripheral) }) else {
+            guard session.withEntry(of: peripheral, { $0.writerRequests.removeValue(forKey: request) }) != nil else {
                 // The link of the request has ended.
                 if case .success(let socket) = result { socket.close() }
                 return
@@ -232,7 +236,7 @@ extension Characteristic {
                     return session.complete { promise.failure(PeripheralError.disconnected) }
                 }
                 let writer = CharacteristicWriter(socket, to: self)
-                let others = session.core.withLock { $0.writers.add(writer, of: peripheral) }
+                let others = session.withEntry(of: peripheral) { $0.add(writer) }
                 withExtendedLifetime(others) {}
                 writer.begin()
                 session.complete { promise.success(writer) }
@@ -241,50 +245,6 @@ extension Characteristic {
     }
 
     private var writableKey: AttributeKey? { session.readState(of: peripheral.key) { $0.attributes.key(of: id) } }
-}
-
-/// The writers of a manager's characteristics, and the requests for them.
-struct Writers {
-    private struct Entry {
-        weak var writer: CharacteristicWriter?
-    }
-
-    private var entries: [PeripheralKey: [Entry]] = [:]
-    private var requests: [PeripheralKey: [UInt64: Promise<CharacteristicWriter>]] = [:]
-    private var lastRequest: UInt64 = 0
-
-    var peripherals: [PeripheralKey] { Set(entries.keys).union(requests.keys).sorted() }
-
-    mutating func begin(_ promise: Promise<CharacteristicWriter>, of peripheral: PeripheralKey) -> UInt64 {
-        lastRequest += 1
-        requests[peripheral, default: [:]][lastRequest] = promise
-        return lastRequest
-    }
-
-    /// Removes a request that BlueZ has replied to. Returns false if the request has already ended with its link.
-    mutating func end(_ request: UInt64, of peripheral: PeripheralKey) -> Bool {
-        guard requests[peripheral]?.removeValue(forKey: request) != nil else { return false }
-        if requests[peripheral]?.isEmpty == true { requests[peripheral] = nil }
-        return true
-    }
-
-    /// Adds a writer. Returns the others, which must not be released under the lock: their end acquires it.
-    mutating func add(_ writer: CharacteristicWriter, of peripheral: PeripheralKey) -> [CharacteristicWriter] {
-        let others = (entries[peripheral] ?? []).compactMap(\.writer)
-        entries[peripheral] = (others + [writer]).map { Entry(writer: $0) }
-        return others
-    }
-
-    /// Removes the writers and requests of a peripheral, and returns them.
-    mutating func remove(
-        _ peripheral: PeripheralKey
-    ) -> (writers: [CharacteristicWriter], requests: [Promise<CharacteristicWriter>]) {
-        let requests = requests.removeValue(forKey: peripheral) ?? [:]
-        return (
-            (entries.removeValue(forKey: peripheral) ?? []).compactMap(\.writer),
-            requests.sorted { $0.key < $1.key }.map(\.value)
-        )
-    }
 }
 
 extension PeripheralFailure {

@@ -1,11 +1,5 @@
 import Futures
 
-/// Identifies one call of `connect` on one peripheral.
-struct ConnectionName: Hashable, Sendable {
-    let key: PeripheralKey
-    let number: ConnectionMachine.ConnectionNumber
-}
-
 /// The stream of a call of `connect`, in either of its two variants.
 ///
 /// It references its peripheral until it ends.

@@ -20,7 +20,7 @@ public final class Descriptor: PeripheralAttribute {
     }
 
     /// The characteristic that it describes.
-    public var characteristic: Characteristic? { peripheral.parent(of: id, \.characteristics) }
+    public var characteristic: Characteristic? { peripheral.parent(of: id) }
 
     /// The name that the Core Specification gives to its UUID (Vol 3, Part G, 3.3.3), or "Unknown".
     public var name: String { AssignedNumbers.descriptorName(uuid) ?? "Unknown" }

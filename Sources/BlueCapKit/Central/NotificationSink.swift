@@ -29,31 +29,3 @@ struct NotificationSink: Sendable {
         isForgotten = { link.isAbandoned() }
     }
 }
-
-/// The sinks of a manager's characteristics.
-struct NotificationSinks {
-    private var sinks: [CharacteristicKey: [NotificationSink]] = [:]
-
-    var isEmpty: Bool { sinks.isEmpty }
-    var subjects: [CharacteristicKey] { sinks.keys.sorted() }
-
-    subscript(subject: CharacteristicKey) -> [NotificationSink]? { sinks[subject] }
-
-    func subjects(of peripheral: PeripheralKey) -> [CharacteristicKey] {
-        sinks.keys.filter { $0.peripheral == peripheral }.sorted()
-    }
-
-    mutating func add(_ sink: NotificationSink, to subject: CharacteristicKey) {
-        sinks[subject, default: []].append(sink)
-    }
-
-    mutating func remove(_ subject: CharacteristicKey) -> [NotificationSink]? { sinks.removeValue(forKey: subject) }
-
-    /// Removes sinks without readers. Returns all sinks of the characteristic, so that none is released under a lock.
-    mutating func removeForgotten(of subject: CharacteristicKey) -> [NotificationSink] {
-        guard let all = sinks[subject] else { return [] }
-        let kept = all.filter { !$0.isForgotten() }
-        sinks[subject] = kept.isEmpty ? nil : kept
-        return all
-    }
-}

@@ -94,13 +94,13 @@ extension Peripheral {
                 "A delay before reconnecting is zero or more seconds, not \(delay).")
             let stream = session.core.withLock { core -> ConnectionStream? in
                 let number = core.state.readState(of: key) { $0.connection.number } ?? 0
-                return core.connections[ConnectionName(key: key, number: number)]
+                return core.withEntry(of: key) { $0.connections[number] }
             }
             if let stream { session.complete { stream.fail(error) } }
             return
         }
         _ = session.decideIfOpen { core in
-            core.hold(self)
+            core.relist(self)
             core.state.peripheral(key, into: &core.shell.orders) {
                 $0.connect(.reconnectAsked(delay: delay), into: &$1)
             }
@@ -133,13 +133,13 @@ extension Peripheral {
             timeoutRetries: timeoutRetries, disconnectRetries: disconnectRetries,
             timeout: timeout < Self.endlessTimeout ? timeout : nil)
         let isOpen = session.decideIfOpen { core in
-            core.hold(self)
+            core.relist(self)
             var number: ConnectionMachine.ConnectionNumber = 0
             core.state.peripheral(key, into: &core.shell.orders) { state, orders in
                 state.connect(.connectAsked(policy), into: &orders)
                 number = state.connection.number
             }
-            core.connections[ConnectionName(key: key, number: number)] = stream
+            core.withEntry(of: key) { $0.connections[number] = stream }
         }
         if !isOpen { end(stream, .disconnected) }
     }

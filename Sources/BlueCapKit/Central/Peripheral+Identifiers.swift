@@ -34,16 +34,7 @@ extension Peripheral {
     public func service(
         _ identifier: ServiceIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Service> {
-        let name: AttributeName
-        do {
-            name = AttributeName(service: try identifier.checked())
-        } catch {
-            return session.failed(error)
-        }
-        return find(name, timeout).flatMap(context: ImmediateContext()) { [self] id in
-            handles(\.services) { table in table[id]?.isPresent == true ? [id] : [] }.first
-                .map { Future(value: $0) } ?? Future(error: ServiceError.invalidated)
-        }
+        find(timeout, missing: ServiceError.invalidated) { try AttributeName(identifier) }
     }
 
     /// Returns the characteristic, and discovers it if it is not known yet.
@@ -54,16 +45,20 @@ extension Peripheral {
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
-        let name: AttributeName
+        find(timeout, missing: CharacteristicError.invalidated) { try AttributeName(identifier) }
+    }
+
+    private func find<Object: AttributeObject & Sendable>(
+        _ timeout: TimeInterval, missing error: any Error, _ name: () throws -> AttributeName
+    ) -> Future<Object> {
         do {
-            let (service, characteristic) = try identifier.checked()
-            name = AttributeName(service: service, characteristic: characteristic)
+            return find(try name(), timeout).map(context: ImmediateContext()) { [self] id in
+                let found: [Object] = objects { $0[id]?.isPresent == true ? [id] : [] }
+                guard let object = found.first else { throw error }
+                return object
+            }
         } catch {
             return session.failed(error)
-        }
-        return find(name, timeout).flatMap(context: ImmediateContext()) { [self] id in
-            handles(\.characteristics) { table in table[id]?.isPresent == true ? [id] : [] }.first
-                .map { Future(value: $0) } ?? Future(error: CharacteristicError.invalidated)
         }
     }
 
@@ -187,8 +182,7 @@ extension Peripheral {
         }
         let name: AttributeName
         do {
-            let (service, characteristic) = try identifier.checked()
-            name = AttributeName(service: service, characteristic: characteristic)
+            name = try AttributeName(identifier)
         } catch {
             session.complete { end(error) }
             return stream
@@ -199,9 +193,8 @@ extension Peripheral {
         found.onFailure(context: ImmediateContext(), completion: end)
         found.onSuccess(context: ImmediateContext()) { [self] id in
             // This also applies if the link has been lost since: the subscription waits for the next link.
-            guard let characteristic = handles(\.characteristics, { _ in [id] }).first else {
-                return end(CharacteristicError.invalidated)
-            }
+            let found: [Characteristic] = objects { _ in [id] }
+            guard let characteristic = found.first else { return end(CharacteristicError.invalidated) }
             let sink = NotificationSink(
                 stream, gap: .failure(CharacteristicError.notificationsInterrupted)
             ) { $0 }
@@ -232,17 +225,8 @@ extension Peripheral {
             characteristic.stopNotificationUpdates()
             return characteristic.stopNotifying(timeout: timeout)
         }
-        let wasLookedFor = abandonLookUps(of: identifier)
-        if let known = known(identifier) { return stop(known, timeout) }
-        // Then there was no subscription yet.
-        if wasLookedFor { return session.settled(.success(())) }
-        return with(identifier, timeout, stop)
-    }
-
-    /// Ends the streams of a characteristic that is still being searched for. Returns whether there were any.
-    private func abandonLookUps(of identifier: CharacteristicIdentifier) -> Bool {
-        guard let (service, characteristic) = try? identifier.checked() else { return false }
-        let name = AttributeName(service: service, characteristic: characteristic)
+        let name: AttributeName
+        do { name = try AttributeName(identifier) } catch { return session.failed(error) }
         var wasLookedFor = false
         session.decide { core in
             guard core.state.hasState(of: key) else { return }
@@ -250,14 +234,10 @@ extension Peripheral {
                 wasLookedFor = $0.attributes.cancelLookUps(of: name, into: &$1)
             }
         }
-        return wasLookedFor
-    }
-
-    /// Returns the characteristic, if it was found before.
-    private func known(_ identifier: CharacteristicIdentifier) -> Characteristic? {
-        guard let (service, characteristic) = try? identifier.checked() else { return nil }
-        let name = AttributeName(service: service, characteristic: characteristic)
-        return handles(\.characteristics) { table in (try? table.find(name).get()).map { [$0] } ?? []
-        }.first
+        let known: [Characteristic] = objects { table in (try? table.find(name).get()).map { [$0] } ?? [] }
+        if let known = known.first { return stop(known, timeout) }
+        // Then there was no subscription yet.
+        if wasLookedFor { return session.settled(.success(())) }
+        return with(identifier, timeout, stop)
     }
 }

@@ -98,8 +98,8 @@ extension Peripheral {
             result.withLock { $0 = ended }
             session.decide(key) { $0.runEnded(run.id, into: &$1) }
         }
-        let completion = CentralSession.Completion { [session] outcome in
-            _ = session.core.withLock { $0.runs.removeValue(forKey: run.id) }
+        let completion = CentralSession.Completion { [session, key] outcome in
+            _ = session.withEntry(of: key) { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch (outcome, result.withLock { $0 }) {
             case (.failed(let failure), _): future.complete(.failure(failure.error))
@@ -110,8 +110,8 @@ extension Peripheral {
         }
         let isAccepted = session.decideIfOpen { core in
             core.begin(run.id, completion)
-            core.runs[run.id] = run
-            core.hold(self)
+            core.withEntry(of: key) { $0.runs[run.id] = run }
+            core.relist(self)
             core.state.peripheral(key, into: &core.shell.orders) {
                 $0.runAsked(run.id, timeout: timeout, into: &$1)
             }

@@ -10,14 +10,14 @@ extension Peripheral {
     /// The services that were discovered on this connection, in the order of the peripheral's attribute table.
     ///
     /// Several services may have the same UUID; each of them is an element.
-    public var services: [Service] { handles(\.services) { $0.services } }
+    public var services: [Service] { objects { $0.services } }
 
     /// Returns the first discovered service with this UUID.
     public func service(_ uuid: CBUUID) -> Service? { services(withUUID: uuid)?.first }
 
     /// Returns the discovered services with this UUID; `nil` if there is none.
     public func services(withUUID uuid: CBUUID) -> [Service]? {
-        let found = handles(\.services) { table in table.services.filter { table[$0]?.uuid == uuid } }
+        let found: [Service] = objects { table in table.services.filter { table[$0]?.uuid == uuid } }
         return found.isEmpty ? nil : found
     }
 

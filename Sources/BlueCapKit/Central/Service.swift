@@ -38,7 +38,7 @@ public final class Service: PeripheralAttribute {
 
     /// The services that this service includes, in the order of their declarations.
     public var includedServices: [Service] {
-        peripheral.handles(\.services) { $0.includedServices(of: id) }
+        peripheral.objects { $0.includedServices(of: id) }
     }
 
     // MARK: Characteristics
@@ -47,7 +47,7 @@ public final class Service: PeripheralAttribute {
     ///
     /// Several characteristics may have the same UUID; each of them is an element.
     public var characteristics: [Characteristic] {
-        peripheral.handles(\.characteristics) { $0.characteristics(of: id) }
+        peripheral.objects { $0.characteristics(of: id) }
     }
 
     /// Returns the first discovered characteristic with this UUID.
@@ -55,7 +55,7 @@ public final class Service: PeripheralAttribute {
 
     /// Returns the discovered characteristics with this UUID; `nil` if there is none.
     public func characteristics(withUUID uuid: CBUUID) -> [Characteristic]? {
-        let found = peripheral.handles(\.characteristics) { table in
+        let found: [Characteristic] = peripheral.objects { table in
             table.characteristics(of: id).filter { table[$0]?.uuid == uuid }
         }
         return found.isEmpty ? nil : found

@@ -252,6 +252,15 @@ struct AttributeName: Hashable, Sendable {
     var characteristic: CBUUID?
 }
 
+extension AttributeName {
+    init(_ identifier: ServiceIdentifier) throws { self.init(service: try identifier.checked()) }
+
+    init(_ identifier: CharacteristicIdentifier) throws {
+        let (service, characteristic) = try identifier.checked()
+        self.init(service: service, characteristic: characteristic)
+    }
+}
+
 extension AttributeTable {
     /// Returns the first attribute that has this name, or else an error with those that exist instead.
     ///
