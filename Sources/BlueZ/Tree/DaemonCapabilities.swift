@@ -1,78 +1,90 @@
 import DBus
 /// The abilities of a `bluetoothd` and one of its adapters; ``Adapter1/capabilities`` has the present value.
 ///
-/// Read from what the daemon exports, and from its version only where the bus cannot show it. Each property says what it
-/// is while nothing is known, which is also what ``init()`` makes it: the value that is safe with every version.
+/// Read from what the daemon exports, and from its version only if the bus cannot show it. Each property says what it is
+/// while nothing is known, which is also what ``init()`` makes it: the value that is safe with every version.
 /// `Documentation/BlueZVersions.md` has the source of each version number.
 package struct DaemonCapabilities: Hashable, Sendable {
+    /// Each version that the daemon can be.
+    private var versions = DaemonVersionRange()
+    /// Whether the daemon runs with `--experimental`; unknown: false.
+    package private(set) var isExperimental = false
+
+    /// Whether the daemon is certainly BlueZ 5.`minor` or later.
+    private func isSince(_ minor: Int) -> Bool { versions.isAtLeast(.v5(minor)) }
+    /// Whether the daemon is certainly older than BlueZ 5.`minor`.
+    private func isBefore(_ minor: Int) -> Bool { versions.isBelow(.v5(minor)) }
+
     /// The version, if the adapter's `Modalias` has BlueZ's form and does not contradict what the daemon exports; unknown:
     /// `nil`. A build of BlueZ's repository has the version of the last release.
-    package var version: DaemonVersion?
-    /// Whether the daemon runs with `--experimental`; unknown: false.
-    package var isExperimental = false
+    package var version: DaemonVersion? { versions.onlyVersion }
 
     // MARK: Client role
 
     /// `SupportedMonitorTypes` of `AdvertisementMonitorManager1`, which exists only with `--experimental`; unknown: none.
-    package var monitorTypes: [String] = []
-    /// Whether `Device1` has the signal `Disconnected` with its reason: 5.83; unknown: false.
-    package var reportsDisconnectReasons = false
+    package private(set) var monitorTypes: [String] = []
+    /// Whether `Device1` has the signal `Disconnected` with its reason; unknown: false.
+    package var reportsDisconnectReasons: Bool { isSince(83) }
     /// Whether the adapter has `PowerState`: 5.73, experimental from 5.66; unknown: false.
-    package var reportsPowerState = false
-    /// Whether devices have `AdvertisingData` and `AdvertisingFlags`: 5.78, experimental before; unknown: false.
-    package var reportsAdvertisingData = false
+    package private(set) var reportsPowerState = false
+    /// Whether devices have `AdvertisingData` and `AdvertisingFlags`; unknown: false.
+    package var reportsAdvertisingData: Bool { isExperimental || isSince(78) }
     /// Whether `SetDiscoveryFilter` may have `UUIDs`: not at 5.87, which crashes; unknown: false.
-    package var acceptsServiceFilter = false
+    package var acceptsServiceFilter: Bool { !versions.contains(.v5(87)) }
     /// Whether `RemoveDevice` may be called on a connected device: not at 5.87, which crashes; unknown: false.
-    package var removesConnectedDevices = false
-    /// Whether `AcquireNotify` is answered when the peripheral refuses the subscription: 5.84; unknown: false.
-    package var answersRefusedAcquireNotify = false
+    package var removesConnectedDevices: Bool { !versions.contains(.v5(87)) }
+    /// Whether `AcquireNotify` gets a reply when the peripheral refuses the subscription; unknown: false.
+    package var answersRefusedAcquireNotify: Bool { isSince(84) }
 
     // MARK: Server role
 
     /// How the sockets of a served characteristic's subscribers work; unknown: `unknown`.
-    package var notificationSockets = NotificationSockets.unknown
-    /// Whether an update can be sent to one central alone, over its socket: 5.76; unknown: false.
+    package var notificationSockets: NotificationSockets {
+        if isBefore(69) { return .shared }
+        if isSince(76) { return .perCentral }
+        return isSince(69) && isBefore(76) ? .perCentralBroadcast : .unknown
+    }
+    /// Whether an update can be sent to one central alone, over its socket; unknown: false.
     package var directedUpdates: Bool { notificationSockets == .perCentral }
-    /// Whether each notification socket is one central's, and ends with its link: 5.69; unknown: false.
+    /// Whether each notification socket is one central's, and ends with its link; unknown: false.
     package var opensSocketPerCentral: Bool {
         notificationSockets == .perCentral || notificationSockets == .perCentralBroadcast
     }
-    /// Whether the confirmation of an indication that was written to a socket comes as a byte over it: 5.80. Before that none
+    /// Whether the confirmation of an indication that was written to a socket comes as a byte over it. Before that none
     /// comes with 5.76 to 5.79, and `Confirm` is called up to 5.75. Unknown: false.
-    package var confirmsOverSocket = false
+    package var confirmsOverSocket: Bool { isSince(80) }
     /// Whether an application must have a `Handle` for each attribute: 5.74 and 5.75 refuse one that leaves it to BlueZ;
     /// unknown: false.
-    package var needsExplicitHandles = false
-    /// The longest value that a central can write in one request, in bytes: 512, and 510 up to 5.68; unknown: 510.
-    package var maximumWrittenLength = 510
-    /// Whether a refusal can have an application's ATT error code, 0x80 to 0x9F: 5.66; unknown: false.
-    package var applicationErrorCodes = false
-    /// Whether a characteristic may demand encryption for subscribing, `encrypt-notify` and its like: 5.66. From 5.62 the
-    /// flags are taken and not enforced; before, they refuse the application. Unknown: false.
-    package var securedSubscriptions = false
+    package var needsExplicitHandles: Bool { isSince(74) && isBefore(76) }
+    /// The longest value that a central can write in one request, in bytes; unknown: 510.
+    package var maximumWrittenLength: Int { isSince(69) ? 512 : 510 }
+    /// Whether a refusal can have an application's ATT error code, 0x80 to 0x9F; unknown: false.
+    package var applicationErrorCodes: Bool { isSince(66) }
+    /// Whether a characteristic may demand encryption for subscribing, `encrypt-notify` and its like. From 5.62 the flags
+    /// are accepted and not enforced; before, BlueZ refuses the application. Unknown: false.
+    package var securedSubscriptions: Bool { isSince(66) }
 
     // MARK: Advertising
 
     /// Whether the controller and the kernel have extended advertising; unknown: false.
-    package var extendedAdvertising = false
+    package private(set) var extendedAdvertising = false
     /// `SupportedSecondaryChannels`; unknown: none.
-    package var secondaryChannels: Set<SecondaryChannel> = []
+    package private(set) var secondaryChannels: Set<SecondaryChannel> = []
     /// The longest data of an advertisement without a secondary channel, in bytes: 31, and with extended advertising up to
     /// 251 from 5.76 on; unknown: 31.
-    package var maximumAdvertisingLength = 31
+    package private(set) var maximumAdvertisingLength = 31
     /// The longest data of an advertisement with a secondary channel, in bytes; unknown: 31.
-    package var maximumExtendedAdvertisingLength = 31
+    package private(set) var maximumExtendedAdvertisingLength = 31
     /// The longest data of a scan response, in bytes; unknown: 31.
-    package var maximumScanResponseLength = 31
+    package private(set) var maximumScanResponseLength = 31
     /// Whether `MinInterval` and `MaxInterval` of an advertisement are used: 5.77, experimental before; unknown: false.
-    package var usesAdvertisingInterval = false
+    package private(set) var usesAdvertisingInterval = false
     /// Whether `TxPower` of an advertisement is used: 5.77, experimental before, and not with each controller; unknown: false.
-    package var usesAdvertisingPower = false
+    package private(set) var usesAdvertisingPower = false
     /// The powers of the controller in dBm; unknown: `nil`.
-    package var advertisingPower: ClosedRange<Int>?
-    /// Whether an advertisement may say itself what its scan response contains: 5.80; unknown: false.
-    package var scanResponseFields = false
+    package private(set) var advertisingPower: ClosedRange<Int>?
+    /// Whether an advertisement may specify the contents of its scan response; unknown: false.
+    package var scanResponseFields: Bool { isSince(80) }
 
     /// How the sockets work that BlueZ fetches with `AcquireNotify` from a served characteristic.
     package enum NotificationSockets: Hashable, Sendable, CaseIterable {
@@ -89,46 +101,31 @@ package struct DaemonCapabilities: Hashable, Sendable {
     /// Creates the capabilities of an unknown daemon.
     package init() {}
 
-    /// Creates the capabilities that follow from the version alone.
-    package init(_ versions: DaemonVersionRange) {
-        version = versions.onlyVersion
-        reportsDisconnectReasons = versions.isAtLeast(.v5(83))
-        reportsAdvertisingData = versions.isAtLeast(.v5(78))
-        acceptsServiceFilter = !versions.contains(.v5(87))
-        removesConnectedDevices = !versions.contains(.v5(87))
-        answersRefusedAcquireNotify = versions.isAtLeast(.v5(84))
-
-        notificationSockets =
-            if versions.isBelow(.v5(69)) {
-                .shared
-            } else if versions.isAtLeast(.v5(69)), versions.isBelow(.v5(76)) {
-                .perCentralBroadcast
-            } else if versions.isAtLeast(.v5(76)) {
-                .perCentral
-            } else {
-                .unknown
-            }
-        confirmsOverSocket = versions.isAtLeast(.v5(80))
-        needsExplicitHandles = versions.isAtLeast(.v5(74)) && versions.isBelow(.v5(76))
-        maximumWrittenLength = versions.isAtLeast(.v5(69)) ? 512 : 510
-        applicationErrorCodes = versions.isAtLeast(.v5(66))
-        securedSubscriptions = versions.isAtLeast(.v5(66))
-        scanResponseFields = versions.isAtLeast(.v5(80))
+    /// Creates the capabilities of a daemon with this adapter.
+    init(of adapter: Adapter1, _ hints: DaemonHints) {
+        versions = DaemonVersionRange(of: adapter, hints)
+        isExperimental = adapter.isDaemonExperimental
+        monitorTypes = adapter.monitorTypes
+        reportsPowerState = adapter.fields.contains(.powerState)
+        let known = adapter.advertising
+        // The property exists exactly if the kernel has extended advertising, at every version.
+        extendedAdvertising = known.supportedSecondaryChannels != nil
+        secondaryChannels = Set(
+            known.supportedSecondaryChannels?.compactMap { SecondaryChannel(rawValue: $0) } ?? [])
+        usesAdvertisingInterval = known.supportedFeatures != nil
+        usesAdvertisingPower = known.supportedFeatures?.contains("CanSetTxPower") ?? false
+        advertisingPower = known.powers
+        // Up to 5.68 the daemon limits data to 31 bytes, whatever the kernel supports.
+        guard extendedAdvertising, isSince(69) else { return }
+        let length = Swift.max(31, known.maxAdvertisementLength ?? 31)
+        maximumExtendedAdvertisingLength = length
+        if isSince(76) { maximumAdvertisingLength = length }
+        maximumScanResponseLength = Swift.max(31, known.maxScanResponseLength ?? 31)
     }
-
-    /// What this version can do, before anything of an adapter is known.
-    package init(version: DaemonVersion) { self.init(DaemonVersionRange(version)) }
 }
 
 extension DaemonVersion {
     fileprivate static func v5(_ minor: Int) -> DaemonVersion { DaemonVersion(5, minor) }
-}
-
-extension DaemonVersionRange {
-    /// The version, if there is only one.
-    fileprivate var onlyVersion: DaemonVersion? {
-        end == DaemonVersion(first.major, first.minor + 1) ? first : nil
-    }
 }
 
 // MARK: - Signs of the version on the bus
@@ -143,35 +140,6 @@ package struct DaemonHints: Hashable, Sendable {
     package var hasBearers = false
 
     package init() {}
-}
-
-extension DaemonCapabilities {
-    /// What a daemon can do with this adapter.
-    init(of adapter: Adapter1, _ hints: DaemonHints) {
-        let versions = DaemonVersionRange(of: adapter, hints)
-        self.init(versions)
-        isExperimental = adapter.isDaemonExperimental
-        monitorTypes = adapter.monitorTypes
-        reportsPowerState = adapter.fields.contains(.powerState)
-        if isExperimental { reportsAdvertisingData = true }
-        takeAdvertising(adapter.advertising, versions)
-    }
-
-    private mutating func takeAdvertising(_ known: AdvertisingCapabilities, _ versions: DaemonVersionRange) {
-        // The property exists exactly if the kernel has extended advertising, at every version.
-        extendedAdvertising = known.supportedSecondaryChannels != nil
-        secondaryChannels = Set(
-            known.supportedSecondaryChannels?.compactMap { SecondaryChannel(rawValue: $0) } ?? [])
-        usesAdvertisingInterval = known.supportedFeatures != nil
-        usesAdvertisingPower = known.supportedFeatures?.contains("CanSetTxPower") ?? false
-        advertisingPower = known.powers
-        // Up to 5.68 the daemon does not let more than 31 bytes through, whatever the kernel says.
-        guard extendedAdvertising, versions.isAtLeast(.v5(69)) else { return }
-        let length = Swift.max(31, known.maxAdvertisementLength ?? 31)
-        maximumExtendedAdvertisingLength = length
-        if versions.isAtLeast(.v5(76)) { maximumAdvertisingLength = length }
-        maximumScanResponseLength = Swift.max(31, known.maxScanResponseLength ?? 31)
-    }
 }
 
 extension DaemonVersionRange {
@@ -200,18 +168,16 @@ extension DaemonVersionRange {
         if !adapter.fields.contains(.isConnectable) { limit(below: .v5(79)) }
         if let keys = hints.discoveryFilters, !keys.contains("AutoConnect") { limit(below: .v5(83)) }
     }
-
-    /// Whether `GetDiscoveryFilters` would say more of the version: it lists `AutoConnect` from 5.83 on.
-    fileprivate var isUnclearWithoutFilters: Bool { contains(.v5(82)) && contains(.v5(83)) }
 }
 
 extension Adapter1 {
-    /// Whether `GetDiscoveryFilters` of this adapter would say more of the daemon.
+    /// Whether `GetDiscoveryFilters` of this adapter would narrow down the version: it lists `AutoConnect` from 5.83 on.
     func isUnclear(_ hints: DaemonHints) -> Bool {
-        hints.discoveryFilters == nil && DaemonVersionRange(of: self, hints).isUnclearWithoutFilters
+        let versions = DaemonVersionRange(of: self, hints)
+        return hints.discoveryFilters == nil && versions.contains(.v5(82)) && versions.contains(.v5(83))
     }
 
-    /// The bus's only word for `--experimental`, from 5.56 on.
+    /// Whether the bus shows `--experimental`: from 5.56 on, by this interface alone.
     fileprivate var isDaemonExperimental: Bool { interfaces.contains(.advertisementMonitorManager) }
 }
 
@@ -259,6 +225,9 @@ package struct DaemonVersionRange: Hashable, Sendable {
         first = version
         end = DaemonVersion(version.major, version.minor + 1)
     }
+
+    /// The version, if there is only one.
+    var onlyVersion: DaemonVersion? { end == DaemonVersion(first.major, first.minor + 1) ? first : nil }
 
     package mutating func raise(to version: DaemonVersion) { first = max(first, version) }
 
