@@ -26,10 +26,7 @@ package enum WriteType: Hashable, Sendable, CaseIterable {
 /// in order, and their time passes.
 extension DaemonLink {
     /// Reads a characteristic or a descriptor; see ``BlueZClient/readValue(_:offset:timeout:completion:)``.
-    func readValue(
-        _ key: AttributeKey, offset: Int = 0, timeout: Double,
-        completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
-    ) {
+    func readValue(_ key: AttributeKey, offset: Int = 0, timeout: Double, completion: @escaping BlueZCompletion<Data>) {
         call(key, "ReadValue", timeout: timeout, body: { writer in writer.options { $0.offset(offset) } }) { result in
             switch result {
             case .success(let reply):
@@ -45,7 +42,7 @@ extension DaemonLink {
     /// Writes a characteristic or a descriptor.
     package func writeValue(
         _ key: AttributeKey, _ value: Data, type: WriteType, offset: Int = 0, timeout: Double,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<Void>
     ) {
         let isCharacteristic = objects.kind(of: key) == .characteristic
         call(
@@ -66,7 +63,7 @@ extension DaemonLink {
     /// `inProgress` if a process has them already.
     package func acquireNotify(
         _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
-        completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<AcquiredSocket>
     ) {
         acquire(key, "AcquireNotify", timeout, completion)
     }
@@ -74,7 +71,7 @@ extension DaemonLink {
     /// Gets a socket for writing without response, past the bus.
     package func acquireWrite(
         _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
-        completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<AcquiredSocket>
     ) {
         acquire(key, "AcquireWrite", timeout, completion)
     }
@@ -84,7 +81,7 @@ extension DaemonLink {
 
     private func acquire(
         _ key: AttributeKey, _ member: StaticString, _ timeout: Double,
-        _ completion: @escaping @Sendable (Result<AcquiredSocket, BlueZError>) -> Void
+        _ completion: @escaping BlueZCompletion<AcquiredSocket>
     ) {
         let loop = loop
         call(key, member, timeout: timeout, body: { writer in writer.options { _ in } }) { result in

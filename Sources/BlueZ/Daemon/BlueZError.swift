@@ -1,39 +1,53 @@
 import GATT
 package import DBus
 
+/// Receives the result of a call to `bluetoothd`.
+package typealias BlueZCompletion<Success> = @Sendable (Result<Success, BlueZError>) -> Void
+
 /// The error of a call to `bluetoothd`: its cause, and the name and the message of the D-Bus error.
 package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The meaning of a D-Bus error's name. Names that are not in the table are `other`, and kept in ``name``.
-    package enum Cause: Hashable, Sendable, CaseIterable {
-        /// `org.bluez.Error.InProgress`: a session of ours is up already, or the kernel refused.
-        case inProgress
-        /// `org.bluez.Error.NotReady`: the adapter is off.
-        case notReady
-        /// `org.bluez.Error.Blocked`: rfkill keeps the adapter off.
-        case blocked
-        case failed
-        case invalidArguments
-        case notSupported
-        case notAuthorized
-        case notPermitted
-        case notAvailable
-        case alreadyExists
-        case doesNotExist
-        case alreadyConnected
-        case notConnected
+    package enum Cause: String, Hashable, Sendable, CaseIterable {
+        /// A session of this process exists already, or the kernel has refused.
+        case inProgress = "org.bluez.Error.InProgress"
+        /// The adapter is off.
+        case notReady = "org.bluez.Error.NotReady"
+        /// rfkill keeps the adapter off.
+        case blocked = "org.bluez.Error.Blocked"
+        case failed = "org.bluez.Error.Failed"
+        case invalidArguments = "org.bluez.Error.InvalidArguments"
+        case notSupported = "org.bluez.Error.NotSupported"
+        case notAuthorized = "org.bluez.Error.NotAuthorized"
+        case notPermitted = "org.bluez.Error.NotPermitted"
+        case notAvailable = "org.bluez.Error.NotAvailable"
+        case alreadyExists = "org.bluez.Error.AlreadyExists"
+        case doesNotExist = "org.bluez.Error.DoesNotExist"
+        case alreadyConnected = "org.bluez.Error.AlreadyConnected"
+        case notConnected = "org.bluez.Error.NotConnected"
         /// The bus, not `bluetoothd`, forbids the call.
-        case accessDenied
-        /// The object is not there any more.
-        case unknownObject
-        /// The method is not known to this version of BlueZ.
-        case unknownMethod
-        /// No answer within the call's time.
-        case noReply
+        case accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
+        /// The object does not exist any more.
+        case unknownObject = "org.freedesktop.DBus.Error.UnknownObject"
+        /// This version of BlueZ does not have the method.
+        case unknownMethod = "org.freedesktop.DBus.Error.UnknownMethod"
+        /// There was no reply within the call's time limit.
+        case noReply = "org.freedesktop.DBus.Error.NoReply"
         /// `org.bluez` has no owner.
-        case serviceGone
-        /// The bus itself is lost.
-        case disconnected
+        case serviceGone = "org.freedesktop.DBus.Error.ServiceUnknown"
+        /// The connection to the bus is lost.
+        case disconnected = "org.freedesktop.DBus.Error.Disconnected"
         case other
+
+        fileprivate init(name: String) { self = Cause(rawValue: name) ?? Cause.otherNames[name] ?? .other }
+
+        /// The further names of some causes.
+        private static let otherNames: [String: Cause] = [
+            "org.freedesktop.DBus.Error.AuthFailed": .accessDenied,
+            "org.freedesktop.DBus.Error.UnknownInterface": .unknownMethod,
+            "org.freedesktop.DBus.Error.Timeout": .noReply,
+            "org.freedesktop.DBus.Error.TimedOut": .noReply,
+            "org.freedesktop.DBus.Error.NameHasNoOwner": .serviceGone,
+        ]
     }
 
     package let cause: Cause
@@ -47,39 +61,12 @@ package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     package init(name: String, message: String = "") {
-        cause = BlueZError.causes[name] ?? .other
+        cause = Cause(name: name)
         self.name = name
         self.message = message
     }
 
     package var description: String { message.isEmpty ? name : "\(name): \(message)" }
-
-    private static let causes: [String: Cause] = [
-        "org.bluez.Error.InProgress": .inProgress,
-        "org.bluez.Error.NotReady": .notReady,
-        "org.bluez.Error.Blocked": .blocked,
-        "org.bluez.Error.Failed": .failed,
-        "org.bluez.Error.InvalidArguments": .invalidArguments,
-        "org.bluez.Error.NotSupported": .notSupported,
-        "org.bluez.Error.NotAuthorized": .notAuthorized,
-        "org.bluez.Error.NotPermitted": .notPermitted,
-        "org.bluez.Error.NotAvailable": .notAvailable,
-        "org.bluez.Error.AlreadyExists": .alreadyExists,
-        "org.bluez.Error.DoesNotExist": .doesNotExist,
-        "org.bluez.Error.AlreadyConnected": .alreadyConnected,
-        "org.bluez.Error.NotConnected": .notConnected,
-        "org.freedesktop.DBus.Error.AccessDenied": .accessDenied,
-        "org.freedesktop.DBus.Error.AuthFailed": .accessDenied,
-        "org.freedesktop.DBus.Error.UnknownObject": .unknownObject,
-        "org.freedesktop.DBus.Error.UnknownMethod": .unknownMethod,
-        "org.freedesktop.DBus.Error.UnknownInterface": .unknownMethod,
-        "org.freedesktop.DBus.Error.NoReply": .noReply,
-        "org.freedesktop.DBus.Error.Timeout": .noReply,
-        "org.freedesktop.DBus.Error.TimedOut": .noReply,
-        "org.freedesktop.DBus.Error.ServiceUnknown": .serviceGone,
-        "org.freedesktop.DBus.Error.NameHasNoOwner": .serviceGone,
-        "org.freedesktop.DBus.Error.Disconnected": .disconnected,
-    ]
 }
 
 /// Why a connection failed, which decides whether another attempt is made.
@@ -118,8 +105,8 @@ extension BlueZError {
     static let connectCancelled = BlueZError(
         name: "org.bluez.Error.Canceled", message: "The attempt to connect was cancelled.")
 
-    /// The ATT error with which the peer, or `bluetoothd` for it, refused a read, a write or a subscription; `nil` where
-    /// it was another failure, or where BlueZ has put several codes under one name (0x05, 0x0C and 0x0F are "Not paired").
+    /// The ATT error with which the peer, or `bluetoothd` for it, refused a read, a write or a subscription; `nil` for
+    /// another failure, or if BlueZ uses one name for several codes (0x05, 0x0C and 0x0F are "Not paired").
     ///
     /// See `create_gatt_dbus_error` in `src/gatt-client.c`; the codes are those of the Core Specification, Vol 3, Part F,
     /// 3.4.1.1.

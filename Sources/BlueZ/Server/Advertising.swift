@@ -49,7 +49,7 @@ extension BlueZClient {
     /// - Parameter timeout: In seconds, up to a day.
     package func advertisingCapabilities(
         of adapter: ObjectKey, timeout: Double = DaemonLink.defaultTimeout,
-        completion: @escaping @Sendable (Result<AdvertisingCapabilities, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<AdvertisingCapabilities>
     ) {
         loop.perform { [self] in
             daemon.call(
