@@ -70,76 +70,72 @@ enum AdvertisementTable {
             uuids("ScanResponseServiceUUIDs") { $0.scanResponseServiceUUIDs },
             manufacturerData("ScanResponseManufacturerData") { $0.scanResponseManufacturerData },
             serviceData("ScanResponseServiceData") { $0.scanResponseServiceData },
-            byteArrays("Data", "a{yv}", key: "y", { $0.data.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
-                $0.byte($1)
-            },
-            .init(
-                "Discoverable", "b", exists: { $0.data.isDiscoverable != nil },
-                get: { $1.bool($0.data.isDiscoverable ?? false) }),
-            .init(
-                "DiscoverableTimeout", "q", exists: { $0.data.discoverableTimeout != nil },
-                get: { $1.uint16($0.data.discoverableTimeout ?? 0) }),
-            .init(
-                "Includes", "as", exists: { !$0.data.includes.isEmpty },
-                get: { $1.strings($0.data.includes.map(\.rawValue).sorted()) }),
-            .init("LocalName", "s", exists: { $0.data.localName != nil }, get: { $1.string($0.data.localName ?? "") }),
-            .init(
-                "Appearance", "q", exists: { $0.data.appearance != nil }, get: { $1.uint16($0.data.appearance ?? 0) }),
-            .init("Duration", "q", exists: { $0.data.duration != nil }, get: { $1.uint16($0.data.duration ?? 0) }),
-            .init("Timeout", "q", exists: { $0.data.timeout != nil }, get: { $1.uint16($0.data.timeout ?? 0) }),
-            .init(
-                "SecondaryChannel", "s", exists: { $0.data.secondaryChannel != nil },
-                get: { $1.string($0.data.secondaryChannel?.rawValue ?? "") }),
-            .init(
-                "MinInterval", "u", exists: { $0.data.minInterval != nil }, get: { $1.uint32($0.data.minInterval ?? 0) }
-            ),
-            .init(
-                "MaxInterval", "u", exists: { $0.data.maxInterval != nil }, get: { $1.uint32($0.data.maxInterval ?? 0) }
-            ),
-            .init("TxPower", "n", exists: { $0.data.txPower != nil }, get: { $1.int16($0.data.txPower ?? 0) }),
+            byteArrays("Data", "a{yv}", key: "y", { $0.data.map { ($0, $1) } }) { $0.byte($1) },
+            optional("Discoverable", "b", { $0.isDiscoverable }) { $0.bool($1) },
+            optional("DiscoverableTimeout", "q", { $0.discoverableTimeout }) { $0.uint16($1) },
+            optional("Includes", "as", { $0.includes.map(\.rawValue).sorted().nonEmpty }) { $0.strings($1) },
+            optional("LocalName", "s", { $0.localName }) { $0.string($1) },
+            optional("Appearance", "q", { $0.appearance }) { $0.uint16($1) },
+            optional("Duration", "q", { $0.duration }) { $0.uint16($1) },
+            optional("Timeout", "q", { $0.timeout }) { $0.uint16($1) },
+            optional("SecondaryChannel", "s", { $0.secondaryChannel?.rawValue }) { $0.string($1) },
+            optional("MinInterval", "u", { $0.minInterval }) { $0.uint32($1) },
+            optional("MaxInterval", "u", { $0.maxInterval }) { $0.uint32($1) },
+            optional("TxPower", "n", { $0.txPower }) { $0.int16($1) },
         ])
+
+    /// A property that the object has only if there is a value.
+    private static func optional<Value>(
+        _ name: StaticString, _ signature: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> Value?,
+        write: @escaping @Sendable (inout MessageWriter, Value) -> Void
+    ) -> InterfaceTable<AdvertisementContent>.Property {
+        .init(
+            name, signature, exists: { value($0.data) != nil },
+            get: { content, writer in
+                if let value = value(content.data) { write(&writer, value) }
+            })
+    }
 
     private static func uuids(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID]
     ) -> InterfaceTable<AdvertisementContent>.Property {
-        .init(name, "as", exists: { !value($0.data).isEmpty }, get: { $1.strings(value($0.data).map(\.busText)) })
+        optional(name, "as", { value($0).map(\.busText).nonEmpty }) { $0.strings($1) }
     }
 
     private static func manufacturerData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [UInt16: Data]
     ) -> InterfaceTable<AdvertisementContent>.Property {
-        byteArrays(name, "a{qv}", key: "q", { value($0).sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }) {
-            $0.uint16($1)
-        }
+        byteArrays(name, "a{qv}", key: "q", { value($0).map { ($0, $1) } }) { $0.uint16($1) }
     }
 
     private static func serviceData(
         _ name: StaticString, _ value: @escaping @Sendable (AdvertisementData) -> [CBUUID: Data]
     ) -> InterfaceTable<AdvertisementContent>.Property {
-        byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.key.busText, $0.value) }.sorted { $0.0 < $1.0 } }) {
-            $0.string($1)
-        }
+        byteArrays(name, "a{sv}", key: "s", { value($0).map { ($0.busText, $1) } }) { $0.string($1) }
     }
 
-    /// A dictionary of variants with `ay` inside; there is none without entries.
-    private static func byteArrays<Key>(
+    /// A dictionary of variants with `ay` inside, in the order of the keys; there is none without entries.
+    private static func byteArrays<Key: Comparable & SendableMetatype>(
         _ name: StaticString, _ signature: StaticString, key: String,
         _ entries: @escaping @Sendable (AdvertisementData) -> [(Key, Data)],
         writeKey: @escaping @Sendable (inout MessageWriter, Key) -> Void
     ) -> InterfaceTable<AdvertisementContent>.Property {
-        .init(
-            name, signature, exists: { !entries($0.data).isEmpty },
-            get: { content, writer in
-                writer.dictionary(key: key, value: "v") { dictionary in
-                    for (key, bytes) in entries(content.data) {
-                        dictionary.entry { entry in
-                            writeKey(&entry, key)
-                            entry.variant("ay") { $0.bytes(bytes) }
-                        }
+        optional(name, signature, { entries($0).sorted { $0.0 < $1.0 }.nonEmpty }) { writer, entries in
+            writer.dictionary(key: key, value: "v") { dictionary in
+                for (key, bytes) in entries {
+                    dictionary.entry { entry in
+                        writeKey(&entry, key)
+                        entry.variant("ay") { $0.bytes(bytes) }
                     }
                 }
-            })
+            }
+        }
     }
+}
+
+extension Array {
+    /// `nil` if there are no elements.
+    fileprivate var nonEmpty: Self? { isEmpty ? nil : self }
 }
 
 extension CBUUID {

@@ -5,7 +5,6 @@ import Glibc
 import Reactor
 
 final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
-    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
 
     let characteristic: ServerCharacteristic
     /// What was sent to all last.
@@ -23,38 +22,36 @@ final class CharacteristicRecord: ValueRecord, @unchecked Sendable {
     init(_ characteristic: ServerCharacteristic, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
         self.characteristic = characteristic
         settlingTimer = LoopTimer(on: content.client.loop)
-        super.init(characteristic.id, characteristic.flags, path: path, parent: parent, content: content)
+        super.init(
+            characteristic.id, characteristic.uuid, characteristic.flags, path: path, parent: parent, content: content)
     }
 
     /// Whether a value that is sent to all reaches a central, as far as BlueZ reports it.
     var isSubscribed: Bool { !table.subscribers.isEmpty }
     var givesNotifySocket: Bool { characteristic.givesNotifySocket && canSend }
     var givesWriteSocket: Bool {
-        characteristic.givesWriteSocket && characteristic.flags.contains(.writeWithoutResponse)
+        characteristic.givesWriteSocket && flags.contains(.writeWithoutResponse)
     }
-    var canSend: Bool { characteristic.flags.canBeSubscribedTo }
+    var canSend: Bool { flags.canBeSubscribedTo }
     /// Whether BlueZ reports for every value that a central has received it.
-    var isConfirmed: Bool { characteristic.flags.indicates && !characteristic.flags.notifies }
+    var isConfirmed: Bool { flags.indicates && !flags.notifies }
 }
 
 extension CharacteristicRecord {
     // MARK: Subscribing
 
     func startNotifyCalled(_ invocation: Invocation) {
-        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         guard canSend else { return invocation.fail(.refusal(.requestNotSupported, ofRead: false)) }
         invocation.reply()
         change { $0.startNotify() }
     }
 
     func stopNotifyCalled(_ invocation: Invocation) {
-        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         change { $0.stopNotify() }
     }
 
     func confirmCalled(_ invocation: Invocation) {
-        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         content.delegate?.confirmed(id)
         sender.confirmed()
@@ -165,10 +162,6 @@ extension CharacteristicRecord {
     private func makeSocket(
         _ invocation: Invocation, refuses: (ServerPeer) -> Bool = { _ in false }
     ) -> (AcquiredSocket, ServerPeer)? {
-        guard content.isFromDaemon(invocation) else {
-            invocation.fail(.foreignCaller)
-            return nil
-        }
         var reader = invocation.reader
         let peer = ServerOptions(&reader).peer
         guard !refuses(peer) else {
@@ -194,7 +187,7 @@ extension CharacteristicRecord {
 
     // MARK: Sending
 
-    func notify(_ update: ServerUpdate, completion: @escaping Completion) {
+    func notify(_ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
         let count = update.value.count
         guard count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(count)) }
         guard update.centrals == nil || count > 0 else { return fail(completion, .emptyPacket) }
@@ -202,7 +195,7 @@ extension CharacteristicRecord {
         sender.send(update, completion: completion)
     }
 
-    private func fail(_ completion: @escaping Completion, _ error: BlueZError) {
+    private func fail(_ completion: @escaping BlueZCompletion<Void>, _ error: BlueZError) {
         content.client.loop.post { completion(.failure(error)) }
     }
 
@@ -218,8 +211,6 @@ extension CharacteristicRecord {
         guard content.capabilities.directedUpdates else { return nil }
         return table.socket(of: device).flatMap { notifySockets[$0] }
     }
-
-    func isOpen(_ socket: ObjectIdentifier) -> Bool { notifySockets.values.contains { ObjectIdentifier($0) == socket } }
 
     /// Whether `bluetoothd` has not read all that was written to the sockets.
     var hasUnreadPackets: Bool { notifySockets.values.contains { $0.hasUnreadPackets } }

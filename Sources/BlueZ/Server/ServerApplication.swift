@@ -24,9 +24,7 @@ package final class ServerApplication: Sendable {
     /// - Parameter completion: Success when BlueZ has taken these or newer ones, which may be long: it waits for daemon and
     ///   adapter, and for the answer of a daemon that hangs. When BlueZ refuses them it fails with the reason, and the
     ///   services that it had before come back.
-    package func update(
-        _ services: [ServerService], completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
-    ) {
+    package func update(_ services: [ServerService], completion: @escaping BlueZCompletion<Void> = { _ in }) {
         registration.client.loop.perform { [registration] in
             registration.update(services, completion: completion)
         }
@@ -47,7 +45,7 @@ package final class ServerApplication: Sendable {
     ///   for none to some subscribers.
     package func notify(
         _ characteristic: ServerAttributeID, _ updates: [ServerUpdate],
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<Void>
     ) {
         registration.client.loop.perform { [content = registration.content] in
             for update in updates { content.notify(characteristic, update, completion: completion) }
@@ -85,7 +83,6 @@ extension BlueZClient {
 ///
 /// On the client's loop, and unchecked because of that.
 final class ApplicationContent: RegisteredContent, @unchecked Sendable {
-    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
     typealias Generation = RegistrationMachine.Generation
 
     static let rules = RegistrationMachine.Rules.application
@@ -129,7 +126,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
     /// Whether the daemon that has our objects makes the call. Any program on the bus could.
     func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
 
-    func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping Completion) {
+    func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
         guard let record = exported?.characteristics[id] else {
             return client.loop.post { completion(.failure(.nobodySubscribed)) }
         }

@@ -7,7 +7,7 @@ import Reactor
 package struct ServerPeer: Hashable, Sendable {
     /// The central's object in the tree.
     package var device: ObjectKey?
-    package var address: BluetoothAddress?
+    package var address: BluetoothAddress? { device?.address }
     /// The MTU of its link, in bytes.
     package var mtu: Int?
     package var link: Link?
@@ -79,11 +79,7 @@ package final class ServerAnswer: Sendable {
     private func expire() { reply(.failure(CBATTError(.unlikelyError)))?.whenExpired() }
 
     private func reply(_ result: Result<Data, CBATTError>) -> Open? {
-        let open = open.withLock { open in
-            defer { open = nil }
-            return open
-        }
-        guard let open else { return nil }
+        guard let open = open.withLock({ $0.take() }) else { return nil }
         if let timer = open.timer { loop.cancel(timer) }
         loop.perform { open.settle(result) }
         return open

@@ -2,18 +2,29 @@ import DBus
 import Foundation
 import GATT
 
-/// A service of ours while it is exported. On the loop; unchecked because of that, as the other records.
+/// An attribute of this process while it is exported. On the loop, and unchecked because of that.
 ///
 /// Records and the content retain each other until the attribute is withdrawn: a reply may come later than that.
-final class ServiceRecord: @unchecked Sendable {
+class AttributeRecord: @unchecked Sendable {
     let content: ApplicationContent
-    let service: ServerService
+    let id: ServerAttributeID
+    let uuid: CBUUID
+
+    init(_ id: ServerAttributeID, _ uuid: CBUUID, content: ApplicationContent) {
+        self.content = content
+        self.id = id
+        self.uuid = uuid
+    }
+}
+
+final class ServiceRecord: AttributeRecord, @unchecked Sendable {
+    let isPrimary: Bool
     let includes: [ObjectPath]
 
     init(_ service: ServerService, includes: [ObjectPath], content: ApplicationContent) {
-        self.content = content
-        self.service = service
+        isPrimary = service.isPrimary
         self.includes = includes
+        super.init(service.id, service.uuid, content: content)
     }
 }
 
@@ -26,36 +37,32 @@ enum ServerTables {
     static let service = InterfaceTable<ServiceRecord>(
         "org.bluez.GattService1",
         properties: [
-            .init("UUID", "s") { $1.string($0.service.uuid.busText) },
-            .init("Primary", "b") { $1.bool($0.service.isPrimary) },
+            .uuid,
+            .init("Primary", "b") { $1.bool($0.isPrimary) },
             .init("Includes", "ao", exists: { !$0.includes.isEmpty }, get: { $1.objectPaths($0.includes) }),
-            .init(
-                "Handle", "q", set: { $0.content.takeHandle(of: $0.service.id, &$1, $2) },
-                get: { $1.uint16($0.content.handles[$0.service.id] ?? 0) }),
+            .handle,
         ])
 
     static let characteristic = InterfaceTable<CharacteristicRecord>(
         characteristicName,
         methods: [
-            .init("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"]) { $0.readCalled($1, value: nil) },
-            .init("WriteValue", in: ["value": "ay", "options": "a{sv}"]) { $0.writeCalled($1) },
-            .init("StartNotify") { $0.startNotifyCalled($1) },
-            .init("StopNotify") { $0.stopNotifyCalled($1) },
-            .init("Confirm") { $0.confirmCalled($1) },
-            .init("AcquireNotify", in: ["options": "a{sv}"], out: ["fd": "h", "mtu": "q"]) {
+            .readValue { $0.readCalled($1, value: nil) },
+            .writeValue,
+            .ofDaemon("StartNotify") { $0.startNotifyCalled($1) },
+            .ofDaemon("StopNotify") { $0.stopNotifyCalled($1) },
+            .ofDaemon("Confirm") { $0.confirmCalled($1) },
+            .ofDaemon("AcquireNotify", in: ["options": "a{sv}"], out: ["fd": "h", "mtu": "q"]) {
                 $0.acquireNotifyCalled($1)
             },
-            .init("AcquireWrite", in: ["options": "a{sv}"], out: ["fd": "h", "mtu": "q"]) {
+            .ofDaemon("AcquireWrite", in: ["options": "a{sv}"], out: ["fd": "h", "mtu": "q"]) {
                 $0.acquireWriteCalled($1)
             },
         ],
         properties: [
-            .init("UUID", "s") { $1.string($0.characteristic.uuid.busText) },
+            .uuid,
             .init("Service", "o") { $1.objectPath($0.parent) },
-            .init("Flags", "as") { $1.strings($0.characteristic.flags.texts) },
-            .init(
-                "Handle", "q", set: { $0.content.takeHandle(of: $0.id, &$1, $2) },
-                get: { $1.uint16($0.content.handles[$0.id] ?? 0) }),
+            .init("Flags", "as") { $1.strings($0.flags.texts) },
+            .handle,
             .init("Value", "ay", exists: { $0.value != nil }, get: { $1.bytes($0.value ?? Data()) }),
             .init("Notifying", "b", exists: { $0.canSend }, get: { $1.bool($0.table.hasUnnamed) }),
             // By their presence BlueZ knows that it can ask for sockets.
@@ -68,28 +75,50 @@ enum ServerTables {
 
     static let descriptor = InterfaceTable<DescriptorRecord>(
         "org.bluez.GattDescriptor1",
-        methods: [
-            .init("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"]) {
-                $0.readCalled($1, value: $0.descriptor.value)
-            },
-            .init("WriteValue", in: ["value": "ay", "options": "a{sv}"]) { $0.writeCalled($1) },
-        ],
+        methods: [.readValue { $0.readCalled($1, value: $0.value) }, .writeValue],
         properties: [
-            .init("UUID", "s") { $1.string($0.descriptor.uuid.busText) },
+            .uuid,
             .init("Characteristic", "o") { $1.objectPath($0.parent) },
-            .init("Flags", "as") { $1.strings($0.descriptor.flags.texts) },
-            .init(
-                "Handle", "q", set: { $0.content.takeHandle(of: $0.id, &$1, $2) },
-                get: { $1.uint16($0.content.handles[$0.id] ?? 0) }),
+            .init("Flags", "as") { $1.strings($0.flags.texts) },
+            .handle,
         ])
 }
 
-extension ApplicationContent {
-    /// BlueZ writes the handle of an attribute.
-    func takeHandle(of id: ServerAttributeID, _ reader: inout MessageReader, _ invocation: Invocation) {
-        guard isFromDaemon(invocation), let handle = reader.uint16() else { return invocation.fail(.foreignCaller) }
-        handles[id] = handle
-        invocation.reply()
+extension InterfaceTable.Property where Target: AttributeRecord {
+    fileprivate static var uuid: Self { .init("UUID", "s") { $1.string($0.uuid.busText) } }
+
+    /// BlueZ writes the handle that it has given.
+    fileprivate static var handle: Self {
+        .init(
+            "Handle", "q",
+            set: { record, reader, invocation in
+                guard record.content.isFromDaemon(invocation), let handle = reader.uint16() else {
+                    return invocation.fail(.foreignCaller)
+                }
+                record.content.handles[record.id] = handle
+                invocation.reply()
+            }, get: { $1.uint16($0.content.handles[$0.id] ?? 0) })
+    }
+}
+
+extension InterfaceTable.Method where Target: ValueRecord {
+    /// A method that only `bluetoothd` may call.
+    fileprivate static func ofDaemon(
+        _ name: StaticString, in inputs: InterfaceTable.Arguments = [:], out outputs: InterfaceTable.Arguments = [:],
+        handler: @escaping @Sendable (Target, Invocation) -> Void
+    ) -> Self {
+        .init(name, in: inputs, out: outputs) { record, invocation in
+            guard record.content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+            handler(record, invocation)
+        }
+    }
+
+    fileprivate static func readValue(_ handler: @escaping @Sendable (Target, Invocation) -> Void) -> Self {
+        .ofDaemon("ReadValue", in: ["options": "a{sv}"], out: ["value": "ay"], handler: handler)
+    }
+
+    fileprivate static var writeValue: Self {
+        .ofDaemon("WriteValue", in: ["value": "ay", "options": "a{sv}"]) { $0.writeCalled($1) }
     }
 }
 

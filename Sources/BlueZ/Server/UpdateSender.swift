@@ -31,7 +31,6 @@ package struct ServerUpdate: Hashable, Sendable {
 ///
 /// On the loop; unchecked because of that.
 final class UpdateSender: @unchecked Sendable {
-    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
 
     /// How long centrals may take to confirm an indication, in seconds (Core Specification, Vol 3, Part F, 3.3.3).
     private static let confirmTimeout = 30.0
@@ -71,15 +70,15 @@ final class UpdateSender: @unchecked Sendable {
 
     private unowned let record: CharacteristicRecord
     private let confirmTimer: LoopTimer
-    private var waiting: [(update: ServerUpdate, completion: Completion)] = []
+    private var waiting: [(update: ServerUpdate, completion: BlueZCompletion<Void>)] = []
     /// The completion of what `step` is about.
-    private var current: Completion?
+    private var current: BlueZCompletion<Void>?
     private var step = Step.none
     private var way = Way.bus
     /// Whether something was sent this way that `bluetoothd` may not have read.
     private var isWayUsed = false
     /// Values on their way to the bus.
-    private var unsent: [UInt64: Completion] = [:]
+    private var unsent: [UInt64: BlueZCompletion<Void>] = [:]
     /// Counts the calls of ``fail(_:)``, so that outcomes of earlier values are ignored.
     private var turn = 0
 
@@ -90,7 +89,7 @@ final class UpdateSender: @unchecked Sendable {
 
     private var loop: any EventLoop { record.content.client.loop }
 
-    func send(_ update: ServerUpdate, completion: @escaping Completion) {
+    func send(_ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
         waiting.append((update, completion))
         proceed()
     }
@@ -175,13 +174,13 @@ final class UpdateSender: @unchecked Sendable {
 
     // MARK: By signal
 
-    private func signal(_ value: Data, _ completion: @escaping Completion) {
+    private func signal(_ value: Data, _ completion: @escaping BlueZCompletion<Void>) {
         record.emit(value)
         complete(completion, with: .success(()))
     }
 
     /// When the bus has taken what was sent: one that takes values slower than they are made must be waited for.
-    private func complete(_ completion: @escaping Completion, with result: Result<Void, BlueZError>) {
+    private func complete(_ completion: @escaping BlueZCompletion<Void>, with result: Result<Void, BlueZError>) {
         let number = record.content.client.makeID()
         unsent[number] = completion
         record.content.connection?.whenDrained { [weak self] in
@@ -189,7 +188,7 @@ final class UpdateSender: @unchecked Sendable {
         }
     }
 
-    private func indicate(_ value: Data, _ completion: @escaping Completion) {
+    private func indicate(_ value: Data, _ completion: @escaping BlueZCompletion<Void>) {
         current = completion
         step = .confirming(by: record.table.linkedSockets, received: 0)
         record.emit(value)
@@ -223,7 +222,7 @@ final class UpdateSender: @unchecked Sendable {
 
     // MARK: Over sockets
 
-    private func write(_ value: Data, to sockets: [AcquiredSocket], _ completion: @escaping Completion) {
+    private func write(_ value: Data, to sockets: [AcquiredSocket], _ completion: @escaping BlueZCompletion<Void>) {
         current = completion
         let isConfirmed = record.isConfirmed && record.content.capabilities.confirmsOverSocket
         let all = Set(sockets.map { ObjectIdentifier($0) })

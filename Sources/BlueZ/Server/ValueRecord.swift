@@ -4,15 +4,13 @@ import GATT
 import Reactor
 
 /// What a characteristic and a descriptor have in common: values that centrals read and write.
-class ValueRecord: @unchecked Sendable {
+class ValueRecord: AttributeRecord, @unchecked Sendable {
     /// A value that a central reads in several packets, so that all of them are of one value.
     struct Snapshot {
         let value: Data
         var usedAt: Instant
     }
 
-    let content: ApplicationContent
-    let id: ServerAttributeID
     let flags: GattFlags
     let path: ObjectPath
     let parent: ObjectPath
@@ -20,22 +18,25 @@ class ValueRecord: @unchecked Sendable {
     var assemblies: [ObjectKey?: WriteAssembly] = [:]
     var assemblyTimers: [ObjectKey?: TimerID] = [:]
 
-    init(_ id: ServerAttributeID, _ flags: GattFlags, path: ObjectPath, parent: ObjectPath, content: ApplicationContent)
-    {
-        self.content = content
-        self.id = id
+    init(
+        _ id: ServerAttributeID, _ uuid: CBUUID, _ flags: GattFlags, path: ObjectPath, parent: ObjectPath,
+        content: ApplicationContent
+    ) {
         self.flags = flags
         self.path = path
         self.parent = parent
+        super.init(id, uuid, content: content)
     }
 }
 
 final class DescriptorRecord: ValueRecord, @unchecked Sendable {
-    let descriptor: ServerDescriptor
+    /// The value that centrals read without a request to the delegate.
+    let value: Data?
 
     init(_ descriptor: ServerDescriptor, path: ObjectPath, parent: ObjectPath, content: ApplicationContent) {
-        self.descriptor = descriptor
-        super.init(descriptor.id, descriptor.flags, path: path, parent: parent, content: content)
+        value = descriptor.value
+        super.init(
+            descriptor.id, descriptor.uuid, descriptor.flags, path: path, parent: parent, content: content)
     }
 }
 
@@ -47,7 +48,6 @@ extension ValueRecord {
 
     /// - Parameter value: The value, if the delegate is not needed for it.
     func readCalled(_ invocation: Invocation, value: Data?) {
-        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         // An attribute that may be neither read nor written has no permissions in 5.66, which then allows both.
         guard flags.allowsReading else { return invocation.fail(.refusal(.readNotPermitted, ofRead: true)) }
         var reader = invocation.reader
@@ -92,7 +92,6 @@ extension ValueRecord {
     // MARK: Writing
 
     func writeCalled(_ invocation: Invocation) {
-        guard content.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         guard flags.allowsWriting else { return invocation.fail(.refusal(.writeNotPermitted, ofRead: false)) }
         var reader = invocation.reader
         guard let value = reader.data() else {
@@ -177,7 +176,6 @@ struct ServerOptions {
         case "device":
             guard var path = value.objectPath()?.rawValue else { return }
             peer.device = path.withUTF8 { ObjectKey(path: $0) }
-            peer.address = peer.device?.address
         case "mtu": peer.mtu = value.uint16().map(Int.init)
         case "link": peer.link = value.string().flatMap(ServerPeer.Link.init)
         case "offset": offset = Int(value.uint16() ?? 0)
