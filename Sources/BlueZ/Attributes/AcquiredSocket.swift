@@ -8,7 +8,11 @@ import Reactor
 /// Everything here is on the client's loop. Releasing it is allowed on any thread and closes the socket, which ends the
 /// subscription, or the right to write. Unchecked because of that confinement.
 package final class AcquiredSocket: @unchecked Sendable {
-    fileprivate typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
+    /// A value that waits for space in the socket.
+    private struct Unsent {
+        let value: Data
+        let completion: BlueZCompletion<Void>
+    }
 
     /// The MTU that BlueZ has named, in bytes.
     package let mtu: Int
@@ -18,12 +22,9 @@ package final class AcquiredSocket: @unchecked Sendable {
     private var buffer: PacketBuffer?
     private var onPackets: @Sendable ([Data]) -> Void = { _ in }
     private var onClosed: @Sendable () -> Void = {}
-    private var isClosed = false
-    /// The values that wait for space in the socket, the oldest at `firstUnsent`.
-    private var unsent: [(value: Data, completion: Completion)] = []
-    private var firstUnsent = 0
+    private var unsent = Queue<Unsent>()
     /// Completions that one post to the loop will call together.
-    private var told: [(Completion, Result<Void, BlueZError>)] = []
+    private var completed: [(BlueZCompletion<Void>, Result<Void, BlueZError>)] = []
 
     /// The limit for one wake-up, so that one socket with many packets does not delay the rest of the loop.
     private static let mostPacketsPerWake = 512
@@ -61,7 +62,7 @@ package final class AcquiredSocket: @unchecked Sendable {
         onPackets: @escaping @Sendable ([Data]) -> Void = { _ in }, onClosed: @escaping @Sendable () -> Void
     ) {
         requireLoop()
-        guard !isClosed, let number = descriptor.rawValue else { return loop.post(onClosed) }
+        guard let number = descriptor.rawValue else { return loop.post(onClosed) }
         self.onPackets = onPackets
         self.onClosed = onClosed
         buffer = PacketBuffer(packetSize: max(mtu, Self.longestValue))
@@ -77,11 +78,11 @@ package final class AcquiredSocket: @unchecked Sendable {
 
     private func ready(_ events: IOEvents) {
         if events.contains(.writable) { sendWaiting() }
-        guard !isClosed, buffer != nil else {
-            if !events.isDisjoint(with: [.hangup, .error]) { end() }
-            return
+        if buffer != nil {
+            if !events.isDisjoint(with: [.readable, .hangup, .error]) { readAll(events) }
+        } else if !events.isDisjoint(with: [.hangup, .error]) {
+            end()
         }
-        if !events.isDisjoint(with: [.readable, .hangup, .error]) { readAll(events) }
     }
 
     private func readAll(_ events: IOEvents) {
@@ -128,50 +129,44 @@ extension AcquiredSocket {
     ///
     /// - Parameter completion: Called once, never before this returns: when BlueZ has taken the value, which it does as fast as
     ///   the link carries, or with ``BlueZError/socketClosed`` when the socket is closed before. In the order of the writes.
-    package func send(_ value: Data, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void) {
+    package func send(_ value: Data, completion: @escaping BlueZCompletion<Void>) {
         requireLoop()
-        guard !isClosed, let number = descriptor.rawValue else { return tell(completion, .failure(.socketClosed)) }
-        guard firstUnsent == unsent.count else { return unsent.append((value, completion)) }
-        switch value.withUnsafeBytes({ sendPacket($0, to: number) }) {
-        case nil: tell(completion, .success(()))
-        case EAGAIN?:
-            unsent.append((value, completion))
-            let watch = watch(number)
-            watch.update(watch.events.union(.writable))
-        case let error?: fail(completion, error)
-        }
+        guard let number = descriptor.rawValue else { return complete(completion, .failure(.socketClosed)) }
+        let value = Unsent(value: value, completion: completion)
+        guard !unsent.isEmpty || !write(value, to: number) else { return }
+        unsent.append(value)
+        let watch = watch(number)
+        watch.update(watch.events.union(.writable))
     }
 
     private func sendWaiting() {
         guard let number = descriptor.rawValue else { return }
-        while firstUnsent < unsent.count {
-            let (value, completion) = unsent[firstUnsent]
-            switch value.withUnsafeBytes({ sendPacket($0, to: number) }) {
-            case nil: tell(completion, .success(()))
-            case EAGAIN?: return
-            case let error?: fail(completion, error)
-            }
-            guard !isClosed else { return }
-            unsent[firstUnsent].value = Data()
-            firstUnsent += 1
+        while let value = unsent.first {
+            guard write(value, to: number) else { return }
+            unsent.popFirst()
         }
-        unsent.removeAll(keepingCapacity: unsent.count <= 256)
-        firstUnsent = 0
         if let watch { watch.update(watch.events.subtracting(.writable)) }
     }
 
-    private func fail(_ completion: @escaping Completion, _ error: Int32) {
-        tell(completion, .failure(error == EPIPE || error == ECONNRESET ? .socketClosed : .notSent(error)))
+    /// Writes a value, or fails; returns false if the socket has no space for it.
+    private func write(_ unsent: Unsent, to number: Int32) -> Bool {
+        switch unsent.value.withUnsafeBytes({ sendPacket($0, to: number) }) {
+        case nil: complete(unsent.completion, .success(()))
+        case EAGAIN?: return false
+        case EPIPE?, ECONNRESET?: complete(unsent.completion, .failure(.socketClosed))
+        case let error?: complete(unsent.completion, .failure(.notSent(error)))
+        }
+        return true
     }
 
     /// Calls completions in their order, never inside a call of the writer.
-    private func tell(_ completion: @escaping Completion, _ result: Result<Void, BlueZError>) {
-        told.append((completion, result))
-        guard told.count == 1 else { return }
+    private func complete(_ completion: @escaping BlueZCompletion<Void>, _ result: Result<Void, BlueZError>) {
+        completed.append((completion, result))
+        guard completed.count == 1 else { return }
         loop.post { [self] in
-            let told = told
-            self.told = []
-            for (completion, result) in told { completion(result) }
+            let completed = completed
+            self.completed = []
+            for (completion, result) in completed { completion(result) }
         }
     }
 }
@@ -179,14 +174,13 @@ extension AcquiredSocket {
 extension AcquiredSocket {
     /// Whether the other end has not read all that was written.
     var hasUnreadPackets: Bool {
-        guard !isClosed, let number = descriptor.rawValue else { return false }
-        return firstUnsent < unsent.count || unreadBytes(number) > 0
+        guard let number = descriptor.rawValue else { return false }
+        return !unsent.isEmpty || unreadBytes(number) > 0
     }
 
     /// Whether the other end has closed it, also before ``start(onPackets:onClosed:)`` has reported it.
     var isHungUp: Bool {
-        guard !isClosed, let number = descriptor.rawValue else { return true }
-        return Reactor.isHungUp(number)
+        descriptor.rawValue.map { Reactor.isHungUp($0) } ?? true
     }
 }
 
@@ -202,24 +196,21 @@ extension AcquiredSocket {
 
     /// The other end has closed it.
     private func end() {
-        guard !isClosed else { return }
+        guard descriptor.rawValue != nil else { return }
         let onClosed = onClosed
         finish()
         onClosed()
     }
 
     private func finish() {
-        guard !isClosed else { return }
-        isClosed = true
+        guard descriptor.rawValue != nil else { return }
         watch?.cancel()
         watch = nil
         descriptor.close()
         buffer = nil
         onPackets = { _ in }
         onClosed = {}
-        for (_, completion) in unsent[firstUnsent...] { tell(completion, .failure(.socketClosed)) }
-        unsent = []
-        firstUnsent = 0
+        while let value = unsent.popFirst() { complete(value.completion, .failure(.socketClosed)) }
     }
 }
 
