@@ -10,9 +10,9 @@ final class Stage: Sendable {
         var connection: Connection?
         var calls: [CallID: Message] = [:]
         var callNumber: UInt64 = 0
-        var watches: [String: Subscription] = [:]
+        var watches: [String: CancelHandle] = [:]
         /// Subscriptions to the signals of clients that serve.
-        var listened: [String: Subscription] = [:]
+        var listened: [String: CancelHandle] = [:]
         /// The links of virtual centrals, by their numbers.
         var centrals: [UInt64: CentralLink] = [:]
         var centralNumber: UInt64 = 0

@@ -162,7 +162,8 @@ package final class Connection: Sendable {
 
     // MARK: Signals
 
-    /// Delivers the signals that the rule selects, until the subscription is cancelled or released.
+    /// Delivers the signals that the rule selects, until the result is cancelled or released. If it is cancelled on the
+    /// loop, the handler does not run afterwards.
     ///
     /// Each distinct rule is added to the bus once, for all its subscribers. Signals that were sent before the bus has read
     /// the rule are not delivered. The replies to calls after the subscription come after that.
@@ -170,19 +171,18 @@ package final class Connection: Sendable {
     package func subscribe(
         _ rule: MatchRule, accepted: (@Sendable (Result<Void, DBusError>) -> Void)? = nil,
         handler: @escaping @Sendable (Message) -> Void
-    ) -> Subscription {
+    ) -> CancelHandle {
         let entry = SubscriptionEntry(rule, handler: handler)
         perform { $0.signals.add(entry, on: $0, accepted: accepted) }
-        return Subscription(loop: loop) { [weak core] in core.map { $0.signals.remove(entry, on: $0) } }
+        return CancelHandle(loop: loop) { [weak core] in core.map { $0.signals.remove(entry, on: $0) } }
     }
 
-    /// Calls the handler with the owner of a name, soon and at every change, in the order of the wire, until the
-    /// subscription is cancelled or released. Nil means that there is no owner. A direct change from one owner to another
-    /// is one call.
-    package func watchName(_ name: String, handler: @escaping @Sendable (_ owner: String?) -> Void) -> Subscription {
+    /// Calls the handler with the owner of a name, soon and at every change, in the order of the wire, until the result is
+    /// cancelled or released. Nil means that there is no owner. A direct change from one owner to another is one call.
+    package func watchName(_ name: String, handler: @escaping @Sendable (_ owner: String?) -> Void) -> CancelHandle {
         let watch = NameWatch(name: name, handler: handler)
         perform { $0.signals.add(watch, on: $0) }
-        return Subscription(loop: loop) { [weak core] in core.map { $0.signals.remove(watch, on: $0) } }
+        return CancelHandle(loop: loop) { [weak core] in core.map { $0.signals.remove(watch, on: $0) } }
     }
 
     /// Calls the handler on the loop after each group of messages that arrived together, at most some hundreds, and after
@@ -244,25 +244,5 @@ package final class Connection: Sendable {
     /// `send(.reply(to:…))` or `send(.error(to:…))`, unless the call expects no reply.
     package func answerCalls(with handler: @escaping @Sendable (Message) -> Void) {
         perform { $0.callHandler = handler }
-    }
-}
-
-/// A subscription that continues until it is cancelled or released.
-package final class Subscription: Sendable {
-    private let loop: any EventLoop
-    private let end: Locked<(@Sendable () -> Void)?>
-
-    init(loop: any EventLoop, end: @escaping @Sendable () -> Void) {
-        self.loop = loop
-        self.end = Locked(end)
-    }
-
-    deinit {
-        cancel()
-    }
-
-    /// Ends the subscription. If called on the loop, the handler does not run after this. A second call does nothing.
-    package func cancel() {
-        if let end = end.withLock({ $0.take() }) { loop.perform(end) }
     }
 }

@@ -155,6 +155,27 @@ extension EventLoop {
     }
 }
 
+/// Something that continues until this object is cancelled or released: a subscription, an observation, a pause.
+package final class CancelHandle: Sendable {
+    private let loop: any EventLoop
+    private let end: Locked<(@Sendable () -> Void)?>
+
+    /// - Parameter end: Runs once, on the loop: inside ``cancel()`` if that is called on the loop.
+    package init(loop: any EventLoop, end: @escaping @Sendable () -> Void) {
+        self.loop = loop
+        self.end = Locked(end)
+    }
+
+    deinit {
+        cancel()
+    }
+
+    /// Any thread; a second call does nothing.
+    package func cancel() {
+        if let end = end.withLock({ $0.take() }) { loop.perform(end) }
+    }
+}
+
 /// The posted and scheduled work of a loop, which the loop keeps under its lock.
 struct PendingWork {
     /// A closure in a structure: stored bare in a generic collection, each would be wrapped in another one.

@@ -1,5 +1,6 @@
 import BlueZSimulator
 import Futures
+import Reactor
 import XCTest
 
 @testable import BlueCapKit

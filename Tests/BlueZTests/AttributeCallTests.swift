@@ -29,7 +29,7 @@ final class AttributeCallTests: XCTestCase {
     private let observer = RecordingObserver()
     private let note = Notes()
     private var device = ObjectKey(foreign: 0)
-    private var observation: Observation?
+    private var observation: CancelHandle?
 
     override func setUpWithError() throws {
         daemon = FakeDaemon()
@@ -148,7 +148,7 @@ final class AttributeCallTests: XCTestCase {
         onLoop { [device, note] in
             let absent = AttributeKey(device: device, handle: 0x99)
             client.readValue(absent, timeout: 5, completion: note("read "))
-            client.subscriptions.startNotify(absent, completion: note("notify "))
+            client.subscriptions.startNotify(absent, for: client, completion: note("notify "))
             client.connector.disconnect(ObjectKey(foreign: 99), completion: note("disconnect "))
             client.connector.connect(ObjectKey(foreign: 99), timeout: 5, completion: note("connect "))
             XCTAssertEqual(note.results.withLock { $0 }, [])
@@ -302,8 +302,12 @@ final class AttributeCallTests: XCTestCase {
     func testACancelledConnectionIsDisconnectedAndReportedOnce() {
         let client = readyClient()
         daemon.silent = ["Connect"]
-        onLoop { [device, note] in client.connector.connect(device, timeout: 30, completion: note()) }
-        onLoop { [device] in client.connector.cancel(device) }
+        let attempt = Locked<ConnectID?>(nil)
+        onLoop { [device, note] in
+            let id = client.connector.connect(device, timeout: 30, completion: note())
+            attempt.withLock { $0 = id }
+        }
+        onLoop { if let id = attempt.withLock({ $0 }) { client.connector.cancel(id) } }
         XCTAssertEqual(daemon.calls, ["Connect", "Disconnect"])
         XCTAssertEqual(told, [])
         daemon.answerLate(
@@ -391,7 +395,7 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pauses = Locked<[DiscoveryPause]>([])
+        let pauses = Locked<[CancelHandle]>([])
         let rests = Locked(0)
         onLoop {
             _ = client.discovery.start(on: adapter, filter: DiscoveryFilter()) { event in
@@ -408,8 +412,8 @@ final class AttributeCallTests: XCTestCase {
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery", "StopDiscovery"])
         XCTAssertEqual(rests.withLock { $0 }, 2)
 
-        onLoop { pauses.withLock { $0[0] }.resume() }
-        onLoop { pauses.withLock { $0[0] }.resume() }
+        onLoop { pauses.withLock { $0[0] }.cancel() }
+        onLoop { pauses.withLock { $0[0] }.cancel() }
         XCTAssertEqual(daemon.count("StartDiscovery"), 1)
         onLoop { pauses.withLock { $0 = [] } }
         XCTAssertEqual(daemon.count("StartDiscovery"), 2)
@@ -420,7 +424,7 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
         let events = Locked<[ScanEvent]>([])
-        let pause = Locked<DiscoveryPause?>(nil)
+        let pause = Locked<CancelHandle?>(nil)
         onLoop {
             let made = client.discovery.pause(on: adapter)
             pause.withLock { $0 = made }
@@ -429,7 +433,7 @@ final class AttributeCallTests: XCTestCase {
             }
         }
         XCTAssertEqual(daemon.calls, [])
-        onLoop { pause.withLock { $0 }?.resume() }
+        onLoop { pause.withLock { $0 }?.cancel() }
         XCTAssertEqual(daemon.calls, ["SetDiscoveryFilter", "StartDiscovery"])
         XCTAssertEqual(events.withLock { $0 }, [.started])
     }

@@ -14,7 +14,7 @@ final class BlueZClientTests: XCTestCase {
 
     private func makeClient() -> BlueZClient { .shared(at: daemon.bus.address) }
 
-    private func readyClient() -> (BlueZClient, Observation) {
+    private func readyClient() -> (BlueZClient, CancelHandle) {
         daemon.appear()
         let client = makeClient()
         let observation = client.observe(observer)
@@ -47,7 +47,7 @@ final class BlueZClientTests: XCTestCase {
 
     func testAnObservationThatIsCancelledAndThenDroppedLeavesNothingBehind() {
         let (client, observation) = readyClient()
-        var other: Observation? = client.observe(RecordingObserver())
+        var other: CancelHandle? = client.observe(RecordingObserver())
         daemon.loop.run()
         other?.cancel()
         daemon.loop.run()

@@ -67,7 +67,7 @@ final class DiscoveryPauseTests: XCTestCase {
         _ = machine.setFilterReplied(2, error: nil)
         XCTAssertEqual(machine.paused(), [])
         XCTAssertEqual(
-            machine.startReplied(3, error: nil), [.scanStarted(a), .cancelTimer(.watchdog), .stopDiscovery(4)])
+            machine.startReplied(3, error: nil), [.report(a, .started), .cancelTimer(.watchdog), .stopDiscovery(4)])
     }
 
     func testARefusedStopIsTriedAgainWhileThePauseLasts() {

@@ -11,7 +11,7 @@ final class LinkEndTests: XCTestCase {
     private let daemon = FakeDaemon()
     private let results = Locked<[String]>([])
 
-    private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> (BlueZClient, Observation) {
+    private func readyClient(_ observer: RecordingObserver = RecordingObserver()) -> (BlueZClient, CancelHandle) {
         daemon.objects.append((devicePath, [("org.bluez.Device1", BlueZMessages.fullDevice)]))
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)

@@ -81,7 +81,7 @@ final class ServerScene {
     private(set) var root: ObjectPath?
     private var owner = ""
     private let signals = Locked<[[UInt8]]>([])
-    private var subscription: Subscription?
+    private var subscription: CancelHandle?
 
     /// - Parameter minor: The version of BlueZ is 5 and this; `nil` for one that does not say.
     init(powered: Bool = true, minor: UInt8? = nil) {

@@ -18,7 +18,7 @@ final class SharedDiscoveryTests: XCTestCase {
         events.withLock { $0 = [] }
     }
 
-    private func readyClient() -> (BlueZClient, Observation) {
+    private func readyClient() -> (BlueZClient, CancelHandle) {
         daemon.appear()
         let client = BlueZClient.shared(at: daemon.bus.address)
         let observation = client.observe(observer)

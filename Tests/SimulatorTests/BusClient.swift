@@ -1,5 +1,6 @@
 import DBus
 import Futures
+import Reactor
 import XCTest
 
 @testable import BlueZSimulator
@@ -9,7 +10,7 @@ final class BusClient: Sendable {
     let connection: Connection
     private let simulator: Simulator
     private let log = Locked<[String]>([])
-    private let subscriptions: [Subscription]
+    private let subscriptions: [CancelHandle]
 
     init(_ simulator: Simulator) {
         self.simulator = simulator

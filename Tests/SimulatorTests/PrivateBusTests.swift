@@ -1,5 +1,6 @@
 import DBus
 import Futures
+import Reactor
 import XCTest
 
 @testable import BlueZSimulator

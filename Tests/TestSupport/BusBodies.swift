@@ -1,6 +1,7 @@
 import DBus
 import Foundation
 import Futures
+import Reactor
 import XCTest
 
 /// The tests of connections, once: each test target plays them on its own kind of bus.

@@ -1,6 +1,7 @@
 import BlueCapKit
 import DBus
 import Foundation
+import Reactor
 import TestSupport
 import XCTest
 

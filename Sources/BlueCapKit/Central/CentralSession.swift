@@ -247,7 +247,7 @@ final class CentralSession: ManagerSession {
         case .seek: seek(key)
         case .stopSeeking: if let id = withEntry(of: key, { $0.search.take() }) { client.discovery.stop(id) {} }
         case .pauseScan: pauseScan(key)
-        case .resumeScan: withEntry(of: key) { $0.pause.take() }?.resume()
+        case .resumeScan: withEntry(of: key) { $0.pause.take() }?.cancel()
         case .report(let number, let report): self.report(report, of: key, to: number)
         case .reportFailure(let number, let refusal):
             let stream = withEntry(of: key) { $0.connections[number] }

@@ -1,5 +1,6 @@
 import BlueZ
 import Foundation
+import Reactor
 
 /// Identifies a characteristic of a manager.
 struct CharacteristicKey: Hashable, Comparable, Sendable {
@@ -41,8 +42,7 @@ final class NotificationChannels: @unchecked Sendable {
     private var reads: [AttributeKey: Int] = [:]
     /// Indices of channels with values in their batch.
     private var full: [Int] = []
-    private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: SharedSubscriptions.SocketShare)]] =
-        [:]
+    private var sockets: [AttributeKey: [(call: SubscriptionMachine.Call, share: CancelHandle)]] = [:]
 
     // MARK: The gates
 
@@ -151,12 +151,12 @@ final class NotificationChannels: @unchecked Sendable {
 
     // MARK: Sockets
 
-    func keep(_ socket: SharedSubscriptions.SocketShare, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
+    func keep(_ socket: CancelHandle, of key: AttributeKey, _ call: SubscriptionMachine.Call) {
         sockets[key, default: []].append((call, socket))
     }
 
     func closeSocket(of key: AttributeKey, _ call: SubscriptionMachine.Call) {
-        for (other, socket) in sockets[key] ?? [] where other == call { socket.close() }
+        for (other, socket) in sockets[key] ?? [] where other == call { socket.cancel() }
         let rest = (sockets[key] ?? []).filter { $0.call != call }
         sockets[key] = rest.isEmpty ? nil : rest
     }

@@ -1,6 +1,7 @@
 import BlueZ
 import Futures
 import GATT
+import Reactor
 
 /// What a manager has of one peripheral besides its state: objects, streams, and calls that have not ended.
 ///
@@ -28,7 +29,7 @@ struct PeripheralEntry {
     // Calls of BlueZ's client.
     var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
     var search: ScanID?
-    var pause: DiscoveryPause?
+    var pause: CancelHandle?
 
     var isEmpty: Bool {
         peripheral.isEmpty && attributes.isEmpty && serviceStream == nil && connections.isEmpty && sinks.isEmpty

@@ -95,7 +95,7 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     /// Whether a timer runs, after which the state is written to the disk.
     fileprivate var isWriteDue = false
     fileprivate(set) var streams = StateStreams()
-    fileprivate var observation: Observation?
+    fileprivate var observation: CancelHandle?
     fileprivate(set) var timers: [Timer: TimerID] = [:]
 
     init(adapter: String?, orders: Orders) {
@@ -124,7 +124,7 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
         if !isDraining, spare.capacity < taken.capacity { swap(&spare, &taken) }
     }
 
-    fileprivate mutating func takeObservation() -> Observation? {
+    fileprivate mutating func takeObservation() -> CancelHandle? {
         defer { observation = nil }
         return observation
     }

@@ -1,6 +1,6 @@
 import DBus
 package import Foundation
-import Reactor
+package import Reactor
 
 /// The subscriptions of this process to the characteristics of peers. BlueZ counts its subscribers by connections to the bus,
 /// so this process is one subscriber, however many of its managers subscribe, and BlueZ gives it one socket for each
@@ -11,52 +11,53 @@ package final class SharedSubscriptions: @unchecked Sendable {
     /// How a characteristic's values come to this process.
     package enum Transport { case signals, socket }
 
-    /// A share in a characteristic's notification socket.
-    package final class SocketShare: @unchecked Sendable {
-        fileprivate let request: SocketRequest
-        private let key: AttributeKey
-        private weak var subscriptions: SharedSubscriptions?
-
-        fileprivate init(of key: AttributeKey, in subscriptions: SharedSubscriptions, _ request: SocketRequest) {
-            self.key = key
-            self.subscriptions = subscriptions
-            self.request = request
-        }
-
-        /// Ends the share: its callbacks are not called any more. The last one closes the socket. A second call does nothing.
-        package func close() { subscriptions?.remove(self, of: key) }
-    }
-
-    /// A manager's request for a share in a socket.
-    fileprivate struct SocketRequest {
-        let subscriber: ObjectIdentifier
-        let onPackets: @Sendable ([Data]) -> Void
-        let onClosed: @Sendable () -> Void
-        let completion: @Sendable (Result<SocketShare, BlueZError>) -> Void
-    }
-
-    private enum Socket {
-        /// `AcquireNotify` is under way, under that number.
-        case acquiring(UInt64, [SocketRequest])
-        case open(AcquiredSocket, [SocketShare])
+    private struct Entry {
+        var subscribers: Set<ObjectIdentifier> = []
+        /// The last call of `StartNotify`, until its reply.
+        var start: Start?
+        var socket: SharedSocket?
     }
 
     /// A `StartNotify` under way, with the completions that wait for its reply.
     private final class Start: @unchecked Sendable {
-        var waiting: [(subscriber: ObjectIdentifier, completion: @Sendable (Result<Void, BlueZError>) -> Void)] = []
+        var waiting: [(subscriber: ObjectIdentifier, completion: BlueZCompletion<Void>)] = []
+    }
+
+    /// A notification socket, and the managers that share it.
+    private final class SharedSocket: @unchecked Sendable {
+        /// `nil` while `AcquireNotify` is under way.
+        var acquired: AcquiredSocket?
+        var shares: [Share] = []
+    }
+
+    private struct Share {
+        let id: UInt64
+        let subscriber: ObjectIdentifier
+        let onPackets: @Sendable ([Data]) -> Void
+        let onClosed: @Sendable () -> Void
+        let completion: BlueZCompletion<CancelHandle>
     }
 
     private let daemon: DaemonLink
-    private var subscribers: [AttributeKey: Set<ObjectIdentifier>] = [:]
-    private var starts: [AttributeKey: Start] = [:]
-    private var sockets: [AttributeKey: Socket] = [:]
+    private var entries: [AttributeKey: Entry] = [:]
 
     init(_ daemon: DaemonLink) { self.daemon = daemon }
 
     /// How this process is subscribed to a characteristic already; `nil` if it is not.
     package func transport(of key: AttributeKey) -> Transport? {
-        if sockets[key] != nil { return .socket }
-        return subscribers[key] == nil ? nil : .signals
+        guard let entry = entries[key] else { return nil }
+        if entry.socket != nil { return .socket }
+        return entry.subscribers.isEmpty ? nil : .signals
+    }
+
+    private func remove(_ subscriber: ObjectIdentifier, of key: AttributeKey) {
+        entries[key]?.subscribers.remove(subscriber)
+        removeIfUnused(key)
+    }
+
+    private func removeIfUnused(_ key: AttributeKey) {
+        guard let entry = entries[key], entry.subscribers.isEmpty else { return }
+        if entry.start == nil, entry.socket == nil { entries[key] = nil }
     }
 
     // MARK: Signals
@@ -65,44 +66,39 @@ package final class SharedSubscriptions: @unchecked Sendable {
     ///
     /// - Parameter subscriber: Counts once, however often it starts.
     package func startNotify(
-        _ key: AttributeKey, for subscriber: AnyObject? = nil, timeout: Double = DaemonLink.attributeTimeout,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+        _ key: AttributeKey, for subscriber: AnyObject, completion: @escaping BlueZCompletion<Void>
     ) {
         daemon.requireLoop()
-        let subscriber = ObjectIdentifier(subscriber ?? self)
-        subscribers[key, default: []].insert(subscriber)
+        let subscriber = ObjectIdentifier(subscriber)
+        entries[key, default: Entry()].subscribers.insert(subscriber)
         // BlueZ 5.66 replies `InProgress` to a second call before it has replied to the first.
-        if let start = starts[key] { return start.waiting.append((subscriber, completion)) }
+        if let start = entries[key]?.start { return start.waiting.append((subscriber, completion)) }
         let start = Start()
         start.waiting = [(subscriber, completion)]
-        starts[key] = start
+        entries[key]?.start = start
         // For a second subscriber too: BlueZ replies when notifications are on, and writes nothing to the peer again.
-        daemon.call(key, "StartNotify", timeout: timeout) { [self] result in
-            if starts[key] === start { starts[key] = nil }
+        daemon.call(key, "StartNotify", timeout: DaemonLink.attributeTimeout) { [self] result in
+            if entries[key]?.start === start { entries[key]?.start = nil }
             for (subscriber, completion) in start.waiting {
                 if case .failure = result { remove(subscriber, of: key) }
                 completion(result.done)
             }
+            removeIfUnused(key)
         }
     }
 
     /// Unsubscribes; turns notifications off if no other subscriber in this process remains. Possible without a link too:
     /// BlueZ does not turn them on again at the next one then.
     package func stopNotify(
-        _ key: AttributeKey, for subscriber: AnyObject? = nil, timeout: Double = DaemonLink.attributeTimeout,
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+        _ key: AttributeKey, for subscriber: AnyObject, completion: @escaping BlueZCompletion<Void>
     ) {
         daemon.requireLoop()
-        remove(ObjectIdentifier(subscriber ?? self), of: key)
-        guard subscribers[key] == nil else { return daemon.loop.post { completion(.success(())) } }
+        remove(ObjectIdentifier(subscriber), of: key)
+        guard entries[key]?.subscribers.isEmpty ?? true else { return daemon.loop.post { completion(.success(())) } }
         // The next subscriber needs a call after this one.
-        starts[key] = nil
-        daemon.call(key, "StopNotify", timeout: timeout) { completion($0.done) }
-    }
-
-    private func remove(_ subscriber: ObjectIdentifier, of key: AttributeKey) {
-        subscribers[key]?.remove(subscriber)
-        if subscribers[key]?.isEmpty == true { subscribers[key] = nil }
+        entries[key]?.start = nil
+        removeIfUnused(key)
+        daemon.call(key, "StopNotify", timeout: DaemonLink.attributeTimeout) { completion($0.done) }
     }
 
     // MARK: Sockets
@@ -110,79 +106,78 @@ package final class SharedSubscriptions: @unchecked Sendable {
     /// Turns notifications on; they come by a socket, past the bus: one socket for all subscribers in this process.
     ///
     /// - Parameters:
-    ///   - subscriber: ``stopNotify(_:for:timeout:completion:)`` unsubscribes it; closing the share does not.
+    ///   - subscriber: ``stopNotify(_:for:completion:)`` unsubscribes it; the end of its share does not.
     ///   - onPackets: Receives values in their order, all of a wake-up together; not before `completion`.
-    ///   - onClosed: Called once when BlueZ has closed the socket; not after the share was closed.
-    ///   - completion: Called exactly once, never before this returns; with `notConnected` if the link falls before.
+    ///   - onClosed: Called once when BlueZ has closed the socket; not after the share has ended.
+    ///   - completion: Called exactly once, never before this returns: with the share, or with `notConnected` if the link
+    ///     ends before. The share ends when it is cancelled or released: its callbacks are not called any more, and the last
+    ///     share closes the socket.
     package func shareNotify(
         _ key: AttributeKey, for subscriber: AnyObject, onPackets: @escaping @Sendable ([Data]) -> Void,
-        onClosed: @escaping @Sendable () -> Void,
-        completion: @escaping @Sendable (Result<SocketShare, BlueZError>) -> Void
+        onClosed: @escaping @Sendable () -> Void, completion: @escaping BlueZCompletion<CancelHandle>
     ) {
         daemon.requireLoop()
-        let request = SocketRequest(
-            subscriber: ObjectIdentifier(subscriber), onPackets: onPackets, onClosed: onClosed, completion: completion)
-        subscribers[key, default: []].insert(request.subscriber)
-        switch sockets[key] {
-        case .acquiring(let number, let requests):
-            sockets[key] = .acquiring(number, requests + [request])
-        case .open(let socket, let shares):
-            let share = SocketShare(of: key, in: self, request)
-            sockets[key] = .open(socket, shares + [share])
-            daemon.loop.post { completion(.success(share)) }
-        case nil:
-            let number = daemon.makeID()
-            sockets[key] = .acquiring(number, [request])
-            daemon.acquireNotify(key) { self.acquired(key, number, $0) }
+        let share = Share(
+            id: daemon.makeID(), subscriber: ObjectIdentifier(subscriber), onPackets: onPackets, onClosed: onClosed,
+            completion: completion)
+        entries[key, default: Entry()].subscribers.insert(share.subscriber)
+        if let socket = entries[key]?.socket {
+            socket.shares.append(share)
+            guard socket.acquired != nil else { return }
+            return daemon.loop.post { completion(.success(self.handle(of: share.id, in: socket, key))) }
         }
+        let socket = SharedSocket()
+        socket.shares = [share]
+        entries[key]?.socket = socket
+        daemon.acquireNotify(key) { self.acquired(socket, of: key, $0) }
     }
 
-    private func acquired(_ key: AttributeKey, _ number: UInt64, _ result: Result<AcquiredSocket, BlueZError>) {
-        guard case .acquiring(number, let requests) = sockets[key] else {
-            // The link it was for is gone.
-            if case .success(let socket) = result { socket.close() }
+    private func acquired(_ socket: SharedSocket, of key: AttributeKey, _ result: Result<AcquiredSocket, BlueZError>) {
+        guard entries[key]?.socket === socket else {
+            // The link for which it was requested has ended.
+            if case .success(let acquired) = result { acquired.close() }
             return
         }
         switch result {
         case .failure(let error):
-            sockets[key] = nil
-            fail(requests, of: key, error)
-        case .success(let socket):
-            let shares = requests.map { SocketShare(of: key, in: self, $0) }
-            sockets[key] = .open(socket, shares)
-            for share in shares { share.request.completion(.success(share)) }
-            // Unless all shares are closed already.
-            guard !self.shares(of: key).isEmpty else { return }
-            socket.start { [weak self] packets in
-                for share in self?.shares(of: key) ?? [] { share.request.onPackets(packets) }
-            } onClosed: { [weak self] in
-                guard let self else { return }
-                let shares = self.shares(of: key)
-                sockets[key] = nil
-                for share in shares { share.request.onClosed() }
+            entries[key]?.socket = nil
+            fail(socket.shares, of: key, error)
+        case .success(let acquired):
+            socket.acquired = acquired
+            for share in socket.shares { share.completion(.success(handle(of: share.id, in: socket, key))) }
+            // Unless all shares have ended already.
+            guard !socket.shares.isEmpty else { return }
+            acquired.start { [weak socket] packets in
+                for share in socket?.shares ?? [] { share.onPackets(packets) }
+            } onClosed: { [weak self, weak socket] in
+                guard let self, let socket else { return }
+                close(socket, of: key)
+                for share in socket.shares { share.onClosed() }
             }
         }
     }
 
-    private func shares(of key: AttributeKey) -> [SocketShare] {
-        if case .open(_, let shares)? = sockets[key] { shares } else { [] }
-    }
-
-    private func fail(_ requests: [SocketRequest], of key: AttributeKey, _ error: BlueZError) {
-        for request in requests {
-            remove(request.subscriber, of: key)
-            request.completion(.failure(error))
+    private func handle(of share: UInt64, in socket: SharedSocket, _ key: AttributeKey) -> CancelHandle {
+        CancelHandle(loop: daemon.loop) { [weak self, weak socket] in
+            guard let self, let socket, let index = socket.shares.firstIndex(where: { $0.id == share }) else { return }
+            socket.shares.remove(at: index)
+            guard socket.shares.isEmpty else { return }
+            socket.acquired?.close()
+            close(socket, of: key)
         }
     }
 
-    private func remove(_ share: SocketShare, of key: AttributeKey) {
-        daemon.requireLoop()
-        guard case .open(let socket, let shares)? = sockets[key], shares.contains(where: { $0 === share }) else {
-            return
+    private func close(_ socket: SharedSocket, of key: AttributeKey) {
+        guard entries[key]?.socket === socket else { return }
+        entries[key]?.socket = nil
+        removeIfUnused(key)
+    }
+
+    private func fail(_ shares: [Share], of key: AttributeKey, _ error: BlueZError) {
+        for share in shares {
+            remove(share.subscriber, of: key)
+            share.completion(.failure(error))
         }
-        let others = shares.filter { $0 !== share }
-        sockets[key] = others.isEmpty ? nil : .open(socket, others)
-        if others.isEmpty { socket.close() }
     }
 
     // MARK: Changes
@@ -190,14 +185,18 @@ package final class SharedSubscriptions: @unchecked Sendable {
     /// With an object BlueZ forgets its subscribers. A request for a socket does not outlive the link: BlueZ may never reply,
     /// and the next link requests again.
     func follow(_ change: Change) {
-        if case .attributeRemoved(let key, _) = change { subscribers[key] = nil }
-        guard !sockets.isEmpty, let handle = daemon.objects.disconnected(by: change) else { return }
+        guard !entries.isEmpty else { return }
+        if case .attributeRemoved(let key, _) = change {
+            entries[key]?.subscribers = []
+            removeIfUnused(key)
+        }
+        guard let handle = daemon.objects.disconnected(by: change) else { return }
         let device = daemon.objects.key(of: handle)
-        for key in sockets.keys.filter({ $0.device == device }).sorted(by: { $0.handle < $1.handle }) {
-            guard case .acquiring(_, let requests)? = sockets[key] else { continue }
-            sockets[key] = nil
+        for key in entries.keys.filter({ $0.device == device }).sorted(by: { $0.handle < $1.handle }) {
+            guard let socket = entries[key]?.socket, socket.acquired == nil else { continue }
+            entries[key]?.socket = nil
             // Not inside a report.
-            daemon.loop.post { self.fail(requests, of: key, .linkGone) }
+            daemon.loop.post { self.fail(socket.shares, of: key, .linkGone) }
         }
     }
 }

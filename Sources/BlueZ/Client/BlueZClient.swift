@@ -92,10 +92,15 @@ private final class ObserverEntry {
 
 extension BlueZClient {
     /// Adds an observer. Any thread; the first call to it comes after this returns.
-    package func observe(_ observer: any BlueZObserver) -> Observation {
+    ///
+    /// The client retains the observer until the result is cancelled or released, and the result retains the client: the
+    /// owner of an observer owns its observation. Nothing is reported after `cancel` returns on the loop; on another thread,
+    /// after the present work of the loop. The last observation of a client that ends also ends the discovery sessions and
+    /// the connection.
+    package func observe(_ observer: any BlueZObserver) -> CancelHandle {
         let id = makeID()
         loop.post { self.add(observer, id: id) }
-        return Observation(client: self, id: id)
+        return CancelHandle(loop: loop) { self.removeObserver(id) }
     }
 
     private func add(_ observer: any BlueZObserver, id: UInt64) {
@@ -124,17 +129,15 @@ extension BlueZClient {
         observer.batchEnded()
     }
 
-    func removeObserver(_ id: UInt64) {
-        loop.perform { [self] in
-            guard let index = observers.firstIndex(where: { $0.id == id }) else {
-                departed.insert(id)
-                return
-            }
-            observers.remove(at: index).isActive = false
-            guard observers.isEmpty else { return }
-            // Not inside a report: the tree that is being read is about to be cleared.
-            loop.post { [self] in if observers.isEmpty { leave() } }
+    private func removeObserver(_ id: UInt64) {
+        guard let index = observers.firstIndex(where: { $0.id == id }) else {
+            departed.insert(id)
+            return
         }
+        observers.remove(at: index).isActive = false
+        guard observers.isEmpty else { return }
+        // Not inside a report: the tree that is being read is about to be cleared.
+        loop.post { [self] in if observers.isEmpty { leave() } }
     }
 
     /// Ends the discovery sessions, and closes when BlueZ has confirmed that, at the latest after a second.
@@ -200,7 +203,7 @@ extension BlueZClient {
     /// - Parameter timeout: In seconds. The peer has 30 (Core Specification, Vol 3, Part F, 3.3.3).
     package func readValue(
         _ key: AttributeKey, offset: Int = 0, timeout: Double,
-        completion: @escaping @Sendable (Result<Data, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<Data>
     ) {
         forEachObserver { $0.readBegan(key) }
         daemon.readValue(key, offset: offset, timeout: timeout) { value in
@@ -212,9 +215,7 @@ extension BlueZClient {
     /// Turns an adapter on or off. Any thread; `completion` runs on the loop.
     ///
     /// Success means that BlueZ has accepted it; the tree shows when it is done.
-    package func setPowered(
-        _ isPowered: Bool, adapter: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
+    package func setPowered(_ isPowered: Bool, adapter: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
         loop.perform { [daemon] in
             daemon.call(
                 adapter, interface: BlueZName.properties, member: "Set",
@@ -232,9 +233,7 @@ extension BlueZClient {
     /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
     /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, the device is
     /// removed only by a daemon that is known not to be 5.87.
-    package func removeDevice(
-        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
+    package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
         loop.perform { [self] in
             connector.disconnect(device) { [self] result in
                 if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
@@ -250,9 +249,7 @@ extension BlueZClient {
         return daemon.objects[adapter: adapter]?.capabilities.removesConnectedDevices ?? false
     }
 
-    private func remove(
-        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
+    private func remove(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
         guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
             return completion(.failure(.noSuchObject))
         }
@@ -288,61 +285,4 @@ package protocol BlueZObserver: AnyObject, Sendable {
 extension BlueZObserver {
     package func readBegan(_ key: AttributeKey) {}
     package func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {}
-}
-
-/// An observer's registration with the client, which ends when this value is released.
-///
-/// The client retains the observer until then, and this value retains the client: the owner of an observer owns its
-/// observation, and releases it when the observer is not needed any more.
-package final class Observation: Sendable {
-    package let client: BlueZClient
-    private let id: UInt64
-    private let isOver = Locked(false)
-
-    init(client: BlueZClient, id: UInt64) {
-        self.client = client
-        self.id = id
-    }
-
-    deinit { cancel() }
-
-    /// Nothing is reported after this returns on the loop; on another thread, after what the loop is doing now. The last
-    /// observation of a client that ends takes its discovery sessions and its connection with it. Any thread; a second
-    /// call does nothing.
-    package func cancel() {
-        // Once: the client keeps the number of an unknown observer until that observer is added.
-        let wasOver = isOver.withLock { isOver in
-            defer { isOver = true }
-            return isOver
-        }
-        if !wasOver { client.removeObserver(id) }
-    }
-}
-
-/// Chooses the handles of an application's attributes, for a BlueZ that does not.
-///
-/// BlueZ 5.74 and 5.75 refuse a characteristic with the `Handle` 0 (`database_add_chrc`). With chosen handles a service
-/// must have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates
-/// the attributes of a service (`database_add_service`): its declaration, the included services, and for each
-/// characteristic its declaration, its value, 0x2902 and 0x2900, which BlueZ adds, and its descriptors.
-///
-/// Which handles are free is not on the bus. BlueZ gives its own services and those of other programs the handle after
-/// the highest one, so ours begin far above, and far enough below 0xFFFF that others fit behind them. If they are taken
-/// nevertheless, BlueZ refuses the registration and the next ones are tried.
-struct HandleLayout {
-    private static let first: UInt16 = 0x1000
-    private static let last: UInt16 = 0xEFFF
-
-    private var next = HandleLayout.first
-
-    /// The first of this many handles in a row, after those that were given before, or else from the beginning; `nil` if
-    /// there are not so many.
-    mutating func reserve(_ count: Int) -> UInt16? {
-        for first in [next, Self.first] where Int(first) + count <= Int(UInt16.max) {
-            let end = first + UInt16(count)
-            next = end < Self.last ? end : Self.first
-            return first
-        }
-        return nil
-    }
 }

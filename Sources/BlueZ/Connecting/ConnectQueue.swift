@@ -54,9 +54,6 @@ package struct ConnectQueue {
 
     package var isAtRest: Bool { state == .idle && waiting.isEmpty && disconnecting.isEmpty }
 
-    /// Whether a user's `Device1.Disconnect` is under way.
-    package func isDisconnecting(_ device: ObjectKey) -> Bool { disconnecting[device] != nil }
-
     // MARK: Events
 
     package mutating func requested(_ id: ConnectID, _ device: ObjectKey, timeout: Double) -> [Effect] {
@@ -65,26 +62,23 @@ package struct ConnectQueue {
         return next()
     }
 
-    package mutating func cancelled(_ id: ConnectID) -> [Effect] { cancel { $0.id == id } }
-
-    package mutating func cancelled(_ device: ObjectKey) -> [Effect] { cancel { $0.device == device } }
-
-    private mutating func cancel(where isMeant: (Request) -> Bool) -> [Effect] {
-        let gone = waiting.filter(isMeant)
-        waiting.removeAll(where: isMeant)
-        var effects = gone.map { Effect.complete($0.id, .connectCancelled) }
+    package mutating func cancelled(_ id: ConnectID) -> [Effect] {
+        if let index = waiting.firstIndex(where: { $0.id == id }) {
+            waiting.remove(at: index)
+            return [.complete(id, .connectCancelled)]
+        }
         switch state {
-        case .connecting(let request), .overtime(let request):
-            if isMeant(request) { effects += callOff(request, .connectCancelled) }
-        case .cancelling(let request, _, let isConnectPending, let isDisconnectPending):
+        case .connecting(let request) where request.id == id, .overtime(let request) where request.id == id:
+            return callOff(request, .connectCancelled)
+        case .cancelling(let request, _, let isConnectPending, let isDisconnectPending) where request.id == id:
             // The user's cancellation replaces an earlier reason.
-            guard isMeant(request) else { break }
             state = .cancelling(
                 request, .connectCancelled, isConnectPending: isConnectPending,
                 isDisconnectPending: isDisconnectPending)
-        case .idle: break
+            return []
+        case .idle, .connecting, .overtime, .cancelling:
+            return []
         }
-        return effects
     }
 
     package mutating func connectReplied(_ id: ConnectID, error: BlueZError?) -> [Effect] {

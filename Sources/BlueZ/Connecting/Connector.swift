@@ -7,13 +7,21 @@ import Reactor
 package final class Connector: @unchecked Sendable {
     private struct User {
         let started: @Sendable () -> Void
-        let completion: @Sendable (Result<Void, BlueZError>) -> Void
+        let completion: BlueZCompletion<Void>
     }
 
-    /// A link that is down according to the reply of `Disconnect`, until the device's properties agree.
-    private struct FallingLink {
-        let timer: TimerID
-        let completion: @Sendable (Result<Void, BlueZError>) -> Void
+    /// A call of `Disconnect`, until its reply has come and the device's properties agree.
+    private final class Disconnection: @unchecked Sendable {
+        let completion: BlueZCompletion<Void>
+        /// Whether the properties show that the link is down.
+        var isDown = false
+        /// Runs after the reply while the properties do not agree.
+        let timer: LoopTimer
+
+        init(on loop: any EventLoop, completion: @escaping BlueZCompletion<Void>) {
+            self.completion = completion
+            timer = LoopTimer(on: loop)
+        }
     }
 
     /// An adapter's queue with its timer and its users.
@@ -21,9 +29,7 @@ package final class Connector: @unchecked Sendable {
         var queue = ConnectQueue()
         let timer: LoopTimer
         var users: [ConnectID: User] = [:]
-        var falling: [ObjectKey: [FallingLink]] = [:]
-        /// Devices that were disconnected since the call of `Disconnect`.
-        var fallen: Set<ObjectKey> = []
+        var disconnections: [ObjectKey: [Disconnection]] = [:]
 
         init(on loop: any EventLoop) { timer = LoopTimer(on: loop) }
     }
@@ -58,11 +64,11 @@ package final class Connector: @unchecked Sendable {
     ///   attempt is cancelled, and fails with `noReply` once BlueZ has ended it. An attempt that has lasted
     ///   ``ConnectQueue/turnLimit`` while others wait is cancelled likewise.
     /// - Parameter started: Called on the loop at the beginning of the turn; before this returns if that is at once.
-    /// - Returns: The argument of ``cancel(_:)-(ConnectID)``.
+    /// - Returns: The argument of ``cancel(_:)``.
     @discardableResult
     package func connect(
         _ device: ObjectKey, timeout: Double, started: @escaping @Sendable () -> Void = {},
-        completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<Void>
     ) -> ConnectID {
         daemon.requireLoop()
         let id = ConnectID(daemon.makeID())
@@ -82,33 +88,39 @@ package final class Connector: @unchecked Sendable {
         for adapter in sessions.keys { run(adapter) { $0.cancelled(id) } }
     }
 
-    /// Cancels all attempts to connect a device, those of other managers too. On the loop only.
-    package func cancel(_ device: ObjectKey) {
-        daemon.requireLoop()
-        for adapter in sessions.keys { run(adapter) { $0.cancelled(device) } }
-    }
-
     /// Ends a link by `Device1.Disconnect`. On the loop only, as `completion` is, which comes exactly once and never before
     /// this returns: when the link is down, some two seconds later. Attempts to connect the device wait until then.
-    package func disconnect(
-        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void = { _ in }
-    ) {
+    package func disconnect(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void> = { _ in }) {
         daemon.requireLoop()
         guard let adapter = daemon.objects.adapter(of: device) else {
             return loop.post { completion(.failure(.noSuchObject)) }
         }
         let session = session(of: adapter)
+        let disconnection = Disconnection(on: loop, completion: completion)
         session.queue.disconnectStarted(device)
-        session.fallen.remove(device)
+        session.disconnections[device, default: []].append(disconnection)
         sendDisconnect(device) { [weak self] result in
             guard let self else { return completion(result) }
-            guard case .success = result, !session.fallen.contains(device) else {
-                run(adapter) { $0.disconnectEnded(device) }
-                return completion(result)
+            guard case .success = result, !disconnection.isDown else {
+                return end(disconnection, of: device, on: adapter, result)
             }
-            let timer = loop.schedule(after: Self.fallLimit) { [weak self] in self?.linkFell(device, on: adapter) }
-            session.falling[device, default: []].append(FallingLink(timer: timer, completion: completion))
+            disconnection.timer.start(after: Self.fallLimit) { [weak self] in
+                self?.end(disconnection, of: device, on: adapter, .success(()))
+            }
         }
+    }
+
+    private func end(
+        _ disconnection: Disconnection, of device: ObjectKey, on adapter: ObjectKey, _ result: Result<Void, BlueZError>
+    ) {
+        guard let session = sessions[adapter], var others = session.disconnections[device],
+            let index = others.firstIndex(where: { $0 === disconnection })
+        else { return }
+        others.remove(at: index)
+        session.disconnections[device] = others.isEmpty ? nil : others
+        disconnection.timer.cancel()
+        run(adapter) { $0.disconnectEnded(device) }
+        disconnection.completion(result)
     }
 
     /// Waits until the signals that `bluetoothd` was about to send of a device have arrived: it flushes the signals of new
@@ -131,9 +143,7 @@ package final class Connector: @unchecked Sendable {
         }
     }
 
-    private func sendDisconnect(
-        _ device: ObjectKey, completion: @escaping @Sendable (Result<Void, BlueZError>) -> Void
-    ) {
+    private func sendDisconnect(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
         daemon.call(
             device, interface: BlueZName.device, member: "Disconnect", timeout: Self.disconnectLimit,
             completion: { completion($0.map { _ in }) })
@@ -154,19 +164,11 @@ package final class Connector: @unchecked Sendable {
             let device = daemon.objects.key(of: handle)
         else { return }
         let adapter = daemon.objects.adapter(of: handle)
-        guard let session = sessions[adapter] else { return }
-        if session.queue.isDisconnecting(device) { session.fallen.insert(device) }
-        // Not inside a report.
-        if session.falling[device] != nil {
-            loop.post { [weak self] in self?.linkFell(device, on: adapter) }
-        }
-    }
-
-    private func linkFell(_ device: ObjectKey, on adapter: ObjectKey) {
-        for link in sessions[adapter]?.falling.removeValue(forKey: device) ?? [] {
-            loop.cancel(link.timer)
-            run(adapter) { $0.disconnectEnded(device) }
-            link.completion(.success(()))
+        for disconnection in sessions[adapter]?.disconnections[device] ?? [] {
+            disconnection.isDown = true
+            guard disconnection.timer.isRunning else { continue }
+            // Not inside a report.
+            loop.post { [weak self] in self?.end(disconnection, of: device, on: adapter, .success(())) }
         }
     }
 

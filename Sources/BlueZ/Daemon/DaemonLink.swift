@@ -25,7 +25,7 @@ package final class DaemonLink: @unchecked Sendable {
         let connection: Connection
         /// Differs from that of each earlier connection.
         let number: UInt64
-        var subscriptions: [Subscription] = []
+        var subscriptions: [CancelHandle] = []
     }
 
     /// Seconds that most calls may take: they change something in the daemon or the controller, not on the air.
@@ -282,7 +282,7 @@ package final class DaemonLink: @unchecked Sendable {
     package func call(
         _ object: ObjectKey, interface: String, member: String, timeout: Double = DaemonLink.defaultTimeout,
         body: (inout MessageWriter) -> Void = { _ in },
-        completion: @escaping @Sendable (Result<Message, BlueZError>) -> Void
+        completion: @escaping BlueZCompletion<Message>
     ) {
         requireLoop()
         guard let connection else { return loop.post { completion(.failure(BlueZError(.closed))) } }
@@ -297,9 +297,7 @@ package final class DaemonLink: @unchecked Sendable {
     }
 
     /// Reads a property of a device from the daemon. `completion` comes exactly once, at the latest after five seconds.
-    func getProperty(
-        _ name: String, of device: ObjectKey, completion: @escaping @Sendable (Result<Message, BlueZError>) -> Void
-    ) {
+    func getProperty(_ name: String, of device: ObjectKey, completion: @escaping BlueZCompletion<Message>) {
         call(
             device, interface: BlueZName.properties, member: "Get", timeout: 5,
             body: {

@@ -38,7 +38,7 @@ package struct DiscoveryMachine {
     private var hasFilter = false
     private var attempts = 0
     private var hasCleared = false
-    /// Scans that were reported as running; the others get ``Effect/scanStarted(_:)`` first.
+    /// Scans that were reported as running; the others get ``ScanEvent/started`` first.
     private var announced: Set<ScanID> = []
     /// Set from the moment a running session was lost until it is up again.
     private var restartReason: ScanRestartReason?
@@ -81,13 +81,6 @@ package struct DiscoveryMachine {
         let effects = reconcile()
         guard case .running = session, watchdogSeconds != watchdog else { return effects }
         return effects + startWatchdog()
-    }
-
-    /// The scan goes on with another filter.
-    package mutating func scanChanged(_ id: ScanID, _ filter: DiscoveryFilter) -> [Effect] {
-        guard let index = scans.firstIndex(where: { $0.id == id }) else { return [] }
-        scans[index].filter = filter
-        return reconcile()
     }
 
     package mutating func scanRemoved(_ id: ScanID) -> [Effect] {
@@ -234,10 +227,7 @@ package struct DiscoveryMachine {
 
     package mutating func timerFired(_ timer: Timer) -> [Effect] {
         switch (timer, session) {
-        case (.retry, .waiting(.start)):
-            session = .idle
-            return reconcile()
-        case (.retry, .waiting(.stop)):
+        case (.retry, .waiting):
             session = .idle
             return reconcile()
         case (.watchdog, .running), (.watchdog, .updatingFilter):
@@ -355,7 +345,7 @@ extension DiscoveryMachine {
     }
 
     private mutating func fail(_ error: BlueZError) -> [Effect] {
-        let failed = scans.map { Effect.scanFailed($0.id, error) }
+        let failed = scans.map { Effect.report($0.id, .failed(error)) }
         scans = []
         announced = []
         restartReason = nil
@@ -373,9 +363,9 @@ extension DiscoveryMachine {
         restartReason = nil
         return scans.compactMap { scan in
             guard announced.insert(scan.id).inserted else {
-                return reason.map { .scanRestarted(scan.id, $0) }
+                return reason.map { .report(scan.id, .restarted($0)) }
             }
-            return .scanStarted(scan.id)
+            return .report(scan.id, .started)
         }
     }
 
@@ -401,6 +391,16 @@ extension DiscoveryMachine {
 package struct ScanID: Hashable, Sendable {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// An event of a scan. Sent on the loop.
+package enum ScanEvent: Hashable, Sendable {
+    /// `bluetoothd` discovers for this scan; reports arrive from now on.
+    case started
+    /// There was a gap, and the scan continues.
+    case restarted(ScanRestartReason)
+    /// The scan has ended; nothing follows.
+    case failed(BlueZError)
 }
 
 /// Why a session that was up had to be started again.
@@ -437,12 +437,7 @@ extension DiscoveryMachine {
         /// Starts the timer, or starts it again.
         case startTimer(Timer, seconds: Double)
         case cancelTimer(Timer)
-        /// Reports arrive from now on.
-        case scanStarted(ScanID)
-        /// There was a gap.
-        case scanRestarted(ScanID, ScanRestartReason)
-        /// The scan is over; the machine has forgotten it.
-        case scanFailed(ScanID, BlueZError)
+        case report(ScanID, ScanEvent)
     }
 
     /// The state of the session that BlueZ keeps for this process.
@@ -481,7 +476,7 @@ extension DiscoveryMachine {
 
     package struct Scan: Hashable, Sendable {
         package let id: ScanID
-        package var filter: DiscoveryFilter
+        package let filter: DiscoveryFilter
         /// The seconds without any report after which the session is started again; `nil` for never. The shortest counts.
         package let watchdogSeconds: Double?
 

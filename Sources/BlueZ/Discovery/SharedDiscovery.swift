@@ -1,38 +1,5 @@
 import DBus
-import Futures
-import Reactor
-
-/// What becomes of a scan. Sent on the loop.
-package enum ScanEvent: Hashable, Sendable {
-    /// `bluetoothd` discovers for this scan; reports come from now on.
-    case started
-    /// There was a gap, and the scan continues.
-    case restarted(ScanRestartReason)
-    /// The scan has ended; nothing follows.
-    case failed(BlueZError)
-}
-
-/// A pause of the scans on an adapter: it ends with ``resume()``, or when it is released.
-package final class DiscoveryPause: Sendable {
-    private let loop: any EventLoop
-    private let end: Locked<(@Sendable () -> Void)?>
-
-    init(loop: any EventLoop, end: @escaping @Sendable () -> Void) {
-        self.loop = loop
-        self.end = Locked(end)
-    }
-
-    deinit { resume() }
-
-    /// Resumes the scans, unless another pause remains. Any thread; a second call does nothing.
-    package func resume() {
-        let end = end.withLock { end in
-            defer { end = nil }
-            return end
-        }
-        if let end { loop.perform(end) }
-    }
-}
+package import Reactor
 
 /// One discovery session for each adapter, shared among any number of scans.
 ///
@@ -49,9 +16,13 @@ package final class SharedDiscovery: @unchecked Sendable {
     /// matches a new request.
     private final class Session: @unchecked Sendable {
         var machine = DiscoveryMachine()
-        var timers: [DiscoveryMachine.Timer: TimerID] = [:]
+        let timers: [DiscoveryMachine.Timer: LoopTimer]
         /// Completions of scans that have ended, called when BlueZ has confirmed it.
         var waiting: [@Sendable () -> Void] = []
+
+        init(on loop: any EventLoop) {
+            timers = [.retry: LoopTimer(on: loop), .watchdog: LoopTimer(on: loop)]
+        }
     }
 
     /// Seconds for a call: longer than the kernel takes to start or stop a scan, shorter than people wait.
@@ -94,22 +65,22 @@ package final class SharedDiscovery: @unchecked Sendable {
 
     private func makeSession(of adapter: ObjectKey) {
         guard sessions[adapter] == nil else { return }
-        sessions[adapter] = Session()
+        sessions[adapter] = Session(on: loop)
         if daemon.objects[adapter: adapter]?.isPowered == true { run(adapter) { $0.poweredOn() } }
     }
 
     /// Pauses all scans of the process on an adapter, as many controllers need it while they connect. They continue, without
-    /// an event, when the last pause has ended.
+    /// an event, when the last pause was cancelled or released.
     ///
     /// - Parameter completion: Called on the loop, never before this method returns, once BlueZ has stopped discovering for
     ///   this process, or there is nothing to stop.
-    package func pause(on adapter: ObjectKey, completion: @escaping @Sendable () -> Void = {}) -> DiscoveryPause {
+    package func pause(on adapter: ObjectKey, completion: @escaping @Sendable () -> Void = {}) -> CancelHandle {
         daemon.requireLoop()
         makeSession(of: adapter)
         sessions[adapter]?.waiting.append(completion)
         run(adapter) { $0.paused() }
         let session = sessions[adapter]
-        return DiscoveryPause(loop: loop) { [weak self, weak session] in
+        return CancelHandle(loop: loop) { [weak self, weak session] in
             // A pause ends with its session.
             guard let self, let session, sessions[adapter] === session else { return }
             run(adapter) { $0.resumed() }
@@ -146,7 +117,7 @@ package final class SharedDiscovery: @unchecked Sendable {
     func close() {
         stopAll()
         for session in sessions.values {
-            for timer in session.timers.values { loop.cancel(timer) }
+            for timer in session.timers.values { timer.cancel() }
             completeWaiting(session)
         }
         sessions = [:]
@@ -186,7 +157,7 @@ package final class SharedDiscovery: @unchecked Sendable {
         _ adapter: ObjectKey, _ event: (inout DiscoveryMachine) -> [DiscoveryMachine.Effect]
     ) {
         guard let session = sessions[adapter] else { return }
-        for effect in event(&session.machine) { perform(effect, on: adapter) }
+        for effect in event(&session.machine) { perform(effect, on: adapter, session) }
         if session.machine.isSettled { completeWaiting(session) }
     }
 
@@ -197,7 +168,7 @@ package final class SharedDiscovery: @unchecked Sendable {
         loop.post { for completion in waiting { completion() } }
     }
 
-    private func perform(_ effect: DiscoveryMachine.Effect, on adapter: ObjectKey) {
+    private func perform(_ effect: DiscoveryMachine.Effect, on adapter: ObjectKey, _ session: Session) {
         switch effect {
         case .setFilter(let request, let filter):
             let acceptsServices = daemon.objects[adapter: adapter]?.capabilities.acceptsServiceFilter ?? false
@@ -213,25 +184,12 @@ package final class SharedDiscovery: @unchecked Sendable {
         case .stopDiscovery(let request):
             call(adapter, "StopDiscovery") { $0.stopReplied(request, error: $1) }
         case .startTimer(let timer, let seconds):
-            cancel(timer, of: adapter)
-            sessions[adapter]?.timers[timer] = loop.schedule(after: seconds) { [weak self] in
-                guard let self else { return }
-                sessions[adapter]?.timers[timer] = nil
-                run(adapter) { $0.timerFired(timer) }
-            }
+            session.timers[timer]?.start(after: seconds) { [weak self] in self?.run(adapter) { $0.timerFired(timer) } }
         case .cancelTimer(let timer):
-            cancel(timer, of: adapter)
-        case .scanStarted(let id):
-            send(.started, to: id)
-        case .scanRestarted(let id, let reason):
-            send(.restarted(reason), to: id)
-        case .scanFailed(let id, let error):
-            send(.failed(error), to: id)
+            session.timers[timer]?.cancel()
+        case .report(let id, let event):
+            send(event, to: id)
         }
-    }
-
-    private func cancel(_ timer: DiscoveryMachine.Timer, of adapter: ObjectKey) {
-        if let id = sessions[adapter]?.timers.removeValue(forKey: timer) { loop.cancel(id) }
     }
 
     private func call(

@@ -51,7 +51,6 @@ extension RegisteredContent {
 /// On the client's loop, and unchecked because of that. The client retains it until its observation ends, which is when
 /// nothing of it is left in BlueZ.
 final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked Sendable {
-    typealias Completion = @Sendable (Result<Void, BlueZError>) -> Void
     typealias Generation = RegistrationMachine.Generation
     typealias RequestID = RegistrationMachine.RequestID
 
@@ -72,10 +71,10 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
     private let timer: LoopTimer
     /// For the reply to a registration.
     private let patience: LoopTimer
-    private var waiting: [(generation: Generation, completion: Completion)] = []
+    private var waiting: [(generation: Generation, completion: BlueZCompletion<Void>)] = []
     private var isEnding = false
     private var whenEnded: [@Sendable () -> Void] = []
-    private var observation: Observation?
+    private var observation: CancelHandle?
 
     init(
         _ content: Content, on adapter: ObjectKey, client: BlueZClient,
@@ -97,7 +96,7 @@ final class Registration<Content: RegisteredContent>: BlueZObserver, @unchecked 
 
     // MARK: Requests
 
-    func update(_ value: Content.Value, completion: Completion? = nil) {
+    func update(_ value: Content.Value, completion: BlueZCompletion<Void>? = nil) {
         guard machine.state != .ended else { return client.loop.post { completion?(.failure(.closedApplication)) } }
         if values[newest] == value, machine.state == .registered(newest) || completion == nil {
             return client.loop.post { completion?(.success(())) }
