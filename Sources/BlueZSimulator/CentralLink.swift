@@ -189,7 +189,7 @@ public final class CentralLink: Sendable {
         guard state != .disconnected else { return }
         switch news {
         case .connected: contents.withLock { $0.state = .connected }
-        case .disconnected:
+        case .failed, .disconnected:
             for request in contents.withLock({ $0.disconnect() }) { request.settle(.failure(.disconnected)) }
         case .response(let id, let result):
             let request = contents.withLock { $0.requests.removeValue(forKey: id) }

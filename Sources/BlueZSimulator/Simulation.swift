@@ -15,6 +15,7 @@ struct Simulation: Sendable {
     private var callFaults: [CallFault] = []
     /// Decided and not yet executed.
     private var effects: [Effect] = []
+    private var questions: [Question] = []
 
     init(hardware: [VirtualAdapter], room: Room, bluez: BlueZVersion) {
         self.hardware = hardware
@@ -75,7 +76,7 @@ struct Simulation: Sendable {
             if isAlive { daemon.advertising.announce(&daemon.core) }
             let decided = daemon.core.takeEffects()
             let events = air.takeEvents()
-            effects += air.takeQuestions().map(Effect.ask)
+            questions += air.takeQuestions()
             guard !decided.isEmpty || !events.isEmpty else { return }
             for effect in decided {
                 switch effect {
@@ -85,7 +86,7 @@ struct Simulation: Sendable {
                 }
             }
             for event in events {
-                if case .central(let number, let news) = event {
+                if case .central(.virtual(let number), let news) = event {
                     effects.append(.central(number, news))
                 } else if isAlive {
                     daemon.take(event, now: now)
@@ -106,18 +107,18 @@ struct Simulation: Sendable {
         }
     }
 
-    /// Whether the loop has anything to do.
-    var isUnsettled: Bool { !effects.isEmpty || !daemon.core.isIdle }
-
     /// Returns what is to be done now; if that is nothing, the signals that bluetoothd sends when it is idle.
-    mutating func takeEffects() -> [Effect] {
-        if effects.isEmpty, isAlive {
+    mutating func takeEffects() -> (effects: [Effect], questions: [Question]) {
+        if effects.isEmpty, questions.isEmpty, isAlive {
             daemon.core.rest()
             effects = daemon.core.takeEffects()
         }
-        defer { effects.removeAll(keepingCapacity: true) }
+        defer {
+            effects.removeAll(keepingCapacity: true)
+            questions.removeAll(keepingCapacity: true)
+        }
         for case .emit(let emission) in effects { statistics.record(signal: emission.member) }
-        return effects
+        return (effects, questions)
     }
 
     /// Returns when the loop must run again; advertisements may wait for others until the end of a quantum.

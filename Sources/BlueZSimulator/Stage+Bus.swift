@@ -25,17 +25,16 @@ extension Stage {
     }
 
     func leaveBus() {
-        let (connection, watches, listened, sockets) = wire.withLock { wire in
+        let (connection, watches, sockets) = wire.withLock { wire in
             defer {
                 wire.connection = nil
                 wire.watches = [:]
-                wire.listened = [:]
                 wire.calls = [:]
             }
-            return (wire.connection, wire.watches, wire.listened, wire.takeSockets())
+            return (wire.connection, wire.watches, wire.takeSockets())
         }
         for socket in sockets { socket.watch.cancel() }
-        withExtendedLifetime((watches, listened)) {}
+        withExtendedLifetime(watches) {}
         connection?.close()
     }
 

@@ -4,7 +4,7 @@ import Futures
 import Glibc
 import Reactor
 
-/// The daemon's calls of clients' objects, and the signals of those.
+/// The daemon's calls of clients' objects.
 extension Stage {
     func callClient(_ call: ClientCall) {
         guard let connection = wire.withLock({ $0.connection }) else { return }
@@ -25,7 +25,6 @@ extension Stage {
     }
 
     private func settle(_ call: ClientCall, _ reply: ClientReply) {
-        guard call.reply != .ignored else { return }
         let now = seconds
         decide { $0.daemon.clientReplied(call.id, reply, now: now) }
     }
@@ -49,17 +48,5 @@ extension Stage {
         let id = shared.withLock { $0.simulation.daemon.core.nextSocket() }
         adopt(owned, as: id)
         return id
-    }
-
-    // MARK: Listening
-
-    func listen(to client: String) {
-        guard let connection = wire.withLock({ $0.connection }) else { return }
-        let subscription = connection.subscribe(MatchRule(sender: client)) { [weak self] message in
-            guard let self, let signal = ClientSignal(message) else { return }
-            let now = seconds
-            decide { $0.daemon.clientSignalled(signal, client, now: now) }
-        }
-        wire.withLock { $0.listened[client] = subscription }
     }
 }

@@ -10,9 +10,8 @@ final class Stage: Sendable {
         var connection: Connection?
         var calls: [CallID: Message] = [:]
         var callNumber: UInt64 = 0
-        var watches: [String: CancelHandle] = [:]
-        /// Subscriptions to the signals of clients that serve.
-        var listened: [String: CancelHandle] = [:]
+        /// By client, the subscriptions to its connection's end and to the signals of its objects.
+        var watches: [String: [CancelHandle]] = [:]
         /// The links of virtual centrals, by their numbers.
         var centrals: [UInt64: CentralLink] = [:]
         var centralNumber: UInt64 = 0
@@ -96,7 +95,9 @@ final class Stage: Sendable {
         if !sockets.isEmpty { loop.perform { for socket in sockets { socket.watch.cancel() } } }
         if let timer = before.timer { loop.cancel(timer.id) }
         before.connection?.close()
-        for (_, link) in before.centrals.sorted(by: { $0.key < $1.key }) { link.take(.disconnected, seconds: seconds) }
+        for (_, link) in before.centrals.sorted(by: { $0.key < $1.key }) {
+            link.take(.disconnected(.local), seconds: seconds)
+        }
         withExtendedLifetime(before) {}
     }
 
@@ -105,13 +106,16 @@ final class Stage: Sendable {
     /// Performs all effects, and sets the timer for the next deadline.
     private func comeRound() {
         while true {
-            let (effects, delay) = shared.withLock { shared in
-                let effects = shared.hasEnded ? [] : shared.simulation.takeEffects()
-                if effects.isEmpty { shared.isPosted = false }
-                return (effects, shared.simulation.replyDelay)
+            let (effects, questions, delay) = shared.withLock { shared in
+                let (effects, questions) = shared.hasEnded ? ([], []) : shared.simulation.takeEffects()
+                if effects.isEmpty, questions.isEmpty { shared.isPosted = false }
+                return (effects, questions, shared.simulation.replyDelay)
             }
-            guard !effects.isEmpty else { break }
+            guard !effects.isEmpty || !questions.isEmpty else { break }
             for effect in effects { perform(effect, replyDelay: delay) }
+            for question in questions {
+                if let verdict = question() { decide { $0.air.take(verdict) } }
+            }
         }
         rearm()
         changes.withLock { changes.broadcast() }
@@ -173,18 +177,10 @@ final class Stage: Sendable {
             }
         case .watch(let client): watch(client)
         case .unwatch(let client):
-            let watch = wire.withLock { $0.watches.removeValue(forKey: client) }
-            watch?.cancel()
-        case .ask(let question):
-            guard let verdict = question.ask() else { return }
-            decide { $0.air.take(verdict) }
+            for watch in wire.withLock({ $0.watches.removeValue(forKey: client) }) ?? [] { watch.cancel() }
         case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu, replyDelay: replyDelay)
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)
-        case .listen(let client): listen(to: client)
-        case .unlisten(let client):
-            let subscription = wire.withLock { $0.listened.removeValue(forKey: client) }
-            subscription?.cancel()
         case .call(let call): callClient(call)
         case .central(let number, let news): tell(number, news)
         case .order, .die: break
@@ -206,7 +202,12 @@ final class Stage: Sendable {
             guard owner == nil else { return }
             self?.decide { $0.daemon.clientLeft(client) }
         }
-        wire.withLock { $0.watches[client] = watch }
+        let signals = connection.subscribe(MatchRule(sender: client)) { [weak self] message in
+            guard let self, let signal = Emission(message) else { return }
+            let now = seconds
+            decide { $0.daemon.clientSignalled(signal, client, now: now) }
+        }
+        wire.withLock { $0.watches[client] = [watch, signals] }
     }
 
     /// A call of one of the daemon's objects has come.

@@ -56,7 +56,7 @@ final class AttributeTests: XCTestCase {
     func testAReadTellsTheValueBeforeItIsAnswered() {
         var bench = DaemonBench.connected
         XCTAssertEqual(bench.ask(.readValue(GattCast.place.rawValue)), [])
-        bench.daemon.take(.response(DaemonBench.strap, id: 1, .bytes([1])), now: 1)
+        bench.link(DaemonBench.strap, .response(id: 1, .bytes([1])), now: 1)
         XCTAssertEqual(bench.settle().outline, ["r000e Value", "reply"])
     }
 
@@ -298,9 +298,9 @@ extension DaemonBench {
     static func connected(_ bluez: BlueZVersion) -> DaemonBench {
         var bench = DaemonBench(bluez, remembering: [GattCast.known])
         _ = bench.ask(.connect(strap))
-        bench.daemon.take(.linkUp(strap, .immediate), now: 0)
+        bench.link(strap, .connected(.immediate), now: 0)
         let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
-        bench.daemon.take(.discovered(strap, table.services, AirIdentity()), now: 0)
+        bench.daemon.take(.discovered(strap, table.services, name: nil), now: 0)
         _ = bench.settle()
         return bench
     }

@@ -29,8 +29,8 @@ struct DaemonBench {
             switch effect {
             case .reply(_, let answer): .success(answer)
             case .fail(_, let error): .failure(error)
-            case .emit, .order, .ask, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
-                .listen, .unlisten, .call, .central, .die:
+            case .emit, .order, .openSocket, .transmit, .closeSocket, .watch, .unwatch, .joinBus, .leaveBus,
+                .call, .central, .die:
                 nil
             }
         }.first
@@ -51,8 +51,7 @@ struct DaemonBench {
         effects += daemon.core.takeEffects()
         return effects.filter { effect in
             switch effect {
-            case .watch, .unwatch, .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call,
-                .central, .die:
+            case .watch, .unwatch, .order, .openSocket, .transmit, .closeSocket, .call, .central, .die:
                 false
             case .reply, .fail, .emit, .joinBus, .leaveBus: true
             }
@@ -79,6 +78,11 @@ struct DaemonBench {
         return signals { $0.received(sighting, now: now) }
     }
 
+    /// A link of an adapter to a peripheral changes.
+    mutating func link(_ key: DeviceKey, _ news: CentralNews, now: Double) {
+        daemon.take(.central(.adapter(key), news), now: now)
+    }
+
     /// Lets time pass, and gives the signals of what fell due.
     mutating func advance(by seconds: Double) -> [Emission] {
         now += seconds
@@ -101,7 +105,7 @@ extension [Effect] {
             case .reply: "reply"
             case .fail(_, let error): error.name
             case .emit(let emission): emission.outline
-            case .order, .ask, .openSocket, .transmit, .closeSocket, .listen, .unlisten, .call, .central, .die: "order"
+            case .order, .openSocket, .transmit, .closeSocket, .call, .central, .die: "order"
             case .watch(let client): "watch \(client)"
             case .unwatch(let client): "unwatch \(client)"
             case .joinBus: "join"

@@ -263,17 +263,17 @@ final class DaemonVersionTests: XCTestCase {
         for (reason, isByUs) in [(LinkEndCause.timeout, false), (.remote, false), (.local, true)] {
             var bench = DaemonBench.connected(version(83))
             if isByUs { _ = bench.ask(.disconnect(key)) }
-            bench.daemon.take(.linkDown(key, reason), now: 1)
+            bench.link(key, .disconnected(reason), now: 1)
             XCTAssertEqual(
                 bench.settle().outline,
                 ["00_01 ServicesResolved", "00_01 Disconnected \(reason.rawValue)"] + (isByUs ? ["reply"] : [])
                     + ["00_01 Connected"])
         }
         var later = DaemonBench.connected(version(84))
-        later.daemon.take(.linkDown(key, .remote), now: 1)
+        later.link(key, .disconnected(.remote), now: 1)
         XCTAssertEqual(later.settle().outline.filter { $0.hasSuffix("Remote") }.count, 2, "Bearer.LE1 sends it too")
         var bench = DaemonBench.connected(version(82))
-        bench.daemon.take(.linkDown(key, .remote), now: 1)
+        bench.link(key, .disconnected(.remote), now: 1)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected"])
     }
 
@@ -334,7 +334,7 @@ final class DaemonVersionTests: XCTestCase {
             var bench = DaemonBench.connected(bluez)
             _ = bench.ask(.acquireNotify(GattCast.rate.rawValue))
             let id = bench.daemon.client.links[DaemonBench.strap]?.requests.keys.max() ?? 0
-            bench.daemon.take(.response(DaemonBench.strap, id: id, .error(ATTError.writeNotPermitted)), now: 1)
+            bench.link(DaemonBench.strap, .response(id: id, .error(ATTError.writeNotPermitted)), now: 1)
             XCTAssertEqual(bench.settle().outline, answer, "\(bluez)")
         }
     }

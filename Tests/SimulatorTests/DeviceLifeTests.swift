@@ -124,7 +124,7 @@ final class DeviceLifeTests: XCTestCase {
             _ = bench.hear(peripheral)
             let key = DeviceKey(adapter: 0, address: peripheral.address)
             XCTAssertEqual(bench.ask(.connect(key)), [])
-            bench.daemon.take(.linkFailed(key), now: bench.now)
+            bench.link(key, .failed, now: bench.now)
             XCTAssertEqual(bench.settle().outline, ["org.bluez.Error.Failed"])
         }
         XCTAssertEqual(bench.advance(by: 31).map(\.outline), ["- _00_05"])

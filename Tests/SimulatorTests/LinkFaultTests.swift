@@ -78,9 +78,9 @@ final class LinkFaultTests: XCTestCase {
     func testCallsThatWaitForObjectsAreCarriedOutWhenTheDeviceIsRemoved() {
         var bench = DaemonBench(remembering: [GattCast.known])
         _ = bench.ask(.connect(DaemonBench.strap))
-        bench.daemon.take(.linkUp(DaemonBench.strap, VirtualLink(exportDelay: 1)), now: 0)
+        bench.link(DaemonBench.strap, .connected(VirtualLink(exportDelay: 1)), now: 0)
         let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
-        bench.daemon.take(.discovered(DaemonBench.strap, table.services, AirIdentity()), now: 0)
+        bench.daemon.take(.discovered(DaemonBench.strap, table.services, name: nil), now: 0)
         _ = bench.settle()
         XCTAssertEqual(bench.ask(.getDiscoveryFilters), [])
         bench.daemon.remove(DaemonBench.strap)
@@ -92,7 +92,7 @@ final class LinkFaultTests: XCTestCase {
     func testALinkLossIsToldBeforeWhatItEndsFails() {
         var bench = DaemonBench.connected
         _ = bench.ask(.readValue(GattCast.place.rawValue))
-        bench.daemon.take(.linkDown(DaemonBench.strap, .remote), now: 1)
+        bench.link(DaemonBench.strap, .disconnected(.remote), now: 1)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved Connected", "org.bluez.Error.Failed"])
     }
 

@@ -83,11 +83,11 @@ final class LinkTests: XCTestCase {
         var bench = DaemonBench(remembering: [GattCast.known])
         let key = DeviceKey(adapter: 0, address: GattCast.strap.address)
         _ = bench.ask(.connect(key))
-        bench.daemon.take(.linkUp(key, VirtualLink()), now: 0)
-        bench.daemon.take(.discovered(key, [], AirIdentity()), now: 0)
+        bench.link(key, .connected(VirtualLink()), now: 0)
+        bench.daemon.take(.discovered(key, [], name: nil), now: 0)
         XCTAssertEqual(bench.settle().outline, ["00_01 Connected", "reply", "00_01 ServicesResolved"])
         XCTAssertEqual(bench.ask(.disconnect(key)), [])
-        bench.daemon.take(.linkDown(key, .local), now: 2)
+        bench.link(key, .disconnected(.local), now: 2)
         XCTAssertEqual(bench.settle().outline, ["00_01 ServicesResolved", "reply", "00_01 Connected"])
     }
 

@@ -114,7 +114,7 @@ enum Answer: Hashable, Sendable {
     case objects([ObjectState])
 }
 
-/// A signal.
+/// A signal of the daemon, or of a client's object.
 enum Emission: Hashable, Sendable {
     case interfacesAdded(path: String, interfaces: [InterfaceState])
     case interfacesRemoved(path: String, interfaces: [String])
@@ -130,6 +130,22 @@ enum Emission: Hashable, Sendable {
         case .disconnected: "Disconnected"
         }
     }
+
+    /// Reads a message of a client; nil for a signal that has no meaning for the daemon.
+    init?(_ message: Message) {
+        var reader = message.reader
+        if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
+            guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
+            self = .propertiesChanged(
+                path: path, interface: interface, changed: reader.properties() ?? [],
+                invalidated: reader.strings() ?? [])
+        } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
+            guard let path = reader.objectPath()?.rawValue else { return nil }
+            self = .interfacesRemoved(path: path, interfaces: reader.strings() ?? [])
+        } else {
+            return nil
+        }
+    }
 }
 
 /// A call of a client's object by the daemon.
@@ -138,8 +154,6 @@ struct ClientCall: Hashable, Sendable {
         case values
         /// One end of a pair of sockets, and the MTU.
         case socket
-        /// The daemon does not read the reply.
-        case ignored
         /// The message asks for no reply.
         case none
     }
@@ -164,28 +178,6 @@ enum ClientReply: Hashable, Sendable {
 
     /// The first value; nil for a socket and an error.
     var value: BusValue? { if case .values(let values) = self { values.first } else { nil } }
-}
-
-/// A signal of a client's object.
-enum ClientSignal: Hashable, Sendable {
-    case propertiesChanged(path: String, interface: String, changed: [NamedValue], invalidated: [String])
-    case interfacesRemoved(path: String, interfaces: [String])
-
-    /// Reads a message; nil for a signal that has no meaning for the daemon.
-    init?(_ message: Message) {
-        var reader = message.reader
-        if message.isSignal(interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
-            guard let path = message.path?.rawValue, let interface = reader.string() else { return nil }
-            self = .propertiesChanged(
-                path: path, interface: interface, changed: reader.properties() ?? [],
-                invalidated: reader.strings() ?? [])
-        } else if message.isSignal(interface: "org.freedesktop.DBus.ObjectManager", member: "InterfacesRemoved") {
-            guard let path = reader.objectPath()?.rawValue else { return nil }
-            self = .interfacesRemoved(path: path, interfaces: reader.strings() ?? [])
-        } else {
-            return nil
-        }
-    }
 }
 
 extension Message {

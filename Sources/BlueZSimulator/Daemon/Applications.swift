@@ -11,6 +11,9 @@ struct Applications: Sendable {
     /// In the order of their registration, also those that are being registered.
     var all: [LocalApplication] { applications.values.sorted { $0.id.number < $1.id.number } }
 
+    /// The clients that have registered applications.
+    var owners: [String] { applications.values.map(\.owner) }
+
     mutating func reset() {
         databases = [:]
         applications = [:]

@@ -44,7 +44,7 @@ struct Connections: Sendable {
 
     mutating func disconnect(_ key: DeviceKey, call: CallID, _ core: inout Core) {
         if let connect = connects.removeValue(forKey: key) {
-            core.order(.cancelConnection(key))
+            core.order(.disconnect(key))
             core.fail(connect, .failed(core.traits.connectionCancelled))
         }
         guard core.tree.devices[key]?.isConnected == true else { return core.reply(call) }
@@ -145,7 +145,7 @@ struct Connections: Sendable {
     /// The attempts of an adapter to connect fail, because it goes off.
     mutating func endAttempts(of index: Int, _ core: inout Core) {
         for key in connects.keys.filter({ $0.adapter == index }).sorted() {
-            core.order(.cancelConnection(key))
+            core.order(.disconnect(key))
             if let call = connects.removeValue(forKey: key) {
                 core.fail(call, .failed(core.traits.connectionFailure))
             }
@@ -154,7 +154,7 @@ struct Connections: Sendable {
 
     /// Forgets a device that is removed; BlueZ never replies to the calls that wait for its link (`device_free`).
     mutating func forget(_ key: DeviceKey, _ core: inout Core) {
-        if connects.removeValue(forKey: key) != nil { core.order(.cancelConnection(key)) }
+        if connects.removeValue(forKey: key) != nil { core.order(.disconnect(key)) }
         disconnects[key] = nil
     }
 }

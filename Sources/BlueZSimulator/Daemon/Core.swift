@@ -27,8 +27,6 @@ struct Core: Sendable {
 
     // MARK: Effects
 
-    var isIdle: Bool { outbox.isEmpty }
-
     /// Returns what is to be done now. Changes that are not announced yet wait until ``rest()``.
     mutating func takeEffects() -> [Effect] {
         defer { effects.removeAll(keepingCapacity: true) }
@@ -283,7 +281,7 @@ struct Core: Sendable {
     ) {
         call(
             client, path, InterfaceName.properties, "Set", [.string(interface), .string(name), .variant(value)],
-            reply: .ignored)
+            reply: .values)
     }
 
     /// Returns what a reply is for; nil if it is not needed any more.
@@ -333,19 +331,14 @@ enum Effect: Hashable, Sendable {
     case emit(Emission)
     /// For the air, which is in the same process.
     case order(AirOrder)
-    /// Asks the behaviour of a peripheral.
-    case ask(Question)
     /// Makes a pair of sockets, one of which is the reply to the call.
     case openSocket(SocketID, CallID, mtu: Int)
     /// Sends a packet to the client.
     case transmit(SocketID, [UInt8])
     case closeSocket(SocketID)
-    /// Watches a client: its sessions and registrations end with its connection to the bus.
+    /// Watches a client: its sessions and registrations end with its connection to the bus, and its objects send signals.
     case watch(client: String)
     case unwatch(client: String)
-    /// Subscribes to the signals of a client's objects.
-    case listen(client: String)
-    case unlisten(client: String)
     case call(ClientCall)
     /// Passes an event to a ``VirtualCentral``.
     case central(UInt64, CentralNews)

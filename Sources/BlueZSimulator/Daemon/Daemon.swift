@@ -25,8 +25,6 @@ struct Daemon: Sendable {
     private var held: [MethodCall] = []
     /// Clients that have something here, which ends with their connection to the bus.
     private var watched: Set<String> = []
-    /// Clients that serve or advertise, and send signals about their objects.
-    private var listened: Set<String> = []
 
     init(version: BlueZVersion = .default) {
         self.version = version
@@ -141,7 +139,7 @@ struct Daemon: Sendable {
     }
 
     /// An object of a client has sent a signal.
-    mutating func clientSignalled(_ signal: ClientSignal, _ client: String, now: TimeInterval) {
+    mutating func clientSignalled(_ signal: Emission, _ client: String, now: TimeInterval) {
         core.now = now
         switch signal {
         case .propertiesChanged(let path, InterfaceName.characteristic, let changed, let invalidated):
@@ -150,7 +148,7 @@ struct Daemon: Sendable {
             advertising.changed(at: path, of: client, changed, invalidated, &core)
         case .interfacesRemoved(let path, let interfaces) where interfaces.contains(InterfaceName.service):
             server.removeService(at: path, of: client, &core)
-        case .propertiesChanged, .interfacesRemoved: break
+        default: return
         }
         settle()
     }
@@ -176,14 +174,11 @@ struct Daemon: Sendable {
     /// After each event: carries out the calls that had to wait, and watches the clients that have something here.
     private mutating func settle() {
         while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
-        let serving = Set(server.applications.all.map(\.owner) + advertising.owners)
-        let owners = serving.union(agents.owners).union(discovery.owners).union(client.owners)
+        let owners = Set(
+            agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners)
         for client in owners.subtracting(watched).sorted() { core.perform(.watch(client: client)) }
         for client in watched.subtracting(owners).sorted() { core.perform(.unwatch(client: client)) }
         watched = owners
-        for client in serving.subtracting(listened).sorted() { core.perform(.listen(client: client)) }
-        for client in listened.subtracting(serving).sorted() { core.perform(.unlisten(client: client)) }
-        listened = serving
     }
 
     // MARK: The air
@@ -191,14 +186,17 @@ struct Daemon: Sendable {
     mutating func take(_ event: AirEvent, now: TimeInterval) {
         core.now = now
         switch event {
-        case .linkUp(let key, let link):
+        case .central(.virtual, _): return
+        // There may be hundreds of thousands, and none changes which clients are watched.
+        case .central(.adapter(let key), .value(let value)): return client.valueCame(value, of: key, &core)
+        case .central(.adapter(let key), .connected(let link)):
             if connections.linkWentUp(key, mtu: link.mtu, &core) {
                 client.linkWentUp(key, exportDelay: link.exportDelay, &core)
             }
-        case .linkFailed(let key): connections.linkFailed(key, &core)
-        case .linkDown(let key, let reason): linkWentDown(key, reason)
-        case .discovered(let key, let services, let identity):
-            client.discovered(services, name: identity.name, of: key, &core)
+        case .central(.adapter(let key), .failed): connections.linkFailed(key, &core)
+        case .central(.adapter(let key), .disconnected(let reason)): linkWentDown(key, reason)
+        case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
+        case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
         case .servicesChanged(let key): client.servicesChanged(of: key, &core)
         case .centralCame(let key, let identity): server.centralCame(key, identity, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
@@ -206,11 +204,6 @@ struct Daemon: Sendable {
         case .hostDiscovered(let key, let host):
             let name = core.tree.adapters[host]?.hardware.name
             client.discovered(server.table(of: host), name: name, of: key, &core)
-        case .response(let key, let id, let result): client.responded(key, id, result, &core)
-        case .value(let key, let characteristic, let bytes):
-            // There may be hundreds of thousands, and none changes which clients are watched.
-            return client.valueCame(bytes, from: characteristic, of: key, &core)
-        case .central: return
         }
         settle()
     }
@@ -466,7 +459,6 @@ struct Daemon: Sendable {
         advertising.reset()
         core.silence()
         watched = []
-        listened = []
     }
 
     /// The process starts. Sessions, filters and temporary devices are gone; stored devices are there again without a

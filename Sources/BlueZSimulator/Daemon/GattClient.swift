@@ -256,18 +256,18 @@ struct GattClient: Sendable {
 
     /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
     /// client on the bus receives it twice.
-    mutating func valueCame(_ bytes: [UInt8], from handle: UInt16, of device: DeviceKey, _ core: inout Core) {
-        let key = AttributeKey(device: device, handle: handle)
+    mutating func valueCame(_ value: ServedValue, of device: DeviceKey, _ core: inout Core) {
+        let key = AttributeKey(device: device, handle: value.handle - 1)
         guard let attribute = attribute(key) else { return }
-        if let level = bytes.first, attribute.uuid == Self.batteryLevel,
+        if let level = value.bytes.first, attribute.uuid == Self.batteryLevel,
             core.tree.devices[device]?.batteryLevel != nil
         {
             setBatteryLevel(level, of: device, &core)
         }
         switch attribute.notifySocket {
-        case .open(let socket): core.perform(.transmit(socket, bytes))
+        case .open(let socket): core.perform(.transmit(socket, value.bytes))
         case .pending: break
-        case nil: for client in attribute.clients where client.isArmed { core.setValue(bytes, of: key) }
+        case nil: for client in attribute.clients where client.isArmed { core.setValue(value.bytes, of: key) }
         }
     }
 

@@ -104,11 +104,13 @@ struct Air: Sendable {
     @discardableResult
     mutating func notify(_ characteristic: UInt16, _ bytes: [UInt8], at address: VirtualAddress) -> Bool {
         setValue(bytes, of: characteristic + 1, at: address)
-        guard let end = linkUp(to: address), links[end]?.subscriptions[characteristic] != nil,
-            case .adapter(let key) = end
+        guard let end = linkUp(to: address), let subscription = links[end]?.subscriptions[characteristic],
+            let declaration = peripherals[address]?.database.characteristic(withValue: characteristic + 1)
         else { return false }
-        let longest = parameters(of: end).mtu - 3
-        events.append(.value(key, characteristic: characteristic, Array(bytes.prefix(longest))))
+        let value = ServedValue(
+            handle: characteristic + 1, characteristic: declaration.uuid,
+            bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2)
+        events.append(.central(end, .value(value)))
         return true
     }
 
@@ -122,7 +124,7 @@ struct Air: Sendable {
     mutating func take(_ order: AirOrder) {
         switch order {
         case .connect(let key): connect(key)
-        case .cancelConnection(let key), .disconnect(let key): drop(.adapter(key), .local, server: .remote)
+        case .disconnect(let key): drop(.adapter(key), .local, server: .remote)
         case .discover(let key):
             guard links[.adapter(key)]?.isUp == true else { return }
             schedule(.discovery(.adapter(key)), after: parameters(of: .adapter(key)).resolveLatency)
@@ -144,7 +146,7 @@ struct Air: Sendable {
             }
         case .deliver(let end, let value):
             guard links[end]?.isUp == true, links[end]?.holdBack(value) == false else { return }
-            deliver(value, to: end)
+            events.append(.central(end, .value(value)))
         case .announceServices(let end):
             guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
             events.append(.servicesChanged(key))
@@ -191,18 +193,29 @@ struct Air: Sendable {
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
-    private mutating func ask(_ matter: Question.Matter, _ peripheral: ScriptedPeripheral) -> Bool {
+    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a behaviour.
+    @discardableResult
+    private mutating func ask(
+        _ peripheral: ScriptedPeripheral,
+        _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Verdict?
+    ) -> Bool {
         guard let behavior = peripheral.behavior else { return false }
-        questions.append(
-            Question(matter: matter, peripheral: peripheral.peripheral, behavior: behavior, seconds: now))
+        questions.append { [peripheral = peripheral.peripheral, now] in method(behavior, peripheral, now) }
         return true
     }
 
-    /// Sends a value, which a virtual central gets with more detail than an adapter.
-    private mutating func deliver(_ value: ServedValue, to end: CentralEnd) {
-        switch end {
-        case .adapter(let key): events.append(.value(key, characteristic: value.handle - 1, value.bytes))
-        case .virtual(let number): events.append(.central(number, .value(value)))
+    private mutating func notify(_ peripheral: ScriptedPeripheral, isUp: Bool) {
+        ask(peripheral) { behavior, peripheral, now in
+            behavior.linkChanged(of: peripheral, isUp: isUp, at: now)
+            return nil
+        }
+    }
+
+    private mutating func notify(_ peripheral: ScriptedPeripheral, of characteristic: UInt16, isOn: Bool) {
+        guard let attribute = peripheral.attribute(characteristic + 1) else { return }
+        ask(peripheral) { behavior, peripheral, now in
+            behavior.subscriptionChanged(to: attribute, of: peripheral, isOn: isOn, at: now)
+            return nil
         }
     }
 
@@ -262,7 +275,10 @@ struct Air: Sendable {
             guard let peripheral = peripherals[address], let start = peripheral.reachable(atOrAfter: now) else {
                 return
             }
-            if peripheral.faults.refusals == 0, start <= now, ask(.connection(end), peripheral) { return }
+            let isAsked =
+                peripheral.faults.refusals == 0 && start <= now
+                && ask(peripheral) { .connection(end, $0.connectRequested(to: $1, at: $2)) }
+            if isAsked { return }
             schedule(.connection(end), after: start - now + latency)
         }
     }
@@ -278,11 +294,7 @@ struct Air: Sendable {
         case .adapter(let server, let identity):
             guard accepts(server.adapter) else { return }
             comeUp(end)
-            events.append(.centralCame(server, identity))
-            switch end {
-            case .adapter(let key): events.append(.linkUp(key, Self.adapterLink))
-            case .virtual(let number): events.append(.central(number, .connected))
-            }
+            events += [.centralCame(server, identity), .central(end, .connected(Self.adapterLink))]
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.central == end, case .adapter(let key) = end else {
                 return
@@ -293,8 +305,8 @@ struct Air: Sendable {
             }
             comeUp(end)
             radio.setBusy(address, true, now: now)
-            events.append(.linkUp(key, peripheral.peripheral.link))
-            _ = ask(.linkChanged(isUp: true), peripheral)
+            events.append(.central(end, .connected(peripheral.peripheral.link)))
+            notify(peripheral, isUp: true)
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -312,10 +324,7 @@ struct Air: Sendable {
 
     private mutating func giveUp(_ end: CentralEnd) {
         guard links[end]?.isUp == false else { return }
-        switch end {
-        case .adapter(let key): events.append(.linkFailed(key))
-        case .virtual(let number): events.append(.central(number, .disconnected))
-        }
+        events.append(.central(end, .failed))
         drop(end, .local)
     }
 
@@ -343,18 +352,14 @@ struct Air: Sendable {
         if case .peripheral(let address) = link.server { peripheral = peripherals[address] }
         for characteristic in link.subscriptions.keys.sorted() {
             deadlines.remove(.notification(end, characteristic: characteristic))
-            guard let peripheral, let attribute = peripheral.attribute(characteristic + 1) else { continue }
-            _ = ask(.subscription(attribute, isOn: false), peripheral)
+            if let peripheral { notify(peripheral, of: characteristic, isOn: false) }
         }
-        switch end {
-        case .adapter(let key): events.append(.linkDown(key, cause))
-        case .virtual(let number): events.append(.central(number, .disconnected))
-        }
+        events.append(.central(end, .disconnected(cause)))
         switch link.server {
         case .adapter(let server, _): events.append(.centralLeft(server, serverCause))
         case .peripheral(let address):
             radio.setBusy(address, false, now: now)
-            if let peripheral { _ = ask(.linkChanged(isUp: false), peripheral) }
+            if let peripheral { notify(peripheral, isUp: false) }
         }
     }
 
@@ -410,11 +415,15 @@ struct Air: Sendable {
             case .read(let handle, _):
                 let value = peripheral.database.value(of: handle) ?? []
                 guard let attribute = peripheral.attribute(handle),
-                    ask(.read(end, request, attribute, value: value), peripheral)
+                    ask(
+                        peripheral,
+                        { .attribute(end, request, $0.read(attribute, of: $1, value: value, at: $2)) })
                 else { return conclude(request, end, .value(value)) }
             case .write(let handle, _, let bytes, let type):
                 guard let attribute = peripheral.attribute(handle),
-                    ask(.write(end, request, attribute, bytes, type), peripheral)
+                    ask(
+                        peripheral,
+                        { .attribute(end, request, $0.write(bytes, to: attribute, of: $1, type: type, at: $2)) })
                 else { return conclude(request, end, .done) }
             case .configure: conclude(request, end, .done)
             }
@@ -475,20 +484,13 @@ struct Air: Sendable {
                 result = peripheral.result(of: request, bytes)
             }
             if case .bytes = result { complete(request, end) }
-            respond(end, request, result)
-        case .error(let code): respond(end, request, .error(code))
+            events.append(.central(end, .response(id: request.id, result)))
+        case .error(let code): events.append(.central(end, .response(id: request.id, .error(code))))
         case .linkLoss: return drop(end, .timeout)
         case .never: return
         }
-        for value in following { deliver(value, to: end) }
+        events += following.map { .central(end, .value($0)) }
         if let next = links[end]?.request { begin(next, end) }
-    }
-
-    private mutating func respond(_ end: CentralEnd, _ request: AttributeRequest, _ result: AttributeResult) {
-        switch end {
-        case .adapter(let key): events.append(.response(key, id: request.id, result))
-        case .virtual(let number): events.append(.central(number, .response(id: request.id, result)))
-        }
     }
 
     /// Does what a request that succeeded asks for: subscribes, and writes the value of a peripheral.
@@ -515,9 +517,7 @@ struct Air: Sendable {
             let characteristic = peripheral.database.characteristic(withValue: handle + 1)
         else { return }
         if let descriptor = characteristic.configurationHandle { setValue([bits, 0], of: descriptor, at: address) }
-        if let attribute = peripheral.attribute(characteristic.valueHandle) {
-            _ = ask(.subscription(attribute, isOn: bits != 0), peripheral)
-        }
+        notify(peripheral, of: handle, isOn: bits != 0)
         let due = Due.notification(end, characteristic: handle)
         guard bits != 0, let source = characteristic.notifications else { return deadlines.remove(due) }
         deadlines.set(due, to: now + source.interval)
@@ -544,8 +544,10 @@ struct Air: Sendable {
             let name = database.characteristic(.uuid(AttributeDatabase.deviceName)).flatMap {
                 database.value(of: $0.valueHandle)
             }
-            let identity = AirIdentity(name: name.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) })
-            events.append(.discovered(key, peripheral.faults.isUnresolved ? [] : database.services, identity))
+            events.append(
+                .discovered(
+                    key, peripheral.faults.isUnresolved ? [] : database.services,
+                    name: name.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }))
         }
     }
 

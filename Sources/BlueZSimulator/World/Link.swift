@@ -138,7 +138,7 @@ struct CentralIdentity: Hashable, Sendable {
 enum AirOrder: Hashable, Sendable {
     // An adapter is the central.
     case connect(DeviceKey)
-    case cancelConnection(DeviceKey)
+    /// End the link, or the attempt to connect.
     case disconnect(DeviceKey)
     /// Read the services, characteristics and descriptors.
     case discover(DeviceKey)
@@ -159,40 +159,32 @@ enum AirOrder: Hashable, Sendable {
 
 /// What the radio reports.
 enum AirEvent: Hashable, Sendable {
+    /// To a central.
+    case central(CentralEnd, CentralNews)
+
     // To an adapter that is the central.
-    case linkUp(DeviceKey, VirtualLink)
-    case linkFailed(DeviceKey)
-    case linkDown(DeviceKey, LinkEndCause)
-    case discovered(DeviceKey, [AttributeDatabase.Service], AirIdentity)
+    /// The services, and the name that the peripheral reports once it is connected.
+    case discovered(DeviceKey, [AttributeDatabase.Service], name: String?)
     /// The services that an adapter serves, given by its number, are to be read.
     case hostDiscovered(DeviceKey, host: Int)
     /// The services have changed while the link is up; a new discovery is due.
     case servicesChanged(DeviceKey)
-    case response(DeviceKey, id: UInt64, AttributeResult)
-    /// A notification or an indication, by the handle of the characteristic's declaration.
-    case value(DeviceKey, characteristic: UInt16, [UInt8])
 
     // To an adapter that is the server, by it and the central's address.
     case centralCame(DeviceKey, CentralIdentity)
     case centralLeft(DeviceKey, LinkEndCause)
     case asked(DeviceKey, AttributeRequest)
-
-    // To a virtual central, by the number of its link.
-    case central(UInt64, CentralNews)
 }
 
-/// What a virtual central receives.
+/// What a central receives: an adapter, or a ``VirtualCentral``.
 enum CentralNews: Hashable, Sendable {
-    case connected
-    /// The link has ended, or no adapter accepted it in time.
-    case disconnected
+    case connected(VirtualLink)
+    /// The attempt to connect was refused, has timed out, or was cancelled.
+    case failed
+    /// The link has ended.
+    case disconnected(LinkEndCause)
     case response(id: UInt64, AttributeResult)
     case value(ServedValue)
-}
-
-/// What a peripheral reports about itself once it is connected.
-struct AirIdentity: Hashable, Sendable {
-    var name: String?
 }
 
 /// Why a link has ended, as BlueZ reports it from 5.83 on.

@@ -143,52 +143,8 @@ public enum ConnectionAnswer: Hashable, Sendable {
     case ignore
 }
 
-/// A call of a behaviour, which is made outside of every lock.
-struct Question: Sendable {
-    enum Matter: Hashable, Sendable {
-        case connection(CentralEnd)
-        case linkChanged(isUp: Bool)
-        case read(CentralEnd, AttributeRequest, VirtualAttribute, value: [UInt8])
-        case write(CentralEnd, AttributeRequest, VirtualAttribute, [UInt8], VirtualWriteType)
-        case subscription(VirtualAttribute, isOn: Bool)
-    }
-
-    var matter: Matter
-    var peripheral: VirtualPeripheral
-    var behavior: any PeripheralBehavior
-    var seconds: TimeInterval
-
-    /// Calls the behaviour; nil if it returns nothing.
-    func ask() -> Verdict? {
-        switch matter {
-        case .connection(let end):
-            return .connection(end, behavior.connectRequested(to: peripheral, at: seconds))
-        case .linkChanged(let isUp):
-            behavior.linkChanged(of: peripheral, isUp: isUp, at: seconds)
-            return nil
-        case .read(let end, let request, let attribute, let value):
-            return .attribute(end, request, behavior.read(attribute, of: peripheral, value: value, at: seconds))
-        case .write(let end, let request, let attribute, let bytes, let type):
-            let answer = behavior.write(bytes, to: attribute, of: peripheral, type: type, at: seconds)
-            return .attribute(end, request, answer)
-        case .subscription(let attribute, let isOn):
-            behavior.subscriptionChanged(to: attribute, of: peripheral, isOn: isOn, at: seconds)
-            return nil
-        }
-    }
-}
-
-extension Question: Hashable {
-    static func == (left: Question, right: Question) -> Bool {
-        left.matter == right.matter && left.peripheral == right.peripheral && left.behavior === right.behavior
-            && left.seconds == right.seconds
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(matter)
-        hasher.combine(seconds)
-    }
-}
+/// A call of a behaviour, which is made outside of every lock; nil if the behaviour decides nothing.
+typealias Question = @Sendable () -> Verdict?
 
 /// What a behaviour has returned.
 enum Verdict: Sendable {
