@@ -26,8 +26,8 @@ final class AdvertisingTests: XCTestCase {
     private let register = "Failed to register advertisement"
 
     func testTheBytesOnTheAir() {
-        let manufacturer = BusValue.manufacturerData([.init(company: 0x004C, bytes: [2, 0x15])])
-        let service = BusValue.serviceData([.init(uuid: "feaa", bytes: [0x10, 0xEB])])
+        let manufacturer = BusValue.manufacturerData(0x004C, [2, 0x15])
+        let service = BusValue.serviceData("feaa", [0x10, 0xEB])
         let table: [(String, [(String, BusValue)], String)] = [
             ("nothing", [], " "),
             ("two of two bytes", [("ServiceUUIDs", .strings(["180d", "180f"]))], "05030d180f18 "),
@@ -69,7 +69,7 @@ final class AdvertisingTests: XCTestCase {
 
     func testWhatIsRefused() {
         func company(_ count: Int) -> BusValue {
-            .manufacturerData([.init(company: 1, bytes: Array(repeating: 7, count: count))])
+            .manufacturerData(1, Array(repeating: 7, count: count))
         }
         let table: [(String, [(String, BusValue)], String)] = [
             ("of another type", [("Type", .string("central"))], parse),

@@ -229,7 +229,7 @@ final class DaemonVersionTests: XCTestCase {
             let signals = bench.signals { $0.received(sighting, now: now) }
             let device = bench.daemon.core.tree.devices[DeviceKey(adapter: 0, address: address)]
             return (
-                signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.type) ?? []
+                signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.key) ?? []
             )
         }
         _ = hear([])

@@ -30,7 +30,7 @@ final class ServedVersionTests: XCTestCase {
 
     func testLongAdvertisementsDependOnTheVersion() {
         let bytes = [UInt8](repeating: 0xAA, count: 40)
-        let manufacturer = ("ManufacturerData", BusValue.manufacturerData([.init(company: 1, bytes: bytes)]))
+        let manufacturer = ("ManufacturerData", BusValue.manufacturerData(1, bytes))
         let sent = "2bff0100" + Hexadecimal.text(bytes) + " "
         XCTAssertEqual(values([68, 69, 75, 76]) { onAir([manufacturer], $0) }, [parse, register, register, sent])
         let secondary = ("SecondaryChannel", BusValue.string("1M"))
@@ -73,7 +73,7 @@ final class ServedVersionTests: XCTestCase {
     func testTheScanResponseHasItsOwnFieldsFrom580On() {
         let properties: [(String, BusValue)] = [
             ("LocalName", .string("A")), ("ScanResponseServiceUUIDs", .strings(["180d"])),
-            ("ScanResponseManufacturerData", .manufacturerData([.init(company: 1, bytes: [2])])),
+            ("ScanResponseManufacturerData", .manufacturerData(1, [2])),
         ]
         XCTAssertEqual(
             values([79, 80]) { onAir(properties, $0) }, [" 020941", " 03030d18" + "04ff010002" + "020941"])

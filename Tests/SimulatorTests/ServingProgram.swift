@@ -200,3 +200,15 @@ final class ServingProgram: Sendable {
         ("Discoverable", .bool(true)),
     ])
 }
+
+extension BusValue {
+    /// The `ManufacturerData` of an advertisement.
+    static func manufacturerData(_ company: UInt16, _ bytes: [UInt8]) -> BusValue {
+        .dictionary(key: "q", [Entry(key: .uint16(company), value: .bytes(bytes))])
+    }
+
+    /// The `ServiceData` of an advertisement.
+    static func serviceData(_ uuid: String, _ bytes: [UInt8]) -> BusValue {
+        .dictionary(key: "s", [Entry(key: .string(uuid), value: .bytes(bytes))])
+    }
+}

@@ -167,7 +167,7 @@ final class TwoAdapterTests: XCTestCase {
     func testWhatBroadcastsHasAnAddressOfItsOwn() {
         let simulator = Simulator.inProcess(
             room: .empty, adapters: [VirtualAdapter(), VirtualAdapter(index: 1)], bluez: .v5_66)
-        let data = BusValue.manufacturerData([.init(company: 0x4C, bytes: [2, 0x15])])
+        let data = BusValue.manufacturerData(0x4C, [2, 0x15])
         let program = ServingProgram(
             simulator, [ServingProgram.advertisement([("Type", .string("broadcast")), ("ManufacturerData", data)])])
         XCTAssertNil(program.advertise(on: "/org/bluez/hci1"))

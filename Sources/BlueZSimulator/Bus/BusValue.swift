@@ -31,19 +31,11 @@ enum BusValue: Hashable, Sendable {
         .dictionary(key: "s", values.map { Entry(key: .string($0.name), value: $0.value) })
     }
 
-    /// Returns the `a{qv}` of a device's or an advertisement's `ManufacturerData`.
-    static func manufacturerData(_ list: [AdvertisingReport.ManufacturerData]) -> BusValue {
-        .dictionary(key: "q", list.map { Entry(key: .uint16($0.company), value: .bytes($0.bytes)) })
-    }
-
-    /// Returns the `a{sv}` of a device's or an advertisement's `ServiceData`.
-    static func serviceData(_ list: [AdvertisingReport.ServiceData]) -> BusValue {
-        .dictionary(key: "s", list.map { Entry(key: .string($0.uuid), value: .bytes($0.bytes)) })
-    }
-
-    /// Returns the `a{yv}` of `AdvertisingData` or an advertisement's `Data`.
-    static func advertisingData(_ list: [AdvertisingReport.OtherData]) -> BusValue {
-        .dictionary(key: "y", list.map { Entry(key: .byte($0.type), value: .bytes($0.bytes)) })
+    /// Returns the dictionary of a device's fields, such as the `a{qv}` of `ManufacturerData`; nil if there are none.
+    static func fields<Key>(_ list: [AdvertisingField<Key>], _ key: (Key) -> BusValue) -> BusValue? {
+        guard let first = list.first else { return nil }
+        return .dictionary(
+            key: key(first.key).signature, list.map { Entry(key: key($0.key), value: .bytes($0.bytes)) })
     }
 
     /// The D-Bus signature.

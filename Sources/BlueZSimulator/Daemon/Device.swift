@@ -19,9 +19,9 @@ struct Device: Sendable {
     var storedServices: [AttributeDatabase.Service] = []
     /// In percent; nil while the device has no `Battery1`.
     var batteryLevel: UInt8?
-    var manufacturerData: [AdvertisingReport.ManufacturerData] = []
-    var serviceData: [AdvertisingReport.ServiceData] = []
-    var otherData: [AdvertisingReport.OtherData] = []
+    var manufacturerData: [AdvertisingField<UInt16>] = []
+    var serviceData: [AdvertisingField<String>] = []
+    var otherData: [AdvertisingField<UInt8>] = []
     /// Nil until an advertisement was received; 0 if it has none.
     var advertisingFlags: UInt8?
     var isPaired = false
@@ -132,12 +132,12 @@ extension Device {
             if alias == nil { changed.append(.alias) }
         }
         if !areServicesResolved, add(uuids: report.uuids) { changed.append(.uuids) }
-        let manufacturers = report.manufacturerData.filter { $0.length <= longestField }
-        if Self.add(manufacturers, to: &manufacturerData, by: \.company, repeating: repeatingData) {
+        let manufacturers = report.manufacturerData.filter { $0.bytes.count + 2 <= longestField }
+        if Self.add(manufacturers, to: &manufacturerData, repeating: repeatingData) {
             changed.append(.manufacturerData)
         }
-        let services = report.serviceData.filter { $0.length <= longestField }
-        if Self.add(services, to: &serviceData, by: \.uuid, repeating: repeatingData) { changed.append(.serviceData) }
+        let services = report.serviceData.filter { $0.bytes.count + ServiceUUID.size($0.key) <= longestField }
+        if Self.add(services, to: &serviceData, repeating: repeatingData) { changed.append(.serviceData) }
         let others = report.otherData.filter { $0.bytes.count <= longestField }
         if add(otherData: others, repeating: repeatingData) { changed.append(.advertisingData) }
         if advertisingFlags != report.flags {
@@ -181,37 +181,27 @@ extension Device {
     }
 
     /// Data of a company or a service that is not sent any more stay, as with BlueZ, unless duplicates are asked for.
-    private static func add<Data: Equatable, Key: Equatable>(
-        _ received: [Data], to data: inout [Data], by key: (Data) -> Key, repeating: Bool
+    private static func add<Key>(
+        _ received: [AdvertisingField<Key>], to data: inout [AdvertisingField<Key>], repeating: Bool
     ) -> Bool {
-        guard !received.isEmpty else { return false }
-        if repeating {
+        if repeating, !received.isEmpty {
             data = received
             return true
         }
         var isChanged = false
-        for element in received where !data.contains(element) {
-            if let place = data.firstIndex(where: { key($0) == key(element) }) {
-                data[place] = element
-            } else {
-                data.append(element)
-            }
-            isChanged = true
-        }
+        for field in received where !data.contains(field) { isChanged = data.set(field) }
         return isChanged
     }
 
     /// Returns whether the property is announced, which BlueZ does for one type only (`add_data`).
-    private mutating func add(otherData received: [AdvertisingReport.OtherData], repeating: Bool) -> Bool {
+    private mutating func add(otherData received: [AdvertisingField<UInt8>], repeating: Bool) -> Bool {
         guard !received.isEmpty else { return false }
         if repeating { otherData = [] }
         var isAnnounced = false
-        for data in received where !otherData.contains(data) {
-            otherData.removeAll { $0.type == data.type }
-            otherData.append(data)
-            if data.type == Self.transportDiscovery { isAnnounced = true }
+        for field in received {
+            if otherData.set(field), field.key == Self.transportDiscovery { isAnnounced = true }
         }
-        otherData.sort { $0.type < $1.type }
+        otherData.sort { $0.key < $1.key }
         return isAnnounced
     }
 }

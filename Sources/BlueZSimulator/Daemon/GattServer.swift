@@ -110,11 +110,9 @@ struct GattServer: Sendable {
         let uuids = database.services.filter { $0.application != nil }.map(\.uuid)
         core.set(\.servedUUIDs, to: uuids, of: index, announcing: .uuids)
         for service in services {
-            let first = service.handle
-            let last = UInt16(service.range.upperBound)
             send(
-                [UInt8(first & 0xFF), UInt8(first >> 8), UInt8(last & 0xFF), UInt8(last >> 8)],
-                from: serviceChanged, on: index, confirmation: .none, &core)
+                service.handle.bytes + UInt16(service.range.upperBound).bytes, from: serviceChanged, on: index,
+                confirmation: .none, &core)
         }
         for key in links.keys.filter({ $0.adapter == index }).sorted() {
             if let end = links[key]?.end { core.order(.announceServices(end)) }
@@ -257,8 +255,7 @@ struct GattServer: Sendable {
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.mtu - 1)))
         case .configuration:
-            let value = link.configurations[handle] ?? 0
-            return .bytes([UInt8(value & 0xFF), UInt8(value >> 8)])
+            return .bytes((link.configurations[handle] ?? 0).bytes)
         case .object(let object):
             ask(object, "ReadValue", [options(key, offset: offset, core)], .read(id), id, key, &core)
             return nil
@@ -504,10 +501,8 @@ struct GattServer: Sendable {
     private mutating func configure(
         _ handle: UInt16, of valueHandle: UInt16, _ bytes: [UInt8], over key: DeviceKey, _ core: inout Core
     ) -> AttributeResult {
-        guard let link = links[key], bytes.count <= 2, let low = bytes.first else {
-            return .error(ATTError.invalidLength)
-        }
-        let value = UInt16(low) | UInt16(bytes.count > 1 ? bytes[1] : 0) << 8
+        guard let link = links[key], (1...2).contains(bytes.count) else { return .error(ATTError.invalidLength) }
+        let value = UInt16(bytes)
         guard value != link.configurations[handle] ?? 0 else { return .bytes([]) }
         if let object = applications.object(of: valueHandle, on: key.adapter) {
             if let code = subscribe(object, value, over: key, &core) { return .error(code) }

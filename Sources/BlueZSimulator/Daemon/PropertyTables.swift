@@ -130,15 +130,11 @@ extension Property<Device> {
     static let uuids = Self("UUIDs", "as") { .strings($0.shownUUIDs) }
     static let adapter = Self("Adapter", "o") { .objectPath($0.adapterPath) }
     static let manufacturerData = Self("ManufacturerData", "a{qv}") {
-        $0.manufacturerData.isEmpty ? nil : .manufacturerData($0.manufacturerData)
+        BusValue.fields($0.manufacturerData, BusValue.uint16)
     }
-    static let serviceData = Self("ServiceData", "a{sv}") {
-        $0.serviceData.isEmpty ? nil : .serviceData($0.serviceData)
-    }
+    static let serviceData = Self("ServiceData", "a{sv}") { BusValue.fields($0.serviceData, BusValue.string) }
     static let txPower = Self("TxPower", "n") { $0.txPower == 127 ? nil : .int16($0.txPower) }
     static let servicesResolved = Self("ServicesResolved", "b") { .bool($0.areServicesResolved) }
     static let advertisingFlags = Self("AdvertisingFlags", "ay") { $0.advertisingFlags.map { .bytes([$0]) } }
-    static let advertisingData = Self("AdvertisingData", "a{yv}") {
-        $0.otherData.isEmpty ? nil : .advertisingData($0.otherData)
-    }
+    static let advertisingData = Self("AdvertisingData", "a{yv}") { BusValue.fields($0.otherData, BusValue.byte) }
 }

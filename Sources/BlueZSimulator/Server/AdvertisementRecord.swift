@@ -208,17 +208,17 @@ extension AdvertisementRecord {
     /// - Parameter key: returns a field's key, with the number of bytes that it takes behind the type.
     private mutating func takeFields<Key>(
         _ value: BusValue?, _ part: WritableKeyPath<Self, AdvertisingData>,
-        _ list: WritableKeyPath<AdvertisingData, AdvertisingData.Fields<Key>>,
+        _ list: WritableKeyPath<AdvertisingData, [AdvertisingField<Key>]>,
         key: (BusValue) -> (Key, width: Int)?
     ) -> Bool {
         let place = part.appending(path: list)
-        self[keyPath: place] = AdvertisingData.Fields()
+        self[keyPath: place] = []
         guard case .dictionary(_, let entries)? = value else { return value?.isArray != false }
-        var fields = AdvertisingData.Fields<Key>()
+        var fields: [AdvertisingField<Key>] = []
         let longest = self[keyPath: part].limit - 2
         for entry in entries {
             guard case .bytes(let bytes) = entry.value, let (key, width) = key(entry.key),
-                bytes.count + width <= longest, fields.set(key, bytes)
+                bytes.count + width <= longest, fields.set(AdvertisingField(key: key, bytes: bytes))
             else { return false }
         }
         self[keyPath: place] = fields
@@ -249,7 +249,7 @@ extension AdvertisementRecord {
     private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
         let isClassicHidden = !adapterIsDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
         let all = isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
-        return data.fields.set(AdvertisingData.flagsType, [all])
+        return data.fields.set(AdvertisingField(key: AdvertisingData.flagsType, bytes: [all]))
     }
 
     private static let withoutClassic: UInt8 = 0x04

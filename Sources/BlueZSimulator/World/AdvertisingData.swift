@@ -1,3 +1,30 @@
+/// A field of an advertisement: the data of a company or a service, or a field that has only a type.
+struct AdvertisingField<Key: Hashable & Sendable>: Hashable, Sendable {
+    var key: Key
+    var bytes: [UInt8]
+}
+
+extension Array {
+    /// Adds a field, or replaces the first with its key. Returns false if that has these bytes already.
+    mutating func set<Key>(_ field: AdvertisingField<Key>) -> Bool where Element == AdvertisingField<Key> {
+        guard let place = firstIndex(where: { $0.key == field.key }) else {
+            append(field)
+            return true
+        }
+        guard self[place] != field else { return false }
+        self[place] = field
+        return true
+    }
+}
+
+extension UInt16 {
+    /// The two bytes, the lowest first.
+    var bytes: [UInt8] { [UInt8(self & 0xFF), UInt8(self >> 8)] }
+
+    /// Reads two bytes, the lowest first.
+    init(_ bytes: some Collection<UInt8>) { self = bytes.prefix(2).reversed().reduce(0) { $0 << 8 | UInt16($1) } }
+}
+
 /// The contents of an advertisement or a scan response, written as BlueZ does (`src/shared/ad.c`): in its order, within its
 /// limits.
 struct AdvertisingData: Hashable, Sendable {
@@ -13,7 +40,7 @@ struct AdvertisingData: Hashable, Sendable {
             }
             if text.utf8.count == 8 || text.utf8.count == 10 {
                 bytes = all[0..<4].reversed()
-            } else if ServiceUUID.isShort(long) {
+            } else if ServiceUUID.size(long) == 2 {
                 bytes = [all[3], all[2]]
             } else {
                 bytes = all.reversed()
@@ -21,36 +48,13 @@ struct AdvertisingData: Hashable, Sendable {
         }
     }
 
-    /// Fields of one kind in the order in which they were first given, each with its own key.
-    struct Fields<Key: Hashable & Sendable>: Hashable, Sendable {
-        struct Field: Hashable, Sendable {
-            let key: Key
-            var bytes: [UInt8]
-        }
-
-        private(set) var list: [Field] = []
-
-        /// Adds or replaces a field. Returns false if it has these bytes already.
-        mutating func set(_ key: Key, _ bytes: [UInt8]) -> Bool {
-            guard let place = list.firstIndex(where: { $0.key == key }) else {
-                list.append(Field(key: key, bytes: bytes))
-                return true
-            }
-            guard list[place].bytes != bytes else { return false }
-            list[place].bytes = bytes
-            return true
-        }
-
-        mutating func remove(_ key: Key) { list.removeAll { $0.key == key } }
-    }
-
     var serviceUUIDs: [UUIDField] = []
     var solicitedUUIDs: [UUIDField] = []
     /// By the company.
-    var manufacturerData = Fields<UInt16>()
-    var serviceData = Fields<UUIDField>()
+    var manufacturerData: [AdvertisingField<UInt16>] = []
+    var serviceData: [AdvertisingField<UUIDField>] = []
     /// By their type; the flags are among them.
-    var fields = Fields<UInt8>()
+    var fields: [AdvertisingField<UInt8>] = []
     var name: String?
     var appearance: UInt16?
 
@@ -62,9 +66,9 @@ struct AdvertisingData: Hashable, Sendable {
     /// The largest length, in bytes.
     var limit = longest
 
-    var flags: UInt8? { fields.list.first { $0.key == Self.flagsType }?.bytes.first }
+    var flags: UInt8? { fields.first { $0.key == Self.flagsType }?.bytes.first }
 
-    mutating func clearFlags() { fields.remove(Self.flagsType) }
+    mutating func clearFlags() { fields.removeAll { $0.key == Self.flagsType } }
 
     /// The length without name and appearance, whatever the limit.
     var length: Int {
@@ -79,10 +83,8 @@ struct AdvertisingData: Hashable, Sendable {
     func generated() -> [UInt8]? {
         var bytes = Self.list(serviceUUIDs, types: [2: 0x03, 4: 0x05, 16: 0x07])
         bytes += Self.list(solicitedUUIDs, types: [2: 0x14, 4: 0x1F, 16: 0x15])
-        for field in manufacturerData.list {
-            bytes += Self.field(0xFF, Self.bytes(of: field.key) + field.bytes)
-        }
-        for field in serviceData.list {
+        for field in manufacturerData { bytes += Self.field(0xFF, field.key.bytes + field.bytes) }
+        for field in serviceData {
             let type: UInt8 = field.key.bytes.count == 2 ? 0x16 : field.key.bytes.count == 4 ? 0x20 : 0x21
             bytes += Self.field(type, field.key.bytes + field.bytes)
         }
@@ -92,12 +94,10 @@ struct AdvertisingData: Hashable, Sendable {
             let text = Array(name.utf8)
             bytes += text.count <= rest ? Self.field(0x09, text) : Self.field(0x08, Array(text.prefix(rest)))
         }
-        if let appearance { bytes += Self.field(0x19, Self.bytes(of: appearance)) }
-        for field in fields.list { bytes += Self.field(field.key, field.bytes) }
+        if let appearance { bytes += Self.field(0x19, appearance.bytes) }
+        for field in fields { bytes += Self.field(field.key, field.bytes) }
         return bytes.count <= limit ? bytes : nil
     }
-
-    private static func bytes(of number: UInt16) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
 
     private static func list(_ uuids: [UUIDField], types: [Int: UInt8]) -> [UInt8] {
         [2, 4, 16].flatMap { size -> [UInt8] in
@@ -123,37 +123,15 @@ struct AdvertisingData: Hashable, Sendable {
 
 /// What the kernel reports to `bluetoothd` about an advertisement, in the forms that BlueZ then writes on the bus.
 struct AdvertisingReport: Sendable, Hashable {
-    struct ManufacturerData: Hashable, Sendable {
-        var company: UInt16
-        var bytes: [UInt8]
-
-        /// The number of bytes of its field behind the type.
-        var length: Int { bytes.count + 2 }
-    }
-
-    struct ServiceData: Hashable, Sendable {
-        var uuid: String
-        var bytes: [UInt8]
-
-        /// The number of bytes of its field behind the type.
-        var length: Int {
-            guard ServiceUUID.hasBase(uuid) else { return bytes.count + 16 }
-            return bytes.count + (ServiceUUID.isShort(uuid) ? 2 : 4)
-        }
-    }
-
-    /// A field of a type that BlueZ has no property for.
-    struct OtherData: Hashable, Sendable {
-        var type: UInt8
-        var bytes: [UInt8]
-    }
-
     var name: String?
     /// Long form, in the order sent.
     var uuids: [String]
-    var manufacturerData: [ManufacturerData]
-    var serviceData: [ServiceData]
-    var otherData: [OtherData] = []
+    /// By the company.
+    var manufacturerData: [AdvertisingField<UInt16>]
+    /// By the UUID, long form.
+    var serviceData: [AdvertisingField<String>]
+    /// By the type: the fields that BlueZ has no property for.
+    var otherData: [AdvertisingField<UInt8>] = []
     var txPower: Int?
     var flags: UInt8
     var appearance: UInt16?
@@ -163,9 +141,9 @@ struct AdvertisingReport: Sendable, Hashable {
         name = advertisement.localName.flatMap { $0.isEmpty ? nil : $0 }
         uuids = advertisement.serviceUUIDs.compactMap(ServiceUUID.long)
         manufacturerData = advertisement.manufacturerData.sorted { $0.key < $1.key }
-            .map { ManufacturerData(company: $0.key, bytes: $0.value) }
+            .map { AdvertisingField(key: $0.key, bytes: $0.value) }
         serviceData = advertisement.serviceData.sorted { $0.key < $1.key }.compactMap { uuid, bytes in
-            ServiceUUID.long(uuid).map { ServiceData(uuid: $0, bytes: bytes) }
+            ServiceUUID.long(uuid).map { AdvertisingField(key: $0, bytes: bytes) }
         }
         txPower = advertisement.txPower
         flags = advertisement.flags
@@ -202,23 +180,22 @@ struct AdvertisingReport: Sendable, Hashable {
         case 0x06, 0x07: uuids += Self.uuids(bytes, size: 16)
         case 0x08, 0x09: name = bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
         case 0x0A: txPower = bytes.first.map { Int(Int8(bitPattern: $0)) }
-        case 0x19 where bytes.count == 2: appearance = UInt16(bytes[0]) | UInt16(bytes[1]) << 8
+        case 0x19 where bytes.count == 2: appearance = UInt16(bytes)
         case 0x16: read(serviceData: bytes, size: 2)
         case 0x20: read(serviceData: bytes, size: 4)
         case 0x21: read(serviceData: bytes, size: 16)
         case 0xFF where bytes.count >= 2:
-            manufacturerData.append(
-                ManufacturerData(company: UInt16(bytes[0]) | UInt16(bytes[1]) << 8, bytes: Array(bytes.dropFirst(2))))
+            manufacturerData.append(AdvertisingField(key: UInt16(bytes), bytes: Array(bytes.dropFirst(2))))
         case 0x00: break
         default:
             guard !AdvertisingData.rejected.contains(type) else { return }
-            otherData.append(OtherData(type: type, bytes: bytes))
+            otherData.append(AdvertisingField(key: type, bytes: bytes))
         }
     }
 
     private mutating func read(serviceData bytes: [UInt8], size: Int) {
         guard let uuid = Self.uuids(Array(bytes.prefix(size)), size: size).first else { return }
-        serviceData.append(ServiceData(uuid: uuid, bytes: Array(bytes.dropFirst(size))))
+        serviceData.append(AdvertisingField(key: uuid, bytes: Array(bytes.dropFirst(size))))
     }
 
     /// Returns the long forms of UUIDs as sent, the lowest byte first.

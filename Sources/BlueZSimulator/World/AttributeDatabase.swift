@@ -259,9 +259,8 @@ extension AttributeDatabase {
         }
         guard !given.contains(where: { ServiceUUID.long($0.uuid) == Self.genericAccess }) else { return }
         let access = services[0].characteristics
-        let appearance = appearance ?? 0
         setValue(Array((name ?? "").utf8), of: access[0].valueHandle)
-        setValue([UInt8(appearance & 0xFF), UInt8(appearance >> 8)], of: access[1].valueHandle)
+        setValue((appearance ?? 0).bytes, of: access[1].valueHandle)
     }
 
     /// The attributes of a peripheral without services of its own.
