@@ -87,7 +87,7 @@ extension Simulator {
         stage.look { simulation in
             guard let found = simulation.air.characteristic(characteristic, at: address) else { return [] }
             return simulation.daemon.client.tables.sorted { $0.key < $1.key }.filter { $0.key.address == address }
-                .flatMap { $0.value[found.handle]?.clients ?? [] }.map(\.owner)
+                .flatMap { $0.value[found.handle]?.clients ?? [] }
         }
     }
 
@@ -102,7 +102,7 @@ extension Simulator {
                 simulation.daemon.advertising.sent(by: adapter).map { sent in
                     OnAirAdvertisement(
                         adapter: index, address: sent.record.ownAddress ?? adapter.hardware.address, data: sent.data,
-                        scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable,
+                        scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral,
                         owner: sent.record.owner, path: sent.record.path)
                 }
             }

@@ -58,12 +58,13 @@ final class ServedVersionTests: XCTestCase {
     /// What of the record's flags is left when `Discoverable` is taken twice, and whether the second is.
     func testWhatIsNotDiscoverableTwiceIsRefusedFrom569On() {
         func second(_ type: String, _ bluez: BlueZVersion) -> (isTaken: Bool, flags: UInt8?) {
+            let adapter = Adapter(VirtualAdapter(), version: bluez)
             var record = AdvertisementRecord(
                 AdvertisementKey(adapter: 0, number: 1), owner: ":1.1", path: "/a", instance: 1,
-                stage: .registered, isLowEnergyOnly: false, traits: DaemonTraits(bluez))
-            XCTAssertTrue(record.take("Type", .string(type), adapterIsDiscoverable: false))
-            XCTAssertTrue(record.take("Discoverable", .bool(false), adapterIsDiscoverable: false))
-            let isTaken = record.take("Discoverable", .bool(false), adapterIsDiscoverable: false)
+                stage: .registered, traits: DaemonTraits(bluez))
+            XCTAssertTrue(record.take("Type", .string(type), of: adapter))
+            XCTAssertTrue(record.take("Discoverable", .bool(false), of: adapter))
+            let isTaken = record.take("Discoverable", .bool(false), of: adapter)
             return (isTaken, record.data.flags)
         }
         XCTAssertEqual(values([68, 69, 77, 80]) { second("peripheral", $0).isTaken }, [true, false, false, false])

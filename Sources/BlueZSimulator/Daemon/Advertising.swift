@@ -2,22 +2,19 @@ import Foundation
 
 /// The advertisements that programs have registered: `LEAdvertisingManager1` (`src/advertising.c`).
 struct Advertising: Sendable {
-    /// By adapter, in the order of their registration.
-    private var records: [Int: [AdvertisementRecord]] = [:]
+    /// In the order of their registration.
+    private var records: [AdvertisementRecord] = []
     private var count = 0
     /// The errors of the next registrations.
     var failures: [DaemonError] = []
-    /// What was announced to the air, by adapter.
-    private var announced: [Int: HostAnnouncement] = [:]
     /// The number of adapter changes that are announced; nil if the advertisements have changed since.
     private var announcedChanges: Int?
 
     /// The clients that have registered advertisements.
-    var owners: [String] { records.values.joined().map(\.owner) }
+    var owners: [String] { records.map(\.owner) }
 
     mutating func reset() {
-        records = [:]
-        announced = [:]
+        records = []
         announcedChanges = nil
     }
 
@@ -26,16 +23,16 @@ struct Advertising: Sendable {
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         guard record(call) == nil else { throw .alreadyExists }
-        let taken = Set((records[index] ?? []).map(\.instance))
+        let taken = Set(records.filter { $0.key.adapter == index }.map(\.instance))
         guard let instance = (1...Adapter.mostAdvertisements).first(where: { !taken.contains($0) }) else {
             throw .notPermitted("Maximum advertisements reached")
         }
         count += 1
         let key = AdvertisementKey(adapter: index, number: count)
-        records[index, default: []].append(
+        records.append(
             AdvertisementRecord(
                 key, owner: call.client, path: call.path(0), instance: instance, stage: .asksObjects(call.id),
-                isLowEnergyOnly: core.tree.adapters[index]?.hardware.isLowEnergyOnly == true, traits: core.traits))
+                traits: core.traits))
         updateCount(of: index, &core)
         // The object may be an object manager itself, though most are not.
         core.call(
@@ -77,7 +74,7 @@ struct Advertising: Sendable {
         _ properties: [NamedValue], for key: AdvertisementKey, call: CallID, _ core: inout Core
     ) {
         guard var record = record(key), let adapter = core.tree.adapters[key.adapter] else { return }
-        guard record.take(properties, adapterIsDiscoverable: adapter.isDiscoverable) else {
+        guard record.take(properties, of: adapter) else {
             return fail(key, call, .failed("Failed to parse advertisement."), &core)
         }
         // BlueZ passes on the transmission power that the kernel reports; most programs have no such property.
@@ -91,12 +88,7 @@ struct Advertising: Sendable {
         }
         record.stage = .registered
         change(key) { $0 = record }
-        if record.timeout > 0 {
-            core.alarms.set(.endAdvertisement(key), to: core.now + TimeInterval(record.timeout))
-        }
-        if record.isDiscoverableTimed {
-            core.alarms.set(.endAdvertisedDiscoverable(key), to: core.now + TimeInterval(record.discoverableTimeout))
-        }
+        for property in ["Timeout", "DiscoverableTimeout"] { restartTimer(of: record, property, &core) }
         core.announceInstances(of: key.adapter)
         if core.traits.setsAdvertisementInstance, properties["Instance"] != nil {
             core.setProperty(
@@ -107,7 +99,7 @@ struct Advertising: Sendable {
     }
 
     private mutating func fail(_ key: AdvertisementKey, _ call: CallID, _ error: DaemonError, _ core: inout Core) {
-        records[key.adapter]?.removeAll { $0.key == key }
+        records.removeAll { $0.key == key }
         updateCount(of: key.adapter, &core)
         core.fail(call, error)
     }
@@ -120,12 +112,12 @@ struct Advertising: Sendable {
         _ core: inout Core
     ) {
         let news = changed.map { ($0.name, BusValue?.some($0.value)) } + invalidated.map { ($0, nil) }
-        for var record in records.sorted(by: { $0.key < $1.key }).flatMap(\.value)
+        for var record in records
         where record.owner == client && record.path == path && record.stage == .registered {
             guard let adapter = core.tree.adapters[record.key.adapter] else { continue }
             for (name, value) in news where AdvertisementRecord.properties.contains(name) {
                 let before = record
-                let isTaken = record.take(name, value, adapterIsDiscoverable: adapter.isDiscoverable)
+                let isTaken = record.take(name, value, of: adapter)
                 // The controller goes on with what it had if the new value is refused.
                 if !isTaken || Self.onAir(record, of: adapter) == nil { record = before }
                 restartTimer(of: record, name, &core)
@@ -136,19 +128,17 @@ struct Advertising: Sendable {
     }
 
     private func restartTimer(of record: AdvertisementRecord, _ name: String, _ core: inout Core) {
-        func restart(_ alarm: Alarm, _ seconds: UInt16, if isTimed: Bool) {
-            if isTimed {
-                core.alarms.set(alarm, to: core.now + TimeInterval(seconds))
-            } else {
-                core.alarms.remove(alarm)
-            }
-        }
+        let alarm: Alarm
+        let seconds: UInt16?
         switch name {
-        case "Timeout": restart(.endAdvertisement(record.key), record.timeout, if: record.timeout > 0)
+        case "Timeout": (alarm, seconds) = (.endAdvertisement(record.key), record.timeout > 0 ? record.timeout : nil)
         case "DiscoverableTimeout":
-            restart(.endAdvertisedDiscoverable(record.key), record.discoverableTimeout, if: record.isDiscoverableTimed)
-        default: break
+            alarm = .endAdvertisedDiscoverable(record.key)
+            seconds = record.isDiscoverableTimed ? record.discoverableTimeout : nil
+        default: return
         }
+        core.alarms.remove(alarm)
+        if let seconds { core.alarms.set(alarm, to: core.now + TimeInterval(seconds)) }
     }
 
     // MARK: Removal
@@ -167,19 +157,16 @@ struct Advertising: Sendable {
     }
 
     mutating func clientLeft(_ client: String, _ core: inout Core) {
-        for record in records.values.joined().sorted(by: { $0.key.number < $1.key.number })
-        where record.owner == client {
-            remove(record.key, &core)
-        }
+        for record in records where record.owner == client { remove(record.key, &core) }
     }
 
     /// An adapter that is removed releases what is registered with it.
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
-        for record in records[index] ?? [] {
+        for record in records where record.key.adapter == index {
             release(record.key, &core)
             stopTimers(of: record.key, &core)
         }
-        records[index] = nil
+        records.removeAll { $0.key.adapter == index }
     }
 
     private func release(_ key: AdvertisementKey, _ core: inout Core) {
@@ -188,7 +175,7 @@ struct Advertising: Sendable {
     }
 
     private mutating func remove(_ key: AdvertisementKey, _ core: inout Core) {
-        records[key.adapter]?.removeAll { $0.key == key }
+        records.removeAll { $0.key == key }
         stopTimers(of: key, &core)
         updateCount(of: key.adapter, &core)
         core.announceInstances(of: key.adapter)
@@ -202,22 +189,22 @@ struct Advertising: Sendable {
     // MARK: Records
 
     private func record(_ call: MethodCall) -> AdvertisementRecord? {
-        records[call.adapter]?.first { $0.owner == call.client && $0.path == call.path(0) }
+        records.first { $0.key.adapter == call.adapter && $0.owner == call.client && $0.path == call.path(0) }
     }
 
     private func record(_ key: AdvertisementKey) -> AdvertisementRecord? {
-        records[key.adapter]?.first { $0.key == key }
+        records.first { $0.key == key }
     }
 
     private mutating func change(_ key: AdvertisementKey, _ body: (inout AdvertisementRecord) -> Void) {
-        guard let place = records[key.adapter]?.firstIndex(where: { $0.key == key }) else { return }
+        guard let place = records.firstIndex(where: { $0.key == key }) else { return }
         announcedChanges = nil
-        body(&records[key.adapter]![place])
+        body(&records[place])
     }
 
     private mutating func updateCount(of index: Int, _ core: inout Core) {
         announcedChanges = nil
-        let count = records[index]?.count ?? 0
+        let count = records.count { $0.key.adapter == index }
         core.change(index) { $0.advertisements = count }
     }
 
@@ -227,9 +214,7 @@ struct Advertising: Sendable {
     private static func onAir(
         _ record: AdvertisementRecord, of adapter: Adapter
     ) -> (data: [UInt8], scanResponse: [UInt8])? {
-        record.onAir(
-            adapterName: adapter.name, adapterIsDiscoverable: adapter.isDiscoverable,
-            txPower: record.txPower.map { Int8(clamping: $0) } ?? txPower)
+        record.onAir(from: adapter, defaultPower: txPower)
     }
 
     /// The default transmission power of the controller, in dBm.
@@ -238,38 +223,31 @@ struct Advertising: Sendable {
     /// Returns what an adapter sends at the moment.
     func sent(by adapter: Adapter) -> [(record: AdvertisementRecord, data: [UInt8], scanResponse: [UInt8])] {
         guard adapter.isPowered else { return [] }
-        return (records[adapter.hardware.index] ?? []).filter { $0.stage == .registered }.compactMap { record in
+        return records.filter { $0.key.adapter == adapter.hardware.index && $0.stage == .registered }.compactMap {
+            record in
             Self.onAir(record, of: adapter).map { (record, $0.data, $0.scanResponse) }
         }
     }
 
-    /// Announces to the air what each adapter sends, if that has changed.
+    /// Announces to the air what each adapter sends, if that can have changed.
     mutating func announce(_ core: inout Core) {
         // This runs in each turn, which changes neither adapters nor advertisements as a rule.
         guard announcedChanges != core.adapterChanges else { return }
         announcedChanges = core.adapterChanges
-        for index in Set(core.tree.adapters.keys).union(announced.keys).sorted() {
-            let announcement = core.tree.adapters[index].map(announcement)
-            guard announced[index] != announcement else { continue }
-            if let before = announced[index], before.address != announcement?.address {
-                core.order(.withdraw(before.address))
-            }
-            announced[index] = announcement
-            if let announcement { core.order(.announce(announcement)) }
-        }
+        core.order(.announce(core.tree.adapters.sorted { $0.key < $1.key }.map { announcement(of: $0.value) }))
     }
 
     private func announcement(of adapter: Adapter) -> HostAnnouncement {
         let sent = sent(by: adapter)
         return HostAnnouncement(
             adapter: adapter.hardware.index, address: adapter.hardware.address, name: adapter.hardware.name,
-            isConnectable: sent.contains { $0.record.isConnectable },
+            isConnectable: sent.contains { $0.record.isPeripheral },
             reports: sent.map { sent in
                 HostReport(
                     address: sent.record.ownAddress ?? adapter.hardware.address,
                     addressType: sent.record.ownAddress == nil ? .public : .random,
                     report: AdvertisingReport(
-                        onAir: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isConnectable),
+                        onAir: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral),
                     interval: sent.record.interval)
             })
     }

@@ -13,6 +13,8 @@ struct GattClient: Sendable {
         fileprivate var resolvesAfterExport = false
         /// The requests that have no response yet, by their numbers.
         fileprivate(set) var requests: [UInt64: Request] = [:]
+        /// The numbers of BlueZ's own reads of the battery level that have no response yet.
+        fileprivate var batteryReads: Set<UInt64> = []
     }
 
     /// A request to the peer.
@@ -39,14 +41,13 @@ struct GattClient: Sendable {
     /// A fault: devices that do not reply to calls of their attributes.
     private var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
-    private var batteryCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
     var owners: Set<String> {
         var owners: Set<String> = []
         for table in tables.values {
             for attribute in table.attributes.values where !attribute.clients.isEmpty {
-                owners.formUnion(attribute.clients.map(\.owner))
+                owners.formUnion(attribute.clients)
             }
         }
         return owners
@@ -134,7 +135,7 @@ struct GattClient: Sendable {
             guard let mtu = core.tree.devices[key.device]?.mtu, bytes.count <= mtu - 3 else {
                 throw .failed("Failed to initiate write")
             }
-            sendCommand(request, key.device, &core)
+            sendUntimed(request, key.device, &core)
             // It is queued, which is the last that BlueZ reports about it.
             return core.reply(call.id)
         }
@@ -168,18 +169,18 @@ struct GattClient: Sendable {
         guard let attribute = attribute(key) else { throw .doesNotExist }
         guard attribute.canNotify else { throw .notSupported }
         guard attribute.notifySocket == nil else { throw .notPermitted("Notify acquired") }
-        if let session = attribute.clients.first(where: { $0.owner == call.client }) {
-            guard session.isArmed else { throw .underWay }
+        if attribute.clients.contains(call.client) {
+            guard attribute.armed.contains(call.client) else { throw .underWay }
             return core.reply(call.id)
         }
-        change(key) { $0.clients.append(NotifyClient(owner: call.client)) }
+        change(key) { $0.clients.append(call.client) }
         // Without a link the subscription waits for the next one.
         guard links[key.device] != nil else { return core.reply(call.id) }
         arm(call.client, at: key, call: call.id, &core)
     }
 
     mutating func stopNotify(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard attribute(call.attribute)?.clients.contains(where: { $0.owner == call.client }) == true else {
+        guard attribute(call.attribute)?.clients.contains(call.client) == true else {
             throw .failed("No notify session started")
         }
         endSession(of: call.client, call.attribute, &core)
@@ -188,9 +189,9 @@ struct GattClient: Sendable {
 
     /// Ends a client's session of notifications.
     private mutating func endSession(of client: String, _ key: AttributeKey, _ core: inout Core) {
-        change(key) { $0.clients.removeAll { $0.owner == client } }
+        change(key) { $0.removeClient(client) }
         closeNotifySocket(key, &core)
-        guard let attribute = attribute(key), !attribute.clients.contains(where: \.isArmed) else { return }
+        guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
             send(.unsubscribe, .configure(characteristic: key.handle, bits: 0), key, &core)
@@ -200,8 +201,7 @@ struct GattClient: Sendable {
 
     mutating func clientLeft(_ client: String, _ core: inout Core) {
         for device in tables.keys.sorted() {
-            for (key, attribute) in attributes(of: device)
-            where attribute.clients.contains(where: { $0.owner == client }) {
+            for (key, attribute) in attributes(of: device) where attribute.clients.contains(client) {
                 endSession(of: client, key, &core)
             }
         }
@@ -226,24 +226,20 @@ struct GattClient: Sendable {
     private mutating func concludeSubscription(
         _ key: AttributeKey, owner: String, call: CallID?, _ result: AttributeResult, _ core: inout Core
     ) {
-        guard attribute(key)?.clients.contains(where: { $0.owner == owner }) == true else {
+        guard attribute(key)?.clients.contains(owner) == true else {
             // The client has stopped in the meantime.
             if let call { core.reply(call) }
             return
         }
         switch result {
         case .bytes:
-            change(key) { attribute in
-                for place in attribute.clients.indices where attribute.clients[place].owner == owner {
-                    attribute.clients[place].isArmed = true
-                }
-            }
+            change(key) { $0.armed.insert(owner) }
             setNotifying(true, key, &core)
             if let call { core.reply(call) }
         case .error(let code):
             change(key) { attribute in
-                attribute.clients.removeAll { $0.owner == owner }
-                if !attribute.clients.contains(where: \.isArmed) { attribute.isConfigured = false }
+                attribute.removeClient(owner)
+                if attribute.armed.isEmpty { attribute.isConfigured = false }
             }
             if let call { core.fail(call, .attribute(code)) }
         }
@@ -267,7 +263,7 @@ struct GattClient: Sendable {
         switch attribute.notifySocket {
         case .open(let socket): core.perform(.transmit(socket, value.bytes))
         case .pending: break
-        case nil: for client in attribute.clients where client.isArmed { core.setValue(value.bytes, of: key) }
+        case nil: for _ in attribute.armed { core.setValue(value.bytes, of: key) }
         }
     }
 
@@ -283,7 +279,7 @@ struct GattClient: Sendable {
             throw .notSupported
         }
         change(key) { attribute in
-            attribute.clients.append(NotifyClient(owner: call.client))
+            attribute.clients.append(call.client)
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
@@ -304,14 +300,14 @@ struct GattClient: Sendable {
             let socket = core.nextSocket()
             change(key) { attribute in
                 attribute.notifySocket = .open(socket)
-                for place in attribute.clients.indices { attribute.clients[place].isArmed = true }
+                attribute.armed = Set(attribute.clients)
             }
             open(socket, "NotifyAcquired", of: key, call: call, &core)
         case .error(let code):
             // Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
             guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return }
             change(key) { attribute in
-                attribute.clients.removeAll { $0.owner == owner }
+                attribute.removeClient(owner)
                 attribute.notifySocket = nil
                 attribute.isConfigured = false
             }
@@ -361,7 +357,7 @@ struct GattClient: Sendable {
             let mtu = core.tree.devices[key.device]?.mtu
         else { return }
         for bytes in packets where !bytes.isEmpty && bytes.count <= mtu - 3 {
-            sendCommand(.write(handle: handle, offset: 0, bytes: bytes, type: .command), key.device, &core)
+            sendUntimed(.write(handle: handle, offset: 0, bytes: bytes, type: .command), key.device, &core)
         }
     }
 
@@ -371,7 +367,7 @@ struct GattClient: Sendable {
         if attribute.writeSocket == socket {
             closeWriteSocket(key, &core)
         } else if let client = attribute.clients.first {
-            endSession(of: client.owner, key, &core)
+            endSession(of: client, key, &core)
         }
     }
 
@@ -386,7 +382,10 @@ struct GattClient: Sendable {
         for (key, attribute) in attributes(of: device) {
             closeWriteSocket(key, &core)
             guard attribute.notifySocket != nil else { continue }
-            change(key) { $0.clients = [] }
+            change(key) { attribute in
+                attribute.clients = []
+                attribute.armed = []
+            }
             closeNotifySocket(key, &core)
         }
     }
@@ -413,7 +412,8 @@ struct GattClient: Sendable {
         core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
     }
 
-    private mutating func sendCommand(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
+    /// Sends a command, or a request of BlueZ's own, whose response is not waited for.
+    private mutating func sendUntimed(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
         requestCount += 1
         core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
     }
@@ -422,10 +422,7 @@ struct GattClient: Sendable {
     static let requestTimeout: TimeInterval = 30
 
     mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout Core) {
-        guard id & Self.batteryRequest == 0 else {
-            if id & Self.batterySubscription != Self.batterySubscription { batteryCame(result, of: key, &core) }
-            return
-        }
+        if links[key]?.batteryReads.remove(id) != nil { return batteryCame(result, of: key, &core) }
         guard let request = links[key]?.requests.removeValue(forKey: id) else { return }
         core.alarms.remove(.requestTimeout(key))
         if links[key]?.requests.isEmpty == false {
@@ -465,7 +462,9 @@ struct GattClient: Sendable {
         links[key] = Link(exportDelay: exportDelay)
         // Subscriptions are renewed, the earliest first.
         for (attribute, remote) in attributes(of: key) {
-            for client in remote.clients where !client.isArmed { arm(client.owner, at: attribute, call: nil, &core) }
+            for client in remote.clients where !remote.armed.contains(client) {
+                arm(client, at: attribute, call: nil, &core)
+            }
         }
         core.order(.discover(key))
     }
@@ -482,7 +481,7 @@ struct GattClient: Sendable {
         for (attribute, _) in attributes(of: key) {
             change(attribute) { attribute in
                 attribute.isConfigured = false
-                for place in attribute.clients.indices { attribute.clients[place].isArmed = false }
+                attribute.armed = []
             }
         }
         return link
@@ -663,9 +662,8 @@ struct GattClient: Sendable {
         guard let device = core.tree.devices[key], device.batteryLevel == nil, !device.isDisconnecting,
             let level = batteryCharacteristic(of: key), level.flags.contains(.read)
         else { return }
-        batteryCount += 1
-        let kind = AttributeRequest.Kind.read(handle: level.valueHandle, offset: 0)
-        core.order(.request(key, AttributeRequest(id: Self.batteryRequest | batteryCount, kind: kind)))
+        sendUntimed(.read(handle: level.valueHandle, offset: 0), key, &core)
+        links[key]?.batteryReads.insert(requestCount)
     }
 
     /// BlueZ has read the battery level; it subscribes too.
@@ -676,9 +674,7 @@ struct GattClient: Sendable {
         setBatteryLevel(level, of: key, &core)
         guard device.batteryLevel == nil else { return }
         if let battery = batteryCharacteristic(of: key), battery.canNotify {
-            batteryCount += 1
-            let kind = AttributeRequest.Kind.configure(characteristic: battery.handle, bits: 1)
-            core.order(.request(key, AttributeRequest(id: Self.batterySubscription | batteryCount, kind: kind)))
+            sendUntimed(.configure(characteristic: battery.handle, bits: 1), key, &core)
         }
         core.flush()
         core.emit(.interfacesAdded(path: device.path, interfaces: [.battery(level)]))
@@ -702,7 +698,4 @@ struct GattClient: Sendable {
 
     private static let batteryService = "0000180f-0000-1000-8000-00805f9b34fb"
     private static let batteryLevel = "00002a19-0000-1000-8000-00805f9b34fb"
-    // The numbers of BlueZ's own requests, and among them of those that bring no value.
-    private static let batteryRequest: UInt64 = 1 << 63
-    private static let batterySubscription: UInt64 = 3 << 62
 }

@@ -13,8 +13,10 @@ struct RemoteAttribute: Sendable {
     var reading: ReadOperation?
     /// Whether a write is under way, the only one at a time.
     var isWriting = false
-    /// The clients that have asked for notifications, in their order.
-    var clients: [NotifyClient] = []
+    /// The clients that have a session of notifications, in their order. It ends with the client's connection to the bus.
+    var clients: [String] = []
+    /// Those of them whose session is in effect on this link; the others' are put into effect when the device connects again.
+    var armed: Set<String> = []
     /// Whether the configuration was written on this link, or is being written.
     var isConfigured = false
     /// The socket that notifications go to instead of signals, once a client has acquired them.
@@ -26,6 +28,12 @@ struct RemoteAttribute: Sendable {
     var canNotify: Bool { flags.contains(.notify) || flags.contains(.indicate) }
     /// What a subscription writes: 1 for notifications, 2 for indications.
     var configurationBits: UInt8 { flags.contains(.notify) ? 1 : 2 }
+
+    /// Ends the session of a client.
+    mutating func removeClient(_ client: String) {
+        clients.removeAll { $0 == client }
+        armed.remove(client)
+    }
 }
 
 /// A socket for notifications that a client has acquired, or waits for.
@@ -34,13 +42,6 @@ enum AcquiredSocket: Hashable, Sendable {
     case open(SocketID)
 
     var id: SocketID? { if case .open(let id) = self { id } else { nil } }
-}
-
-/// A client's session of notifications; it ends with the client's connection to the bus.
-struct NotifyClient: Hashable, Sendable {
-    var owner: String
-    /// Whether it is in effect on this link. If not, it is put into effect when the device connects again.
-    var isArmed = false
 }
 
 /// A read under way. Calls for the same value wait for it too.

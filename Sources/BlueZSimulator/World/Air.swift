@@ -129,13 +129,14 @@ struct Air: Sendable {
             guard links[.adapter(key)]?.isUp == true else { return }
             schedule(.discovery(.adapter(key)), after: parameters(of: .adapter(key)).resolveLatency)
         case .request(let key, let request): receive(request, over: .adapter(key))
-        case .announce(let announcement):
-            radio.announce(announcement, now: now)
-            hosts[announcement.address] = announcement
-            for end in links.keys.sorted() where isWaiting(end, for: announcement.adapter) { meet(end) }
-        case .withdraw(let address):
-            radio.withdraw(address)
-            hosts[address] = nil
+        case .announce(let announcements):
+            let before = hosts
+            hosts = Dictionary(announcements.map { ($0.address, $0) }) { _, last in last }
+            for address in before.keys where hosts[address] == nil { radio.withdraw(address) }
+            for announcement in announcements where before[announcement.address] != announcement {
+                radio.announce(announcement, now: now)
+                for end in links.keys.sorted() where isWaiting(end, for: announcement.adapter) { meet(end) }
+            }
         case .hangUp(let end): drop(end, .remote, server: .local)
         case .respond(let end, let id, let result, let packets):
             guard links[end]?.request?.id == id else { return }

@@ -145,10 +145,8 @@ enum AirOrder: Hashable, Sendable {
     case request(DeviceKey, AttributeRequest)
 
     // An adapter is the server.
-    /// The adapter sends these advertisements from now on.
-    case announce(HostAnnouncement)
-    /// The adapter with this address is gone.
-    case withdraw(VirtualAddress)
+    /// What the adapters send from now on; those that are not listed send nothing.
+    case announce([HostAnnouncement])
     case hangUp(CentralEnd)
     /// The response to the request with this number, which took so many packets.
     case respond(CentralEnd, id: UInt64, AttributeResult, packets: Int)

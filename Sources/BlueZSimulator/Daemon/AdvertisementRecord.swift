@@ -21,8 +21,6 @@ struct AdvertisementRecord: Hashable, Sendable {
     let path: String
     /// The controller's number for it, from 1.
     let instance: Int
-    /// Whether its adapter has no classic Bluetooth.
-    private let isLowEnergyOnly: Bool
     private let traits: DaemonTraits
     var stage: Stage
 
@@ -48,10 +46,8 @@ struct AdvertisementRecord: Hashable, Sendable {
     var txPower: Int16?
 
     init(
-        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage,
-        isLowEnergyOnly: Bool, traits: DaemonTraits
+        _ key: AdvertisementKey, owner: String, path: String, instance: Int, stage: Stage, traits: DaemonTraits
     ) {
-        self.isLowEnergyOnly = isLowEnergyOnly
         self.traits = traits
         if traits.advertisingLength != .legacy {
             data.limit = AdvertisingData.longestExtended
@@ -63,8 +59,6 @@ struct AdvertisementRecord: Hashable, Sendable {
         self.instance = instance
         self.stage = stage
     }
-
-    var isConnectable: Bool { isPeripheral }
 
     /// The address of a broadcast, which is random and cannot be resolved; nil for the adapter's.
     var ownAddress: VirtualAddress? {
@@ -98,15 +92,15 @@ extension AdvertisementRecord {
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
 
     /// Takes all properties. Returns false if one cannot be taken, or if two contradict each other.
-    mutating func take(_ properties: [NamedValue], adapterIsDiscoverable: Bool) -> Bool {
+    mutating func take(_ properties: [NamedValue], of adapter: Adapter) -> Bool {
         for name in Self.properties where isKnown(name) {
             guard let value = properties[name] else { continue }
-            guard take(name, value, adapterIsDiscoverable: adapterIsDiscoverable) else { return false }
+            guard take(name, value, of: adapter) else { return false }
         }
         if data.flags != nil {
             // A broadcast must not be discoverable (core specification 5.0, volume 3, part C, 9.1.2).
             guard isPeripheral else { return false }
-            if isDiscoverableTimed { _ = setFlags(0x01, adapterIsDiscoverable) }
+            if isDiscoverableTimed { _ = setFlags(0x01, adapter) }
         } else if isDiscoverableTimed {
             isDiscoverableTimed = false
             discoverableTimeout = 0
@@ -115,7 +109,7 @@ extension AdvertisementRecord {
     }
 
     /// Takes a property, or its invalidation. Returns false if it cannot be taken.
-    mutating func take(_ name: String, _ value: BusValue?, adapterIsDiscoverable: Bool) -> Bool {
+    mutating func take(_ name: String, _ value: BusValue?, of adapter: Adapter) -> Bool {
         guard isKnown(name) else { return true }
         let isResponse = name.hasPrefix(Self.scanResponse)
         let part: WritableKeyPath<Self, AdvertisingData> = isResponse ? \.scanData : \.data
@@ -160,7 +154,7 @@ extension AdvertisementRecord {
         case "Discoverable":
             guard let value else { data.clearFlags(); return true }
             guard let isDiscoverable = value.flag else { return false }
-            return setDiscoverable(isDiscoverable, adapterIsDiscoverable)
+            return setDiscoverable(isDiscoverable, adapter)
         case "DiscoverableTimeout":
             guard takeNumber(value, into: \.discoverableTimeout) else { return false }
             isDiscoverableTimed = value != nil
@@ -225,7 +219,7 @@ extension AdvertisementRecord {
         return true
     }
 
-    private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapterIsDiscoverable: Bool) -> Bool {
+    private mutating func setDiscoverable(_ isDiscoverable: Bool, _ adapter: Adapter) -> Bool {
         if !isDiscoverable {
             switch traits.undiscoverableFlags {
             case .none:
@@ -235,7 +229,7 @@ extension AdvertisementRecord {
             case .zero, .withoutClassic, .withoutClassicInPeripherals: break
             }
         }
-        guard setFlags(isDiscoverable ? 0x02 : 0, adapterIsDiscoverable) else {
+        guard setFlags(isDiscoverable ? 0x02 : 0, adapter) else {
             // The same flags again remove them.
             data.clearFlags()
             return false
@@ -246,9 +240,9 @@ extension AdvertisementRecord {
     /// Sets the flags. Returns false if they are set already. The flag "no classic Bluetooth" is added for an adapter without
     /// it, and for an advertisement that is discoverable while its adapter is not; from 5.77 on for each advertisement of such
     /// an adapter.
-    private mutating func setFlags(_ flags: UInt8, _ adapterIsDiscoverable: Bool) -> Bool {
-        let isClassicHidden = !adapterIsDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
-        let all = isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
+    private mutating func setFlags(_ flags: UInt8, _ adapter: Adapter) -> Bool {
+        let isClassicHidden = !adapter.isDiscoverable && (flags != 0 || traits.undiscoverableFlags != .zero)
+        let all = adapter.hardware.isLowEnergyOnly || isClassicHidden ? flags | Self.withoutClassic : flags
         return data.fields.set(AdvertisingField(key: AdvertisingData.flagsType, bytes: [all]))
     }
 
@@ -261,9 +255,9 @@ extension AdvertisementRecord {
     ///
     /// The kernel adds to BlueZ's part what BlueZ only asks for: flags before it, the transmission power behind it, and the
     /// adapter's name in the scan response (`eir_create_adv_data`).
-    func onAir(adapterName: String, adapterIsDiscoverable: Bool, txPower: Int8) -> (
-        data: [UInt8], scanResponse: [UInt8]
-    )? {
+    ///
+    /// - Parameter defaultPower: the controller's transmission power, in dBm.
+    func onAir(from adapter: Adapter, defaultPower: Int8) -> (data: [UInt8], scanResponse: [UInt8])? {
         var data = data
         data.appearance = includes.contains(.appearance) ? appearance ?? 0 : appearance
         // With a second channel an advertisement that takes connections has no scan response.
@@ -274,17 +268,20 @@ extension AdvertisementRecord {
         // The kernel refuses what BlueZ asks for and sends as well (`tlv_data_is_valid`).
         guard let own = data.generated(), !includes.contains(.appearance) else { return nil }
 
-        let kernelFlags = isPeripheral && adapterIsDiscoverable && data.flags == nil
+        let kernelFlags = isPeripheral && adapter.isDiscoverable && data.flags == nil
         var rest = isExtended ? data.limit : AdvertisingData.longest
         if kernelFlags { rest -= 3 }
         if includes.contains(.txPower) { rest -= 3 }
         guard own.count <= rest else { return nil }
-        var bytes =
-            kernelFlags
-            ? AdvertisingData.field(AdvertisingData.flagsType, [isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02])
-            : []
-        bytes += own
-        if includes.contains(.txPower) { bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: txPower)]) }
+        var bytes = own
+        if kernelFlags {
+            let flags = adapter.hardware.isLowEnergyOnly ? 0x02 | Self.withoutClassic : 0x02
+            bytes = AdvertisingData.field(AdvertisingData.flagsType, [flags]) + own
+        }
+        if includes.contains(.txPower) {
+            let power = txPower.map { Int8(clamping: $0) } ?? defaultPower
+            bytes += AdvertisingData.field(0x0A, [UInt8(bitPattern: power)])
+        }
 
         guard hasScanResponse else { return (bytes, []) }
         var response = scanData
@@ -293,7 +290,7 @@ extension AdvertisementRecord {
             return nil
         }
         if name == nil, includes.contains(.localName) {
-            response.name = adapterName
+            response.name = adapter.name
             scanned = response.generated() ?? []
         }
         return (bytes, scanned)
