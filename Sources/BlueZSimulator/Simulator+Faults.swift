@@ -267,7 +267,7 @@ extension Simulator {
     public func simulateRegistrationFailures(
         _ count: Int, error: DaemonError = .failed("Failed to create entry in database")
     ) {
-        stage.decide { $0.daemon.server.setRegistrationFailures(Array(repeating: error, count: max(0, count))) }
+        stage.decide { $0.daemon.server.applications.failures = Array(repeating: error, count: max(0, count)) }
     }
 
     /// The next `count` registrations of an advertisement fail, after its properties were read.

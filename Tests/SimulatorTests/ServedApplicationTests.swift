@@ -42,12 +42,12 @@ final class ServedApplicationTests: XCTestCase {
         let id = ApplicationID(number: 1)
         var application = LocalApplication(id: id, owner: ":1.7", path: "/app", adapter: 0)
         for number in 0..<8 as Range<UInt64> {
-            var object = ServedCharacteristicObject(
-                valueHandle: 0x40, properties: [.notify], offersNotifySocket: true, offersWriteSocket: false,
-                wantsAuthorization: false)
+            var object = ServedObject(
+                interface: InterfaceName.characteristic, handle: 0x40, flags: [.notify], offersNotifySocket: true,
+                offersWriteSocket: false, wantsAuthorization: false)
             let central = DeviceKey(adapter: 0, address: "C0:FF:EE:00:CE:01")
             object.notifySockets = [ServedSocket(id: SocketID(number: number), central: central)]
-            application.characteristics["/app/s0/c\(number)"] = object
+            application.objects["/app/s0/c\(number)"] = object
         }
         XCTAssertTrue(applications.close(application, &core).isEmpty)
         let closed = core.takeEffects().compactMap { effect -> UInt64? in

@@ -2,7 +2,7 @@
 /// (`src/gatt-database.c`).
 struct Applications: Sendable {
     /// By adapter.
-    private(set) var databases: [Int: AttributeDatabase] = [:]
+    var databases: [Int: AttributeDatabase] = [:]
     private var applications: [ApplicationID: LocalApplication] = [:]
     private var count = 0
     /// The errors of the next registrations.
@@ -19,21 +19,15 @@ struct Applications: Sendable {
         applications = [:]
     }
 
-    mutating func addDatabase(_ index: Int, _ database: AttributeDatabase) { databases[index] = database }
-
-    mutating func removeDatabase(_ index: Int) { databases[index] = nil }
-
     // MARK: Objects
 
     subscript(id: ApplicationID) -> LocalApplication? { applications[id] }
 
-    func characteristic(_ object: ObjectID) -> ServedCharacteristicObject? {
-        applications[object.application]?.characteristics[object.path]
-    }
+    subscript(object: ObjectID) -> ServedObject? { applications[object.application]?.objects[object.path] }
 
-    mutating func change(_ object: ObjectID, _ body: (inout ServedCharacteristicObject) -> Void) {
-        guard characteristic(object) != nil else { return }
-        body(&applications[object.application]!.characteristics[object.path]!)
+    mutating func change(_ object: ObjectID, _ body: (inout ServedObject) -> Void) {
+        guard self[object] != nil else { return }
+        body(&applications[object.application]!.objects[object.path]!)
     }
 
     /// Returns the object that serves the value of an attribute.
@@ -42,31 +36,13 @@ struct Applications: Sendable {
         return object
     }
 
-    func interface(of object: ObjectID) -> String {
-        applications[object.application]?.descriptors[object.path] == nil
-            ? InterfaceName.characteristic : InterfaceName.descriptor
-    }
-
-    /// All characteristics, in the order of their applications and paths.
-    var characteristics: [(id: ObjectID, characteristic: ServedCharacteristicObject)] {
+    /// All characteristics and descriptors, in the order of their applications and paths.
+    private var objects: [(id: ObjectID, object: ServedObject)] {
         all.flatMap { application in
-            application.characteristics.sorted { $0.key < $1.key }.map {
+            application.objects.sorted { $0.key < $1.key }.map {
                 (ObjectID(application: application.id, path: $0.key), $0.value)
             }
         }
-    }
-
-    func wantsAuthorization(_ object: ObjectID) -> Bool {
-        if let characteristic = characteristic(object) {
-            return characteristic.wantsAuthorization && !characteristic.isAuthorized
-        }
-        let descriptor = applications[object.application]?.descriptors[object.path]
-        return descriptor.map { $0.wantsAuthorization && !$0.isAuthorized } ?? false
-    }
-
-    mutating func setAuthorized(_ object: ObjectID, _ isAuthorized: Bool) {
-        change(object) { $0.isAuthorized = isAuthorized }
-        applications[object.application]?.descriptors[object.path]?.isAuthorized = isAuthorized
     }
 
     /// Whether the extended properties of a characteristic allow reliable writes.
@@ -81,9 +57,11 @@ struct Applications: Sendable {
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
         reply: ClientCall.Reply = .none, for purpose: CallPurpose? = nil
     ) {
-        guard let application = applications[object.application] else { return }
+        guard let application = applications[object.application], let interface = self[object]?.interface else {
+            return
+        }
         core.call(
-            application.owner, object.path, interface(of: object), member, arguments, reply: reply,
+            application.owner, object.path, interface, member, arguments, reply: reply,
             timeout: reply == .none ? 25 : 300, for: purpose)
     }
 
@@ -97,7 +75,7 @@ struct Applications: Sendable {
 
     /// Returns the socket for a central's values; for no particular central the oldest (`match_client_att`).
     func notifySocket(
-        of characteristic: ServedCharacteristicObject, for key: DeviceKey?, _ traits: DaemonTraits
+        of characteristic: ServedObject, for key: DeviceKey?, _ traits: DaemonTraits
     ) -> ServedSocket? {
         characteristic.notifySockets.first { socket in
             traits.notificationSockets == .shared ? !socket.isReplaced : key == nil || socket.central == key
@@ -106,10 +84,9 @@ struct Applications: Sendable {
 
     /// Closes the sockets of a central.
     mutating func closeSockets(
-        of key: DeviceKey, _ sockets: WritableKeyPath<ServedCharacteristicObject, [ServedSocket]>,
-        _ core: inout Core
+        of key: DeviceKey, _ sockets: WritableKeyPath<ServedObject, [ServedSocket]>, _ core: inout Core
     ) {
-        for (object, characteristic) in characteristics {
+        for (object, characteristic) in objects {
             for socket in characteristic[keyPath: sockets] where socket.central == key {
                 core.perform(.closeSocket(socket.id))
             }
@@ -119,7 +96,7 @@ struct Applications: Sendable {
 
     /// Ends the subscription of a central; of any one if no central is given.
     mutating func unsubscribe(_ object: ObjectID, by key: DeviceKey?, _ core: inout Core) {
-        guard let characteristic = characteristic(object), characteristic.subscriptions > 0 else {
+        guard let characteristic = self[object], characteristic.subscriptions > 0 else {
             return
         }
         change(object) { $0.subscriptions -= 1 }
@@ -136,7 +113,7 @@ struct Applications: Sendable {
 
     /// Forgets a socket that a program has closed. Returns false if the socket is not a program's.
     mutating func socketClosed(_ id: SocketID) -> Bool {
-        for sockets in [\ServedCharacteristicObject.notifySockets, \.writeSockets] {
+        for sockets in [\ServedObject.notifySockets, \.writeSockets] {
             guard let object = object(with: id, sockets) else { continue }
             change(object) { $0[keyPath: sockets].removeAll { $0.id == id } }
             return true
@@ -145,8 +122,8 @@ struct Applications: Sendable {
     }
 
     /// Returns the object that a socket belongs to.
-    func object(with id: SocketID, _ sockets: KeyPath<ServedCharacteristicObject, [ServedSocket]>) -> ObjectID? {
-        characteristics.first { $0.characteristic[keyPath: sockets].contains { $0.id == id } }?.id
+    func object(with id: SocketID, _ sockets: KeyPath<ServedObject, [ServedSocket]>) -> ObjectID? {
+        objects.first { $0.object[keyPath: sockets].contains { $0.id == id } }?.id
     }
 
     // MARK: Registration
@@ -209,7 +186,7 @@ struct Applications: Sendable {
 
     /// Closes the sockets of a removed application, and returns the services that are removed with it.
     mutating func close(_ application: LocalApplication, _ core: inout Core) -> [AttributeDatabase.Service] {
-        for (_, characteristic) in application.characteristics.sorted(by: { $0.key < $1.key }) {
+        for (_, characteristic) in application.objects.sorted(by: { $0.key < $1.key }) {
             for socket in characteristic.notifySockets + characteristic.writeSockets {
                 core.perform(.closeSocket(socket.id))
             }

@@ -167,7 +167,7 @@ struct Daemon: Sendable {
     /// A client has closed its end of a socket.
     mutating func socketClosed(_ socket: SocketID, now: TimeInterval) {
         core.now = now
-        if !server.socketClosed(socket) { client.socketClosed(socket, &core) }
+        if !server.applications.socketClosed(socket) { client.socketClosed(socket, &core) }
         settle()
     }
 
@@ -235,7 +235,7 @@ struct Daemon: Sendable {
     /// Ends the link of a central, if there is one.
     private mutating func hangUp(_ key: DeviceKey, _ reason: LinkEndCause = .local) {
         guard let link = server.links[key] else { return }
-        core.order(.hangUp(link.end))
+        core.order(.hangUp(link.central.end))
         centralLeft(key, reason)
     }
 
@@ -427,10 +427,8 @@ struct Daemon: Sendable {
     /// An adapter is plugged in, with the devices that BlueZ has stored for it.
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
         core.add(Adapter(hardware, version: version))
-        server.addAdapter(
-            hardware.index,
-            AttributeDatabase(
-                name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version))
+        server.applications.databases[hardware.index] = AttributeDatabase(
+            name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version)
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
 

@@ -120,7 +120,9 @@ extension InterfaceTable<Daemon> {
 
     private static var applicationMethods: [Method] {
         [
-            Method("RegisterApplication", "application:o options:a{sv}") { try $0.server.register($1, &$0.core) },
+            Method("RegisterApplication", "application:o options:a{sv}") {
+                try $0.server.applications.register($1, &$0.core)
+            },
             Method("UnregisterApplication", "application:o") { try $0.server.unregister($1, &$0.core) },
         ]
     }

@@ -12,7 +12,7 @@ struct GattServer: Sendable {
         var isExecuting = false
     }
 
-    private(set) var applications = Applications()
+    var applications = Applications()
     /// By the serving adapter and the central's address.
     private(set) var links: [DeviceKey: ServerLink] = [:]
     /// The subscriptions of bonded centrals that are not connected.
@@ -33,17 +33,11 @@ struct GattServer: Sendable {
 
     // MARK: Faults
 
-    mutating func setRegistrationFailures(_ errors: [DaemonError]) { applications.failures = errors }
-
     mutating func setConfirming(_ isConfirming: Bool, _ address: VirtualAddress) {
         if isConfirming { unconfirming.remove(address) } else { unconfirming.insert(address) }
     }
 
     // MARK: Applications
-
-    mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        try applications.register(call, &core)
-    }
 
     mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard let id = applications.application(call) else { throw .doesNotExist }
@@ -72,11 +66,9 @@ struct GattServer: Sendable {
         for application in applications.all where application.owner == client { remove(application.id, &core) }
     }
 
-    mutating func addAdapter(_ index: Int, _ database: AttributeDatabase) { applications.addDatabase(index, database) }
-
     mutating func removeAdapter(_ index: Int, _ core: inout Core) {
         for application in applications.all where application.adapter == index { remove(application.id, &core) }
-        applications.removeDatabase(index)
+        applications.databases[index] = nil
     }
 
     mutating func removeService(at path: String, of client: String, _ core: inout Core) {
@@ -115,7 +107,7 @@ struct GattServer: Sendable {
                 confirmation: .none, &core)
         }
         for key in links.keys.filter({ $0.adapter == index }).sorted() {
-            if let end = links[key]?.end { core.order(.announceServices(end)) }
+            if let end = links[key]?.central.end { core.order(.announceServices(end)) }
         }
     }
 
@@ -131,9 +123,7 @@ struct GattServer: Sendable {
             core.addDevice(key, central.addressType)
             core.flush()
         }
-        links[key] = ServerLink(
-            end: central.end, mtu: central.mtu, name: central.name, isBonded: central.isBonded,
-            configurations: bonded.removeValue(forKey: key) ?? [:])
+        links[key] = ServerLink(central: central, configurations: bonded.removeValue(forKey: key) ?? [:])
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
             core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
@@ -150,7 +140,7 @@ struct GattServer: Sendable {
         guard let link = links[key] else { return }
         core.change(key) { $0.areServicesResolved = true }
         core.announce(.servicesResolved, of: key)
-        if let name = link.name { core.setName(name, of: key) }
+        if let name = link.central.name { core.setName(name, of: key) }
     }
 
     /// A central's link has ended: so do its subscriptions, and its requests get no response. Returns whether there was one.
@@ -176,7 +166,7 @@ struct GattServer: Sendable {
             _ = write(handle, bytes, over: key, packet: nil, &core)
             return
         }
-        var exchange = ServerExchange(request, mtu: link.mtu)
+        var exchange = ServerExchange(request, mtu: link.central.mtu)
         let configuration = exchange.subscribed.flatMap {
             applications.databases[key.adapter]?.configurationHandle(of: $0 + 1)
         }
@@ -193,7 +183,7 @@ struct GattServer: Sendable {
         case .finish(let result):
             guard let link = links[key], let exchange = link.exchange else { return }
             links[key]?.exchange = nil
-            core.order(.respond(link.end, id: exchange.id, result, packets: exchange.packets))
+            core.order(.respond(link.central.end, id: exchange.id, result, packets: exchange.packets))
         }
     }
 
@@ -233,11 +223,11 @@ struct GattServer: Sendable {
         }
     }
 
-    /// Returns an attribute, or the error for a handle or an access that is not allowed.
+    /// Returns an attribute, or the error for a handle or an access that is not allowed to a central.
     private func attribute(
-        _ handle: UInt16, on index: Int, writing: Bool
+        _ handle: UInt16, over key: DeviceKey, writing: Bool
     ) -> (content: AttributeDatabase.Attribute.Content?, code: UInt8) {
-        guard let attribute = applications.databases[index]?.attributes[handle] else {
+        guard let attribute = applications.databases[key.adapter]?.attributes[handle] else {
             return (nil, ATTError.invalidHandle)
         }
         if let code = attribute.permissions.refusal(ofWriting: writing) { return (nil, code) }
@@ -248,12 +238,12 @@ struct GattServer: Sendable {
         _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout Core
     ) -> AttributeResult? {
         guard let link = links[key] else { return .error(ATTError.invalidHandle) }
-        let (content, code) = attribute(handle, on: key.adapter, writing: false)
+        let (content, code) = attribute(handle, over: key, writing: false)
         switch content {
         case nil: return .error(code)
         case .value(let bytes):
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
-            return .bytes(Array(bytes.dropFirst(offset).prefix(link.mtu - 1)))
+            return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
         case .configuration:
             return .bytes((link.configurations[handle] ?? 0).bytes)
         case .object(let object):
@@ -266,7 +256,7 @@ struct GattServer: Sendable {
     private mutating func write(
         _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout Core
     ) -> AttributeResult? {
-        let (content, code) = attribute(handle, on: key.adapter, writing: true)
+        let (content, code) = attribute(handle, over: key, writing: true)
         guard code != ATTError.invalidHandle else { return .error(code) }
         guard bytes.count <= core.traits.longestWrite else { return .error(ATTError.invalidLength) }
         switch content {
@@ -284,7 +274,7 @@ struct GattServer: Sendable {
         guard let link = links[key], link.prepared.count < ServerLink.longestQueue else {
             return .error(Self.prepareQueueFull)
         }
-        let (content, code) = attribute(handle, on: key.adapter, writing: true)
+        let (content, code) = attribute(handle, over: key, writing: true)
         guard code != ATTError.invalidHandle else { return .error(code) }
         let limit = ServerExchange.longestValue
         guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
@@ -295,7 +285,9 @@ struct GattServer: Sendable {
         case .value: break
         case .configuration: return .error(ATTError.invalidLength)
         case .object(let object):
-            guard applications.wantsAuthorization(object), core.tree.devices[key]?.isTrusted != true else { break }
+            guard applications[object]?.needsAuthorization == true, core.tree.devices[key]?.isTrusted != true else {
+                break
+            }
             packets[id] = PendingPacket(
                 link: key, object: object,
                 prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
@@ -313,7 +305,7 @@ struct GattServer: Sendable {
         while let next = links[key]?.prepared.first {
             links[key]?.prepared.removeFirst()
             guard let object = applications.object(of: next.handle, on: key.adapter) else { continue }
-            applications.setAuthorized(object, false)
+            applications.change(object) { $0.isAuthorized = false }
             packets[id] = PendingPacket(link: key, object: object, isExecuting: true)
             guard
                 let result = write(next.bytes, offset: next.offset, to: object, over: key, packet: id, &core)
@@ -359,7 +351,7 @@ struct GattServer: Sendable {
         if offset > 0 { options.append(NamedValue(name: "offset", value: .uint16(UInt16(offset)))) }
         options.append(NamedValue(name: "link", value: .string("LE")))
         if isAuthorizing { options.append(NamedValue(name: "prepare-authorize", value: .bool(true))) }
-        options.append(NamedValue(name: "mtu", value: .uint16(UInt16(links[key]?.mtu ?? 23))))
+        options.append(NamedValue(name: "mtu", value: .uint16(UInt16(links[key]?.central.mtu ?? 23))))
         return .options(options)
     }
 
@@ -397,7 +389,7 @@ struct GattServer: Sendable {
         guard case .bytes(let bytes)? = reply.value else {
             return answer(packet, .error(reply.code(ATTError.readNotPermitted, core.traits)), &core)
         }
-        answer(packet, .bytes(Array(bytes.prefix(min(ServerExchange.longestValue, link.mtu - 1)))), &core)
+        answer(packet, .bytes(Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 1)))), &core)
     }
 
     mutating func writeReturned(_ packet: PacketID, _ reply: ClientReply, _ core: inout Core) {
@@ -406,7 +398,7 @@ struct GattServer: Sendable {
         guard case .values(let values) = reply, values.count <= 1 else {
             return answer(packet, .error(reply.code(ATTError.writeNotPermitted, core.traits)), &core)
         }
-        if pending.prepared != nil { applications.setAuthorized(pending.object, true) }
+        if pending.prepared != nil { applications.change(pending.object) { $0.isAuthorized = true } }
         answer(packet, .bytes([]), &core)
     }
 
@@ -416,22 +408,20 @@ struct GattServer: Sendable {
         _ bytes: [UInt8], offset: Int, to object: ObjectID, over key: DeviceKey, packet id: PacketID?,
         _ core: inout Core
     ) -> AttributeResult? {
-        guard applications[object.application] != nil else { return .error(ATTError.unlikely) }
-        if let characteristic = applications.characteristic(object) {
-            let isPerCentral = core.traits.hasWriteSocketPerCentral
-            if let socket = characteristic.writeSockets.first(where: { !isPerCentral || $0.central == key }) {
-                core.perform(.transmit(socket.id, bytes))
-                return .bytes([])
-            }
-            if characteristic.offersWriteSocket {
-                acquireWrite(object, bytes, key, id, &core)
-                return nil
-            }
-            // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
-            if characteristic.properties.contains(.writeWithoutResponse) {
-                writeValue(bytes, offset: offset, to: object, over: key, packet: nil, &core)
-                return .bytes([])
-            }
+        guard let served = applications[object] else { return .error(ATTError.unlikely) }
+        let isPerCentral = core.traits.hasWriteSocketPerCentral
+        if let socket = served.writeSockets.first(where: { !isPerCentral || $0.central == key }) {
+            core.perform(.transmit(socket.id, bytes))
+            return .bytes([])
+        }
+        if served.offersWriteSocket {
+            acquireWrite(object, bytes, key, id, &core)
+            return nil
+        }
+        // If commands are allowed too, BlueZ responds without asking (`chrc_write_cb` gives no queue).
+        if served.flags.contains(.writeWithoutResponse) {
+            writeValue(bytes, offset: offset, to: object, over: key, packet: nil, &core)
+            return .bytes([])
         }
         writeValue(bytes, offset: offset, to: object, over: key, packet: id, &core)
         return nil
@@ -452,7 +442,7 @@ struct GattServer: Sendable {
         _ object: ObjectID, _ bytes: [UInt8], _ key: DeviceKey, _ id: PacketID?, _ core: inout Core
     ) {
         let packet = id ?? nextPacket()
-        let isAsked = applications.characteristic(object)?.waitingForSocket.isEmpty == false
+        let isAsked = applications[object]?.waitingForSocket.isEmpty == false
         applications.change(object) {
             $0.waitingForSocket.append(WaitingWrite(packet: packet, link: key, bytes: bytes))
         }
@@ -466,7 +456,7 @@ struct GattServer: Sendable {
     mutating func writeSocketReturned(
         _ object: ObjectID, _ packet: PacketID, _ key: DeviceKey, _ reply: ClientReply, _ core: inout Core
     ) {
-        guard let waiting = applications.characteristic(object)?.waitingForSocket else {
+        guard let waiting = applications[object]?.waitingForSocket else {
             if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
             return
         }
@@ -515,12 +505,12 @@ struct GattServer: Sendable {
     private mutating func subscribe(
         _ object: ObjectID, _ value: UInt16, over key: DeviceKey, _ core: inout Core
     ) -> UInt8? {
-        guard let characteristic = applications.characteristic(object) else { return ATTError.unlikely }
+        guard let characteristic = applications[object] else { return ATTError.unlikely }
         guard value != 0 else {
             applications.unsubscribe(object, by: key, &core)
             return nil
         }
-        guard value <= 2, characteristic.properties.contains(value == 1 ? .notify : .indicate) else {
+        guard value <= 2, characteristic.flags.contains(value == 1 ? .notify : .indicate) else {
             return Self.improperlyConfigured
         }
         if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
@@ -556,16 +546,16 @@ struct GattServer: Sendable {
 
     private func isSubscribed(_ key: DeviceKey, to object: ObjectID) -> Bool {
         guard let application = applications[object.application],
-            let characteristic = applications.characteristic(object),
+            let characteristic = applications[object],
             let handle = applications.databases[application.adapter]?.configurationHandle(
-                of: characteristic.valueHandle)
+                of: characteristic.handle)
         else { return false }
         return links[key]?.configurations[handle] ?? 0 != 0
     }
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
     private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
-        if link.isBonded {
+        if link.central.isBonded {
             bonded[key] = link.configurations
         } else {
             for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {
@@ -589,14 +579,14 @@ struct GattServer: Sendable {
         _ core: inout Core
     ) {
         for application in applications.all where application.owner == client {
-            guard let characteristic = application.characteristics[path] else { continue }
+            guard let characteristic = application.objects[path] else { continue }
             var values: [[UInt8]] = changed.filter { $0.name == "Value" }.compactMap {
                 if case .bytes(let bytes) = $0.value { bytes } else { nil }
             }
             values += invalidated.filter { $0 == "Value" }.map { _ in [] }
             for bytes in values {
                 send(
-                    bytes, from: characteristic.valueHandle, on: application.adapter,
+                    bytes, from: characteristic.handle, on: application.adapter,
                     confirmation: .call(ObjectID(application: application.id, path: path)), &core)
             }
         }
@@ -617,7 +607,7 @@ struct GattServer: Sendable {
         where key.adapter == index && (central == nil || central == key) {
             let value = link.configurations[configuration] ?? 0
             guard value & (indicatesOnly ? 2 : 3) != 0 else { continue }
-            let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.mtu - 3)))
+            let cut = Array(bytes.prefix(min(ServerExchange.longestValue, link.central.mtu - 3)))
             guard value & 2 != 0 else {
                 deliver(cut, handle, to: key, isIndication: false, &core)
                 continue
@@ -634,7 +624,7 @@ struct GattServer: Sendable {
         guard let link = links[key] else { return }
         let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
         let value = ServedValue(handle: handle, characteristic: uuid, bytes: bytes, isIndication: isIndication)
-        core.order(.deliver(link.end, value))
+        core.order(.deliver(link.central.end, value))
     }
 
     /// Sends the next indication; the one after it is sent when this one is confirmed.
@@ -664,7 +654,7 @@ struct GattServer: Sendable {
     mutating func packetsCame(_ packets: [[UInt8]], from id: SocketID, _ core: inout Core) -> Bool {
         guard let object = applications.object(with: id, \.notifySockets),
             let application = applications[object.application],
-            let characteristic = applications.characteristic(object),
+            let characteristic = applications[object],
             let place = characteristic.notifySockets.firstIndex(where: { $0.id == id })
         else { return false }
         let socket = characteristic.notifySockets[place]
@@ -677,16 +667,13 @@ struct GattServer: Sendable {
             }
         for bytes in packets.prefix(while: { !$0.isEmpty }) {
             send(
-                bytes, from: characteristic.valueHandle, on: application.adapter,
+                bytes, from: characteristic.handle, on: application.adapter,
                 to: core.traits.notificationSockets == .routed ? socket.central : nil, confirmation: confirmation,
                 &core)
         }
         if packets.contains([]) { applications.change(object) { $0.notifySockets[place].isDeaf = true } }
         return true
     }
-
-    /// A program has closed its end of a socket. Returns false if the socket is not a program's.
-    mutating func socketClosed(_ id: SocketID) -> Bool { applications.socketClosed(id) }
 }
 
 extension ClientReply {

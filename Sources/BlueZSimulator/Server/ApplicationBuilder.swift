@@ -123,8 +123,12 @@ struct ApplicationBuilder {
             let characteristic = service.characteristics.last
         else { return false }
         if characteristic.canNotify {
-            let permissions = item.flags.subscribing.union([.read, .write])
-            guard database.insertConfiguration(permissions: permissions, in: &service) else { return false }
+            guard
+                database.insert(
+                    descriptor: AttributeDatabase.configuration,
+                    permissions: item.flags.subscribing.union([.read, .write]),
+                    content: .configuration(of: characteristic.valueHandle), in: &service)
+            else { return false }
         }
         let extended = characteristic.flags.extendedPropertyBits
         if extended != 0 {
@@ -135,11 +139,7 @@ struct ApplicationBuilder {
             else { return false }
         }
         if handle == 0 { give(characteristic.valueHandle, item) }
-        application.characteristics[item.path] = ServedCharacteristicObject(
-            valueHandle: characteristic.valueHandle, properties: item.flags.flags,
-            offersNotifySocket: item.properties["NotifyAcquired"] != nil,
-            offersWriteSocket: item.properties["WriteAcquired"] != nil,
-            wantsAuthorization: item.flags.wantsAuthorization)
+        serve(item, characteristic.valueHandle)
         return descriptors.allSatisfy { add($0, to: &service) }
     }
 
@@ -152,9 +152,16 @@ struct ApplicationBuilder {
             let given = service.characteristics.last?.descriptors.last?.handle
         else { return false }
         if handle == 0 { give(given, item) }
-        application.descriptors[item.path] = ServedDescriptorObject(
-            handle: given, wantsAuthorization: item.flags.wantsAuthorization)
+        serve(item, given)
         return true
+    }
+
+    private mutating func serve(_ item: Item, _ handle: UInt16) {
+        application.objects[item.path] = ServedObject(
+            interface: item.interface, handle: handle, flags: item.flags.flags,
+            offersNotifySocket: item.properties["NotifyAcquired"] != nil,
+            offersWriteSocket: item.properties["WriteAcquired"] != nil,
+            wantsAuthorization: item.flags.wantsAuthorization)
     }
 
     /// Only an object that has the property gets its handle.

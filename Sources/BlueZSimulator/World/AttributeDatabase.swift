@@ -123,13 +123,6 @@ struct AttributeDatabase: Hashable, Sendable {
         return true
     }
 
-    /// Adds the descriptor for subscriptions to the last characteristic of a service. Returns false if it does not fit.
-    mutating func insertConfiguration(permissions: AttributePermissions, in service: inout Service) -> Bool {
-        guard let value = service.characteristics.last?.valueHandle else { return false }
-        return insert(
-            descriptor: Self.configuration, permissions: permissions, content: .configuration(of: value), in: &service)
-    }
-
     /// Takes that many handles of a service, and returns the last of them.
     private func reserve(_ count: Int, at handle: UInt16, in service: inout Service) -> UInt16? {
         guard handle == 0 || handle > service.handle, handle != .max || count == 1,
@@ -276,16 +269,19 @@ extension AttributeDatabase {
         }
     }
 
-    private init(placing given: [VirtualService]) throws(Overflow) {
+    /// - Parameter hasSubscriptionsPerLink: whether each link has its own values of the descriptors for subscriptions.
+    init(placing given: [VirtualService], hasSubscriptionsPerLink: Bool = false) throws(Overflow) {
         let uuids = Set(given.compactMap { ServiceUUID.long($0.uuid) })
         let implied = Self.impliedServices.filter { !uuids.contains($0.uuid) }
         for (index, service) in (implied + given).enumerated() {
-            try place(service, index - implied.count)
+            try place(service, index - implied.count, hasSubscriptionsPerLink)
         }
         resolve(implied + given)
     }
 
-    private mutating func place(_ given: VirtualService, _ index: Int) throws(Overflow) {
+    private mutating func place(
+        _ given: VirtualService, _ index: Int, _ hasSubscriptionsPerLink: Bool
+    ) throws(Overflow) {
         guard let uuid = ServiceUUID.long(given.uuid) else { return }
         let start = max(next, Int(given.handle ?? 0))
         var end = start + given.includes.count
@@ -300,19 +296,27 @@ extension AttributeDatabase {
             includes: [UInt16](repeating: 0, count: given.includes.count), appearsAfter: given.appearsAfter,
             isAnnounced: given.appearsAfter == 0 || given.isAnnounced)
         _ = insert(&service, at: UInt16(start))
-        for characteristic in given.characteristics { place(characteristic, in: &service) }
+        for characteristic in given.characteristics { place(characteristic, hasSubscriptionsPerLink, in: &service) }
         store(service)
     }
 
-    private mutating func place(_ given: VirtualCharacteristic, in service: inout Service) {
+    private mutating func place(
+        _ given: VirtualCharacteristic, _ hasSubscriptionsPerLink: Bool, in service: inout Service
+    ) {
         guard let uuid = ServiceUUID.long(given.uuid) else { return }
         _ = insert(
-            uuid, flags: Self.flags(of: given), permissions: [], content: .value(given.value), in: &service)
-        service.characteristics[service.characteristics.count - 1].notifications = given.notifications
+            uuid, flags: Self.flags(of: given), permissions: AttributePermissions(given.flags),
+            content: .value(given.value), in: &service)
+        let last = service.characteristics.count - 1
+        service.characteristics[last].notifications = given.notifications
         for descriptor in Self.descriptors(of: given) {
+            let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
+            let isPerLink = hasSubscriptionsPerLink && uuid == Self.configuration
             _ = insert(
-                descriptor: ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid, flags: descriptor.flags,
-                permissions: [], content: .value(descriptor.value), in: &service)
+                descriptor: uuid, flags: descriptor.flags, permissions: AttributePermissions(descriptor.flags),
+                content: isPerLink
+                    ? .configuration(of: service.characteristics[last].valueHandle) : .value(descriptor.value),
+                in: &service)
         }
     }
 
@@ -389,6 +393,14 @@ struct AttributePermissions: OptionSet, Hashable, Sendable {
     static let writeAuthenticated = Self(rawValue: 0x20)
     static let readSecure = Self(rawValue: 0x40)
     static let writeSecure = Self(rawValue: 0x80)
+
+    init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// Those of an attribute that needs no security.
+    init(_ flags: Set<CharacteristicFlag>) {
+        self = flags.contains(.read) ? .read : []
+        if flags.contains(.write) { insert(.write) }
+    }
 
     /// The error code for reading or writing; nil if that is allowed (`check_permissions`).
     func refusal(ofWriting: Bool) -> UInt8? {

@@ -129,7 +129,9 @@ struct ServedValue: Hashable, Sendable {
 struct CentralIdentity: Hashable, Sendable {
     var end: CentralEnd
     var addressType: AddressType
+    /// Its own name, which BlueZ reads.
     var name: String?
+    /// Whether BlueZ keeps its subscriptions when the link ends.
     var isBonded = false
     var mtu: Int
 }
