@@ -99,8 +99,8 @@ struct Simulation: Sendable {
     mutating func timePassed(to now: TimeInterval) {
         settleAir(now: now)
         while true {
-            let onAir = air.nextDeadline()
-            let alarm = isAlive ? daemon.nextAlarm() : nil
+            let onAir = air.nextDeadline
+            let alarm = isAlive ? daemon.core.alarms.next : nil
             guard let next = [onAir, alarm].compactMap({ $0 }).min(), next <= now else { return }
             if next == onAir { air.timePassed(to: next) } else { daemon.timePassed(to: next) }
             settleAir(now: next)
@@ -122,10 +122,10 @@ struct Simulation: Sendable {
     }
 
     /// Returns when the loop must run again; advertisements may wait for others until the end of a quantum.
-    mutating func nextDeadline(now: TimeInterval, quantum: TimeInterval) -> TimeInterval? {
+    func nextDeadline(now: TimeInterval, quantum: TimeInterval) -> TimeInterval? {
         guard isAlive else { return nil }
-        let utterance = air.radio.nextUtterance().map { max($0, now + quantum) }
-        return [utterance, air.nextDeadline(), daemon.nextAlarm()].compactMap { $0 }.min()
+        let utterance = air.radio.nextUtterance.map { max($0, now + quantum) }
+        return [utterance, air.nextDeadline, daemon.core.alarms.next].compactMap { $0 }.min()
     }
 
     /// Passes advertisements to bluetoothd, each at its own time.

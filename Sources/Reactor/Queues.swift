@@ -179,3 +179,5 @@ package struct TimerQueue<Value> {
 }
 
 extension Queue: Sendable where Element: Sendable {}
+extension TimerQueue: Sendable where Value: Sendable {}
+extension TimerQueue.Entry: Sendable where Value: Sendable {}

@@ -6,9 +6,9 @@ final class RadioTests: XCTestCase {
     func testNobodyIsHeardWhileNobodyListens() {
         var radio = Radio()
         radio.add(VirtualPeripheral("C0:00:00:00:00:01"), behavior: nil, now: 0)
-        XCTAssertNil(radio.nextUtterance())
+        XCTAssertNil(radio.nextUtterance)
         radio.beginListening(now: 5)
-        XCTAssertNotNil(radio.nextUtterance())
+        XCTAssertNotNil(radio.nextUtterance)
         radio.endListening()
         XCTAssertEqual(radio.utterances(upTo: 100).count, 0)
     }
@@ -62,7 +62,7 @@ final class DeadlineQueueTests: XCTestCase {
         queue.set("a", to: 1)
         queue.set("a", to: 10)
         XCTAssertNil(queue.popDue(at: 5))
-        XCTAssertEqual(queue.next(), 10)
+        XCTAssertEqual(queue.next, 10)
         queue.set("a", to: 3)
         XCTAssertEqual(queue.popDue(at: 5)?.deadline, 3)
         XCTAssertNil(queue.popDue(at: 50), "it comes once")

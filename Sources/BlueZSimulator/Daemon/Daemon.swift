@@ -241,8 +241,6 @@ struct Daemon: Sendable {
 
     // MARK: Time
 
-    mutating func nextAlarm() -> TimeInterval? { core.alarms.next() }
-
     /// Does what is due.
     mutating func timePassed(to now: TimeInterval) {
         while let due = core.alarms.popDue(at: now) {

@@ -169,7 +169,7 @@ struct Air: Sendable {
         return questions
     }
 
-    mutating func nextDeadline() -> TimeInterval? { deadlines.next() }
+    var nextDeadline: TimeInterval? { deadlines.next }
 
     /// Does the first thing that is due.
     mutating func timePassed(to limit: TimeInterval) {

@@ -104,11 +104,11 @@ struct Radio: Sendable {
 
     mutating func endListening() {
         isListening = false
-        schedule.removeAll()
+        schedule = DeadlineQueue()
     }
 
-    /// Returns the time of the next advertisement; nil if there is none or no adapter scans.
-    mutating func nextUtterance() -> TimeInterval? { schedule.next() }
+    /// The time of the next advertisement; nil if there is none or no adapter scans.
+    var nextUtterance: TimeInterval? { schedule.next }
 
     /// Returns the advertisements up to `now`, in order of time: at most `limit` at once, so that a loop that is late
     /// can do other work too. The next call returns the rest.
