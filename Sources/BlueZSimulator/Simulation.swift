@@ -59,9 +59,18 @@ struct Simulation: Sendable {
 
     // MARK: The loop
 
+    /// The time of what is being done.
+    var now: TimeInterval {
+        get { air.now }
+        set {
+            air.now = newValue
+            daemon.core.now = newValue
+        }
+    }
+
     /// Passes on what was decided. Advertisements are worked out only while an adapter scans.
-    mutating func settle(now: TimeInterval) {
-        settleAir(now: now)
+    mutating func settle() {
+        settleAir()
         if isAlive, daemon.discovery.isListening(daemon.core) {
             air.radio.beginListening(now: now)
         } else {
@@ -70,8 +79,7 @@ struct Simulation: Sendable {
     }
 
     /// Passes orders to the radio and its events to bluetoothd, until there are no more of either.
-    private mutating func settleAir(now: TimeInterval) {
-        air.now = now
+    private mutating func settleAir() {
         while true {
             if isAlive { daemon.advertising.announce(&daemon.core) }
             let decided = daemon.core.takeEffects()
@@ -89,21 +97,23 @@ struct Simulation: Sendable {
                 if case .central(.virtual(let number), let news) = event {
                     effects.append(.central(number, news))
                 } else if isAlive {
-                    daemon.take(event, now: now)
+                    daemon.take(event)
                 }
             }
         }
     }
 
     /// Does what has fallen due, in its order and each thing at its time.
-    mutating func timePassed(to now: TimeInterval) {
-        settleAir(now: now)
+    mutating func timePassed(to end: TimeInterval) {
+        now = end
+        settleAir()
         while true {
             let onAir = air.nextDeadline
             let alarm = isAlive ? daemon.core.alarms.next : nil
-            guard let next = [onAir, alarm].compactMap({ $0 }).min(), next <= now else { return }
+            guard let next = [onAir, alarm].compactMap({ $0 }).min(), next <= end else { return now = end }
+            now = next
             if next == onAir { air.timePassed(to: next) } else { daemon.timePassed(to: next) }
-            settleAir(now: next)
+            settleAir()
         }
     }
 
@@ -132,7 +142,7 @@ struct Simulation: Sendable {
     mutating func hear(_ sightings: [(seconds: TimeInterval, sighting: Sighting)]) {
         for (seconds, sighting) in sightings {
             daemon.timePassed(to: seconds)
-            daemon.received(sighting, now: seconds)
+            daemon.received(sighting)
         }
         statistics.sightings += sightings.count
     }

@@ -197,9 +197,7 @@ public struct Statistics: Hashable, Sendable {
         Self.append(call, to: &calls)
     }
 
-    mutating func record(filter entries: [(key: String, value: FilterValue)]) {
-        Self.append(Dictionary(entries.map { ($0.key, $0.value) }) { _, last in last }, to: &discoveryFilters)
-    }
+    mutating func record(filter: [String: FilterValue]) { Self.append(filter, to: &discoveryFilters) }
 
     mutating func record(signal member: String) { signals[member, default: 0] += 1 }
 

@@ -16,12 +16,12 @@ struct PeerSocket: Sendable {
 
 extension Stage {
     /// Makes a pair of sockets, and replies to the call with one of them.
-    func openSocket(_ id: SocketID, call: CallID, mtu: Int, replyDelay: TimeInterval) {
+    func openSocket(_ id: SocketID, call: CallID, mtu: Int) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-            decide { $0.daemon.socketClosed(id, now: seconds) }
-            return answerCall(call, after: replyDelay) {
+            decide { $0.daemon.socketClosed(id) }
+            return answerCall(call) {
                 .error(to: $0, DBusError(name: "org.bluez.Error.Failed", message: "Too many open files"))
             }
         }
@@ -29,7 +29,7 @@ extension Stage {
         let theirs = OwnedDescriptor(owning: ends[1])
         let watch = loop.watch(ends[0], for: .readable) { [weak self] events in self?.socketReady(id, events) }
         wire.withLock { $0.sockets[id] = PeerSocket(descriptor: ours, watch: watch) }
-        answerCall(call, after: replyDelay) { call in
+        answerCall(call) { call in
             .reply(to: call) { writer in
                 writer.descriptor(theirs.rawValue ?? -1)
                 writer.uint16(UInt16(mtu))
@@ -81,7 +81,6 @@ extension Stage {
         guard !events.isDisjoint(with: [.readable, .hangup, .error]) else { return }
         var packets: [[UInt8]] = []
         let outcome = packetBuffer.receive(descriptor) { packets.append(Array($0)) }
-        let now = seconds
         // At the end of the stream every packet is empty.
         if case .packets(_, let filled, _) = outcome, filled > 0 || !isHungUp(descriptor) {
             return decide { $0.daemon.packetsCame(packets, from: id) }
@@ -89,7 +88,7 @@ extension Stage {
         guard outcome != .nothing else { return }
         let closed = wire.withLock { $0.sockets.removeValue(forKey: id) }
         closed?.watch.cancel()
-        decide { $0.daemon.socketClosed(id, now: now) }
+        decide { $0.daemon.socketClosed(id) }
         socketsMoved()
     }
 

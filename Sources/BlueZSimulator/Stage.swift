@@ -68,9 +68,9 @@ final class Stage: Sendable {
     func decide<R>(_ body: (inout Simulation) -> R) -> R {
         let now = seconds
         return shared.withLock { shared in
-            shared.simulation.air.now = now
+            shared.simulation.now = now
             let result = body(&shared.simulation)
-            shared.simulation.settle(now: now)
+            shared.simulation.settle()
             if !shared.isPosted, !shared.hasEnded {
                 shared.isPosted = true
                 loop.post { [weak self] in self?.comeRound() }
@@ -106,13 +106,13 @@ final class Stage: Sendable {
     /// Performs all effects, and sets the timer for the next deadline.
     private func comeRound() {
         while true {
-            let (effects, questions, delay) = shared.withLock { shared in
+            let (effects, questions) = shared.withLock { shared in
                 let (effects, questions) = shared.hasEnded ? ([], []) : shared.simulation.takeEffects()
                 if effects.isEmpty, questions.isEmpty { shared.isPosted = false }
-                return (effects, questions, shared.simulation.replyDelay)
+                return (effects, questions)
             }
             guard !effects.isEmpty || !questions.isEmpty else { break }
-            for effect in effects { perform(effect, replyDelay: delay) }
+            for effect in effects { perform(effect) }
             for question in questions {
                 if let verdict = question() { decide { $0.air.take(verdict) } }
             }
@@ -165,20 +165,17 @@ final class Stage: Sendable {
 
     // MARK: The bus
 
-    private func perform(_ effect: Effect, replyDelay: TimeInterval) {
+    private func perform(_ effect: Effect) {
         switch effect {
         case .emit(let emission):
             wire.withLock { $0.connection }?.send(.signal(emission))
-        case .reply(let call, let answer):
-            answerCall(call, after: replyDelay) { Message.reply(to: $0, answer) }
+        case .reply(let call, let answer): answerCall(call) { Message.reply(to: $0, answer) }
         case .fail(let call, let error):
-            answerCall(call, after: replyDelay) {
-                Message.error(to: $0, DBusError(name: error.name, message: error.message))
-            }
+            answerCall(call) { Message.error(to: $0, DBusError(name: error.name, message: error.message)) }
         case .watch(let client): watch(client)
         case .unwatch(let client):
             for watch in wire.withLock({ $0.watches.removeValue(forKey: client) }) ?? [] { watch.cancel() }
-        case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu, replyDelay: replyDelay)
+        case .openSocket(let id, let call, let mtu): openSocket(id, call: call, mtu: mtu)
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)
         case .call(let call): callClient(call)
@@ -189,9 +186,10 @@ final class Stage: Sendable {
         }
     }
 
-    func answerCall(_ call: CallID, after delay: TimeInterval, _ answer: @escaping @Sendable (Message) -> Message) {
+    func answerCall(_ call: CallID, _ answer: @escaping @Sendable (Message) -> Message) {
         let (connection, message) = wire.withLock { ($0.connection, $0.calls.removeValue(forKey: call)) }
         guard let connection, let message, !message.expectsNoReply else { return }
+        let delay = look(\.replyDelay)
         guard delay > 0 else { return connection.send(answer(message)) }
         loop.schedule(after: delay) { connection.send(answer(message)) }
     }
@@ -204,8 +202,7 @@ final class Stage: Sendable {
         }
         let signals = connection.subscribe(MatchRule(sender: client)) { [weak self] message in
             guard let self, let signal = Emission(message) else { return }
-            let now = seconds
-            decide { $0.daemon.clientSignalled(signal, client, now: now) }
+            decide { $0.daemon.clientSignalled(signal, client) }
         }
         wire.withLock { $0.watches[client] = [watch, signals] }
     }
@@ -218,21 +215,20 @@ final class Stage: Sendable {
             wire.calls[id] = message
             return MethodCall(message, id: id)
         }
-        let now = seconds
         let isIgnored = decide { simulation -> Bool in
             simulation.statistics.record(
                 Statistics.Call(
                     interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client,
-                    seconds: now))
+                    seconds: simulation.now))
             if let fault = simulation.takeCallFault(of: call.member) {
                 guard let error = fault.error else { return true }
                 simulation.daemon.core.fail(call.id, error)
                 return false
             }
             if call.member == "SetDiscoveryFilter", call.signature == "a{sv}" {
-                simulation.statistics.record(filter: call.options(0).map { ($0.name, FilterValue($0.value)) })
+                simulation.statistics.record(filter: FilterValue.values(of: call.options(0)))
             }
-            simulation.daemon.receive(call, now: now)
+            simulation.daemon.receive(call)
             return false
         }
         if isIgnored { wire.withLock { $0.calls[call.id] = nil } }

@@ -300,7 +300,7 @@ extension DaemonBench {
         _ = bench.ask(.connect(strap))
         bench.link(strap, .connected(.immediate), now: 0)
         let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
-        bench.daemon.take(.discovered(strap, table.services, name: nil), now: 0)
+        bench.daemon.take(.discovered(strap, table.services, name: nil))
         _ = bench.settle()
         return bench
     }

@@ -19,7 +19,8 @@ struct DaemonBench {
     /// What one call leads to: its effects before the daemon rests, then those of its rest, watches left out.
     mutating func ask(_ request: Request, as client: String = ":1.7") -> [Effect] {
         calls += 1
-        daemon.receive(request.call(by: client, CallID(number: calls)), now: now)
+        daemon.core.now = now
+        daemon.receive(request.call(by: client, CallID(number: calls)))
         return settle()
     }
 
@@ -74,13 +75,14 @@ struct DaemonBench {
     ) -> [Emission] {
         let sighting = Sighting(
             address: address, addressType: type, rssi: rssi, report: AdvertisingReport(advertisement))
-        let now = now
-        return signals { $0.received(sighting, now: now) }
+        daemon.core.now = now
+        return signals { $0.received(sighting) }
     }
 
     /// A link of an adapter to a peripheral changes.
     mutating func link(_ key: DeviceKey, _ news: CentralNews, now: Double) {
-        daemon.take(.central(.adapter(key), news), now: now)
+        daemon.core.now = now
+        daemon.take(.central(.adapter(key), news))
     }
 
     /// Lets time pass, and gives the signals of what fell due.

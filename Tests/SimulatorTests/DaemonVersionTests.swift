@@ -208,7 +208,7 @@ final class DaemonVersionTests: XCTestCase {
             }
             let report = AdvertisingReport(Advertisement(serviceUUIDs: ["180d"], flags: 6))
             let heard = Sighting(address: "C0:00:00:00:00:01", addressType: .random, rssi: -50, report: report)
-            bench.daemon.received(heard, now: 1)
+            bench.daemon.received(heard)
             return bench.daemon.core.takeEffects().contains { if case .die = $0 { true } else { false } }
         }
         let services: [(String, BusValue)] = [("UUIDs", .strings([ServiceUUID.long("180d")!]))]
@@ -225,8 +225,7 @@ final class DaemonVersionTests: XCTestCase {
         func hear(_ fields: [UInt8]) -> (signalled: Bool, kept: [UInt8]) {
             let report = AdvertisingReport(onAir: [2, 1, 6] + fields, scanResponse: [], isConnectable: true)
             let sighting = Sighting(address: address, addressType: .random, rssi: -50, report: report)
-            let now = bench.now
-            let signals = bench.signals { $0.received(sighting, now: now) }
+            let signals = bench.signals { $0.received(sighting) }
             let device = bench.daemon.core.tree.devices[DeviceKey(adapter: 0, address: address)]
             return (
                 signals.contains { $0.value(of: "AdvertisingData") != nil }, device?.otherData.map(\.key) ?? []

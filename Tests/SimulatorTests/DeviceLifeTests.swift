@@ -54,7 +54,7 @@ final class DeviceLifeTests: XCTestCase {
         bench.daemon.received(
             Sighting(
                 address: Cast.tag.address, addressType: .random, rssi: -60,
-                report: AdvertisingReport(Cast.tag.advertisement)), now: 0)
+                report: AdvertisingReport(Cast.tag.advertisement)))
         XCTAssertEqual(bench.ask(.getDiscoveryFilters).outline, ["+ _00_02", "reply"])
     }
 
@@ -104,7 +104,7 @@ final class DeviceLifeTests: XCTestCase {
             report: AdvertisingReport(Cast.tag.advertisement))
         XCTAssertEqual(
             bench.signals { daemon in
-                daemon.received(sighting, now: 0)
+                daemon.received(sighting)
                 daemon.remove(DeviceKey(adapter: 0, address: sighting.address))
             }, [])
     }

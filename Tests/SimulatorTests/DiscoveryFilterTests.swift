@@ -5,9 +5,10 @@ import XCTest
 final class DiscoveryFilterTests: XCTestCase {
     private static let keys = DaemonTraits(.v5_66).discoveryFilterKeys
 
-    private func parsed(_ entries: [(key: String, value: FilterValue)]) -> Result<DiscoveryFilter?, DaemonError> {
+    private func parsed(_ entries: [(key: String, value: BusValue)]) -> Result<DiscoveryFilter?, DaemonError> {
         do throws(DaemonError) {
-            return .success(try DiscoveryFilter.parsed(entries, keys: Self.keys))
+            let options = entries.map { NamedValue(name: $0.key, value: $0.value) }
+            return .success(try DiscoveryFilter.parsed(options, keys: Self.keys))
         } catch {
             return .failure(error)
         }
@@ -18,7 +19,7 @@ final class DiscoveryFilterTests: XCTestCase {
     }
 
     func testWhatBlueZRefuses() {
-        let wrong: [[(key: String, value: FilterValue)]] = [
+        let wrong: [[(key: String, value: BusValue)]] = [
             [("Sparkle", .bool(true))],
             [("RSSI", .uint16(3))],
             [("RSSI", .int16(21))],
@@ -37,7 +38,8 @@ final class DiscoveryFilterTests: XCTestCase {
 
     func testUUIDsAreTakenInTheirLongForm() throws {
         let filter = try DiscoveryFilter.parsed(
-            [("UUIDs", .strings(["180D", "0000180f-0000-1000-8000-00805F9B34FB"]))], keys: Self.keys)
+            [NamedValue(name: "UUIDs", value: .strings(["180D", "0000180f-0000-1000-8000-00805F9B34FB"]))],
+            keys: Self.keys)
         XCTAssertEqual(
             filter.map { Set($0.uuids) },
             ["0000180d-0000-1000-8000-00805f9b34fb", "0000180f-0000-1000-8000-00805f9b34fb"])

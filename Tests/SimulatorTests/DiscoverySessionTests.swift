@@ -42,9 +42,9 @@ final class DiscoverySessionTests: XCTestCase {
 
     func testClientsAreWatchedWhileTheyHaveSomethingHere() {
         var bench = DaemonBench()
-        bench.daemon.receive(Request.start.call(by: ":1.7", CallID(number: 1)), now: 0)
+        bench.daemon.receive(Request.start.call(by: ":1.7", CallID(number: 1)))
         XCTAssertTrue(bench.daemon.core.takeEffects().contains(.watch(client: ":1.7")))
-        bench.daemon.receive(Request.stop.call(by: ":1.7", CallID(number: 2)), now: 0)
+        bench.daemon.receive(Request.stop.call(by: ":1.7", CallID(number: 2)))
         XCTAssertTrue(bench.daemon.core.takeEffects().contains(.unwatch(client: ":1.7")))
     }
 

@@ -80,7 +80,7 @@ final class LinkFaultTests: XCTestCase {
         _ = bench.ask(.connect(DaemonBench.strap))
         bench.link(DaemonBench.strap, .connected(VirtualLink(exportDelay: 1)), now: 0)
         let table = AttributeDatabase(GattCast.strap.services, name: "Strap", appearance: nil)
-        bench.daemon.take(.discovered(DaemonBench.strap, table.services, name: nil), now: 0)
+        bench.daemon.take(.discovered(DaemonBench.strap, table.services, name: nil))
         _ = bench.settle()
         XCTAssertEqual(bench.ask(.getDiscoveryFilters), [])
         bench.daemon.remove(DaemonBench.strap)

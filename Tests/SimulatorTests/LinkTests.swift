@@ -84,7 +84,7 @@ final class LinkTests: XCTestCase {
         let key = DeviceKey(adapter: 0, address: GattCast.strap.address)
         _ = bench.ask(.connect(key))
         bench.link(key, .connected(VirtualLink()), now: 0)
-        bench.daemon.take(.discovered(key, [], name: nil), now: 0)
+        bench.daemon.take(.discovered(key, [], name: nil))
         XCTAssertEqual(bench.settle().outline, ["00_01 Connected", "reply", "00_01 ServicesResolved"])
         XCTAssertEqual(bench.ask(.disconnect(key)), [])
         bench.link(key, .disconnected(.local), now: 2)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// `bluetoothd` as a value without a bus, a thread or a clock: calls, events of the air and faults go in with their
-/// time, effects come out.
+/// `bluetoothd` as a value without a bus, a thread or a clock: the time, calls, events of the air and faults go in, effects
+/// come out.
 ///
 /// It routes each to the part that it concerns, and does itself what concerns several parts: power, the removal of
 /// devices, and the clients that are watched.
@@ -36,8 +36,7 @@ struct Daemon: Sendable {
     // MARK: Calls
 
     /// Carries out a method call.
-    mutating func receive(_ call: MethodCall, now: TimeInterval) {
-        core.now = now
+    mutating func receive(_ call: MethodCall) {
         perform(call)
         settle()
     }
@@ -122,8 +121,7 @@ struct Daemon: Sendable {
     }
 
     /// A client has replied to a call of one of its objects, or the call has failed.
-    mutating func clientReplied(_ id: UInt64, _ reply: ClientReply, now: TimeInterval) {
-        core.now = now
+    mutating func clientReplied(_ id: UInt64, _ reply: ClientReply) {
         switch core.takePurpose(of: id) {
         case nil: if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
         case .applicationObjects(let id): server.objectsCame(id, reply, &core)
@@ -139,8 +137,7 @@ struct Daemon: Sendable {
     }
 
     /// An object of a client has sent a signal.
-    mutating func clientSignalled(_ signal: Emission, _ client: String, now: TimeInterval) {
-        core.now = now
+    mutating func clientSignalled(_ signal: Emission, _ client: String) {
         switch signal {
         case .propertiesChanged(let path, InterfaceName.characteristic, let changed, let invalidated):
             server.valueChanged(at: path, of: client, changed, invalidated, &core)
@@ -165,8 +162,7 @@ struct Daemon: Sendable {
     }
 
     /// A client has closed its end of a socket.
-    mutating func socketClosed(_ socket: SocketID, now: TimeInterval) {
-        core.now = now
+    mutating func socketClosed(_ socket: SocketID) {
         if !server.applications.socketClosed(socket) { client.socketClosed(socket, &core) }
         settle()
     }
@@ -183,8 +179,7 @@ struct Daemon: Sendable {
 
     // MARK: The air
 
-    mutating func take(_ event: AirEvent, now: TimeInterval) {
-        core.now = now
+    mutating func take(_ event: AirEvent) {
         switch event {
         case .central(.virtual, _): return
         // There may be hundreds of thousands, and none changes which clients are watched.
@@ -209,10 +204,7 @@ struct Daemon: Sendable {
     }
 
     /// An advertisement reaches the adapters.
-    mutating func received(_ sighting: Sighting, now: TimeInterval) {
-        core.now = now
-        discovery.received(sighting, &core)
-    }
+    mutating func received(_ sighting: Sighting) { discovery.received(sighting, &core) }
 
     private mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = client.linkWentDown(key, &core) else { return }

@@ -69,8 +69,7 @@ struct Discovery: Sendable {
     mutating func setFilter(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         let index = call.adapter
         var scan = try powered(index, core)
-        let filter = try DiscoveryFilter.parsed(
-            call.options(0).map { ($0.name, FilterValue($0.value)) }, keys: core.traits.discoveryFilterKeys)
+        let filter = try DiscoveryFilter.parsed(call.options(0), keys: core.traits.discoveryFilterKeys)
         if let place = scan.scanning.firstIndex(where: { $0.owner == call.client }) {
             scan.scanning[place].filter = filter
             scans[index] = scan

@@ -18,6 +18,10 @@ public enum FilterValue: Hashable, Sendable {
         default: self = .other(signature: value.signature)
         }
     }
+
+    static func values(of options: [NamedValue]) -> [String: FilterValue] {
+        Dictionary(options.map { ($0.name, FilterValue($0.value)) }) { _, last in last }
+    }
 }
 
 /// One client's discovery filter, as BlueZ keeps it.
@@ -46,18 +50,16 @@ struct DiscoveryFilter: Hashable, Sendable {
     /// - Parameter keys: The keys that are known.
     /// - Throws: `InvalidArguments` for an unknown key, a wrong type, a number out of range, and for RSSI together
     ///   with Pathloss.
-    static func parsed(
-        _ entries: [(key: String, value: FilterValue)], keys: [String]
-    ) throws(DaemonError) -> DiscoveryFilter? {
-        guard !entries.isEmpty else { return nil }
+    static func parsed(_ options: [NamedValue], keys: [String]) throws(DaemonError) -> DiscoveryFilter? {
+        guard !options.isEmpty else { return nil }
         var filter = DiscoveryFilter()
-        for (key, value) in entries { try filter.take(key, value, keys) }
+        for option in options { try filter.take(option.name, option.value, keys) }
         guard filter.rssi == nil || filter.pathloss == nil else { throw .invalidArguments }
-        filter.sent = Dictionary(entries.map { ($0.key, $0.value) }) { _, last in last }
+        filter.sent = FilterValue.values(of: options)
         return filter
     }
 
-    private mutating func take(_ key: String, _ value: FilterValue, _ keys: [String]) throws(DaemonError) {
+    private mutating func take(_ key: String, _ value: BusValue, _ keys: [String]) throws(DaemonError) {
         switch (key, value) {
         case ("UUIDs", .strings(let list)):
             for text in list {
@@ -70,22 +72,14 @@ struct DiscoveryFilter: Hashable, Sendable {
         case ("Pathloss", .uint16(let pathloss)):
             guard pathloss <= 137 else { throw .invalidArguments }
             self.pathloss = pathloss
-        case ("Transport", .string("bredr")):
-            transport = .classic
-        case ("Transport", .string("le")):
-            transport = .lowEnergy
-        case ("Transport", .string("auto")):
-            break
-        case ("DuplicateData", .bool(let wanted)):
-            reportsDuplicateData = wanted
-        case ("Discoverable", .bool(let wanted)):
-            makesDiscoverable = wanted
-        case ("Pattern", .string(let pattern)):
-            self.pattern = pattern
-        case ("AutoConnect", .bool) where keys.contains(key):
-            break
-        default:
-            throw .invalidArguments
+        case ("Transport", .string("bredr")): transport = .classic
+        case ("Transport", .string("le")): transport = .lowEnergy
+        case ("Transport", .string("auto")): break
+        case ("DuplicateData", .bool(let wanted)): reportsDuplicateData = wanted
+        case ("Discoverable", .bool(let wanted)): makesDiscoverable = wanted
+        case ("Pattern", .string(let pattern)): self.pattern = pattern
+        case ("AutoConnect", .bool) where keys.contains(key): break
+        default: throw .invalidArguments
         }
     }
 
