@@ -14,13 +14,13 @@ extension Simulator {
     public func connect(_ central: VirtualCentral, to index: Int = 0) -> CentralLink {
         let link = stage.wire.withLock { wire in
             wire.centralNumber += 1
-            let link = CentralLink(central, adapter: index, number: wire.centralNumber, stage: stage)
-            wire.centrals[wire.centralNumber] = link
+            let link = CentralLink(central, adapter: index, end: .virtual(wire.centralNumber), stage: stage)
+            wire.centrals[link.end] = link
             return link
         }
         stage.decide { simulation in
-            simulation.daemon.server.setConfirming(central.confirmsIndications, central.address)
-            simulation.air.connect(central, to: index, number: link.number)
+            simulation.daemon.server.unconfirming.set(central.address, !central.confirmsIndications)
+            simulation.air.connect(central, to: index, link.end)
         }
         return link
     }
@@ -28,10 +28,10 @@ extension Simulator {
 
 extension Stage {
     /// Passes on what a central receives. On the loop.
-    func tell(_ number: UInt64, _ news: CentralNews) {
-        guard let link = wire.withLock({ $0.centrals[number] }) else { return }
+    func tell(_ end: CentralEnd, _ news: CentralNews) {
+        guard let link = wire.withLock({ $0.centrals[end] }) else { return }
         link.take(news, seconds: seconds)
-        if link.state == .disconnected { wire.withLock { $0.centrals[number] = nil } }
+        if link.state == .disconnected { wire.withLock { $0.centrals[end] = nil } }
     }
 }
 
@@ -66,14 +66,14 @@ public final class CentralLink: Sendable {
     public let central: VirtualCentral
     /// The number of the adapter that it is connected to.
     public let adapter: Int
-    let number: UInt64
+    let end: CentralEnd
     private let stage: Stage
     private let contents = Locked(Contents())
 
-    init(_ central: VirtualCentral, adapter: Int, number: UInt64, stage: Stage) {
+    init(_ central: VirtualCentral, adapter: Int, end: CentralEnd, stage: Stage) {
         self.central = central
         self.adapter = adapter
-        self.number = number
+        self.end = end
         self.stage = stage
     }
 
@@ -136,16 +136,16 @@ public final class CentralLink: Sendable {
 
     /// Ends the link, or the wait for one. Requests under way fail.
     public func disconnect() {
-        stage.decide { [number] in $0.air.disconnect(number) }
+        stage.decide { $0.air.disconnect(end) }
     }
 
     /// Takes the central out of range: it receives nothing more, its requests fail, and the server notices
     /// only that many seconds later.
     public func vanish(noticedAfter delay: TimeInterval = 2) {
         let requests = contents.withLock { $0.disconnect() }
-        stage.decide { [central, number] simulation in
-            simulation.daemon.server.setConfirming(false, central.address)
-            simulation.air.vanish(number, noticedAfter: max(0, delay))
+        stage.decide { simulation in
+            simulation.daemon.server.unconfirming.insert(central.address)
+            simulation.air.vanish(end, noticedAfter: max(0, delay))
         }
         for request in requests { settle(request, .failure(.disconnected)) }
     }
@@ -171,7 +171,7 @@ public final class CentralLink: Sendable {
             return request
         }
         let asked = AttributeRequest(id: id, kind: kind(handle))
-        stage.decide { [number] in $0.air.request(asked, by: number) }
+        stage.decide { $0.air.receive(asked, over: end) }
         if asked.isCommand {
             contents.withLock { $0.requests[id] = nil }
             settle(request, .success([]))

@@ -94,8 +94,8 @@ struct Simulation: Sendable {
                 }
             }
             for event in events {
-                if case .central(.virtual(let number), let news) = event {
-                    effects.append(.central(number, news))
+                if case .central(let end, let news) = event, case .virtual = end {
+                    effects.append(.central(end, news))
                 } else if isAlive {
                     daemon.take(event)
                 }

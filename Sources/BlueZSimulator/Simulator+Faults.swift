@@ -163,7 +163,7 @@ extension Simulator {
         _ count: Int, error: DaemonError = .failed("le-connection-abort-by-local"), of address: VirtualAddress
     ) {
         stage.decide { simulation in
-            simulation.daemon.connections.setFailures(Array(repeating: error, count: max(0, count)), of: address)
+            simulation.daemon.connections.failures[address] = Array(repeating: error, count: max(0, count))
             simulation.air.setFaults(of: address) { $0.refusals = max(0, count) }
         }
     }
@@ -180,7 +180,7 @@ extension Simulator {
 
     /// `Connected` turns true without a signal from now on, or with one again. BlueZ leaves it out about every other time.
     public func simulateUntoldConnections(_ areUntold: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.connections.setSilent(areUntold, address) }
+        stage.decide { $0.daemon.connections.silentConnections.set(address, areUntold) }
     }
 
     /// Of all connections from now on, that share fails, each in a way that is drawn from `seed`: refused, ended at
@@ -229,7 +229,7 @@ extension Simulator {
     /// Calls of methods of a device's characteristics and descriptors get no reply from now on, also if the link ends,
     /// and have no effect; or they get replies again. BlueZ 5.82 sends no reply to a read if pairing fails.
     public func simulateUnansweredAttributes(_ areUnanswered: Bool = true, of address: VirtualAddress) {
-        stage.decide { $0.daemon.client.setUnanswering(areUnanswered, address) }
+        stage.decide { $0.daemon.client.unanswering.set(address, areUnanswered) }
     }
 
     // MARK: Services

@@ -12,8 +12,8 @@ final class Stage: Sendable {
         var callNumber: UInt64 = 0
         /// By client, the subscriptions to its connection's end and to the signals of its objects.
         var watches: [String: [CancelHandle]] = [:]
-        /// The links of virtual centrals, by their numbers.
-        var centrals: [UInt64: CentralLink] = [:]
+        /// The links of virtual centrals.
+        var centrals: [CentralEnd: CentralLink] = [:]
         var centralNumber: UInt64 = 0
         var timer: (id: TimerID, deadline: TimeInterval)?
         var sockets: [SocketID: PeerSocket] = [:]
@@ -179,7 +179,7 @@ final class Stage: Sendable {
         case .transmit(let id, let bytes): transmit(bytes, to: id)
         case .closeSocket(let id): closeSocket(id)
         case .call(let call): callClient(call)
-        case .central(let number, let news): tell(number, news)
+        case .central(let end, let news): tell(end, news)
         case .order, .die: break
         case .joinBus: joinBus()
         case .leaveBus: leaveBus()

@@ -32,21 +32,6 @@ struct DaemonTraits: Hashable, Sendable {
         case narrowingFilter
     }
 
-    /// In which discoveries `RSSI` is signalled at each report. In others it is in steps of 8 dB.
-    enum StrengthRule: Hashable, Sendable {
-        case filtered
-        /// In those that are filtered, if some client's filter has `RSSI` or `Pathloss`.
-        case filteredByProximity
-    }
-
-    /// What clients see of services that BlueZ uses itself: generic access, and those of input devices.
-    enum ClaimedServices: Hashable, Sendable {
-        /// They have no objects.
-        case hidden
-        /// They can be read and subscribed to, and not be written.
-        case readOnly
-    }
-
     /// How much an advertisement may carry.
     enum AdvertisingLength: Hashable, Sendable {
         /// What every controller sends.
@@ -87,7 +72,9 @@ struct DaemonTraits: Hashable, Sendable {
     // MARK: Discovery
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
     var filterRule = FilterRule.anyFilter
-    var strengthRule = StrengthRule.filtered
+    /// Whether `RSSI` is signalled at each report only if some client's filter has `RSSI` or `Pathloss`, and not in each
+    /// discovery that is filtered. Otherwise it is signalled in steps of 8 dB.
+    var repeatsStrengthByProximityOnly = false
     /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
     var longestField = 29
     /// Whether the daemon crashes when it compares an advertisement with services with the UUIDs of a filter.
@@ -102,7 +89,9 @@ struct DaemonTraits: Hashable, Sendable {
     var diesOfRemovingConnected = false
 
     // MARK: Attributes
-    var claimedServices = ClaimedServices.hidden
+    /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be read
+    /// and subscribed to, and not be written.
+    var showsClaimedServices = false
     /// Whether `AcquireNotify` takes characteristics that only indicate.
     var acquiresIndications = false
     /// Whether `AcquireNotify` is answered when the peer refuses the subscription.
@@ -228,7 +217,7 @@ struct DaemonTraits: Hashable, Sendable {
             ])
         },
         Change(80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written") {
-            $0.claimedServices = .readOnly
+            $0.showsClaimedServices = true
         },
         Change(80, "`AcquireNotify` takes characteristics that only indicate") { $0.acquiresIndications = true },
         Change(80, "a confirmation comes back on the notification socket, as one byte 1") {
@@ -267,7 +256,7 @@ struct DaemonTraits: Hashable, Sendable {
             $0.diesOfRemovingConnected = false
         },
         Change(88, "`RSSI` at each report only if a filter has `RSSI` or `Pathloss`, else in steps of 8 dB") {
-            $0.strengthRule = .filteredByProximity
+            $0.repeatsStrengthByProximityOnly = true
         },
     ]
 

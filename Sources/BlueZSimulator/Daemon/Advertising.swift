@@ -35,9 +35,7 @@ struct Advertising: Sendable {
                 traits: core.traits))
         updateCount(of: index, &core)
         // The object may be an object manager itself, though most are not.
-        core.call(
-            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values,
-            for: .advertisementObjects(key))
+        core.requestObjects(of: call) { $0.advertising.objectsCame(key, $1, &$0.core) }
     }
 
     mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
@@ -61,7 +59,8 @@ struct Advertising: Sendable {
         change(key) { $0.stage = .asksProperties(call) }
         core.call(
             record.owner, record.path, InterfaceName.properties, "GetAll", [.string(InterfaceName.advertisement)],
-            reply: .values, for: .advertisementProperties(key))
+            reply: .values
+        ) { $0.advertising.propertiesCame(key, $1, &$0.core) }
     }
 
     /// If the properties could not be read BlueZ goes on without any, which makes an empty broadcast.

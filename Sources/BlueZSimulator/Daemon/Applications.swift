@@ -32,8 +32,7 @@ struct Applications: Sendable {
 
     /// Returns the object that serves the value of an attribute.
     func object(of handle: UInt16, on index: Int) -> ObjectID? {
-        guard case .object(let object)? = databases[index]?.attributes[handle]?.content else { return nil }
-        return object
+        if case .object(let object)? = databases[index]?.attributes[handle]?.content { object } else { nil }
     }
 
     /// All characteristics and descriptors, in the order of their applications and paths.
@@ -55,14 +54,14 @@ struct Applications: Sendable {
     /// Calls an object of a program.
     func call(
         _ object: ObjectID, _ member: String, _ core: inout Core, _ arguments: [BusValue] = [],
-        reply: ClientCall.Reply = .none, for purpose: CallPurpose? = nil
+        reply: ClientCall.Reply = .none, _ handler: ReplyHandler? = nil
     ) {
         guard let application = applications[object.application], let interface = self[object]?.interface else {
             return
         }
         core.call(
             application.owner, object.path, interface, member, arguments, reply: reply,
-            timeout: reply == .none ? 25 : 300, for: purpose)
+            timeout: reply == .none ? 25 : 300, handler)
     }
 
     // MARK: Subscriptions and sockets
@@ -135,9 +134,7 @@ struct Applications: Sendable {
         let id = ApplicationID(number: count)
         applications[id] = LocalApplication(
             id: id, owner: call.client, path: call.path(0), adapter: call.adapter, registration: call.id)
-        core.call(
-            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values,
-            for: .applicationObjects(id))
+        core.requestObjects(of: call) { $0.server.objectsCame(id, $1, &$0.core) }
     }
 
     /// Returns the application that a call of `GattManager1` names.

@@ -7,24 +7,14 @@ struct Connections: Sendable {
     /// Calls of `RemoveDevice` for connected devices.
     private(set) var removals: [DeviceKey: [CallID]] = [:]
     /// The errors of the next attempts to connect.
-    private var failures: [VirtualAddress: [DaemonError]] = [:]
+    var failures: [VirtualAddress: [DaemonError]] = [:]
     /// Devices whose `Connected` turns true without a signal.
-    private var silentConnections: Set<VirtualAddress> = []
+    var silentConnections: Set<VirtualAddress> = []
 
     mutating func reset() {
         connects = [:]
         disconnects = [:]
         removals = [:]
-    }
-
-    // MARK: Faults
-
-    mutating func setFailures(_ errors: [DaemonError], of address: VirtualAddress) {
-        failures[address] = errors.isEmpty ? nil : errors
-    }
-
-    mutating func setSilent(_ isSilent: Bool, _ address: VirtualAddress) {
-        if isSilent { silentConnections.insert(address) } else { silentConnections.remove(address) }
     }
 
     // MARK: Calls
@@ -86,9 +76,8 @@ struct Connections: Sendable {
     }
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
-        var errors = failures[key.address] ?? []
-        let error = errors.isEmpty ? DaemonError.failed(core.traits.connectionFailure) : errors.removeFirst()
-        setFailures(errors, of: key.address)
+        var error = DaemonError.failed(core.traits.connectionFailure)
+        if failures[key.address]?.isEmpty == false { error = failures[key.address]!.removeFirst() }
         if let call = connects.removeValue(forKey: key) { core.fail(call, error) }
         core.forgetLater(key)
     }

@@ -17,8 +17,8 @@ struct Core: Sendable {
     private var deviceCount = 0
     private var socketCount: UInt64 = 0
     private var callCount: UInt64 = 0
-    /// Calls of clients' objects that have no reply yet.
-    private var purposes: [UInt64: CallPurpose] = [:]
+    /// Those of the calls of clients' objects that have no reply yet, by their numbers.
+    private var replyHandlers: [UInt64: ReplyHandler] = [:]
 
     init(traits: DaemonTraits) {
         self.traits = traits
@@ -96,7 +96,7 @@ struct Core: Sendable {
     mutating func silence() {
         outbox = Outbox()
         effects = []
-        purposes = [:]
+        replyHandlers = [:]
     }
 
     // MARK: Adapters
@@ -261,13 +261,13 @@ struct Core: Sendable {
 
     /// Calls an object of a client.
     ///
-    /// - Parameter purpose: What the reply is for; nil if the daemon does not use it.
+    /// - Parameter handler: Nil if the daemon does not use the reply.
     mutating func call(
         _ client: String, _ path: String, _ interface: String, _ member: String, _ arguments: [BusValue] = [],
-        reply: ClientCall.Reply, timeout: Double = 25, for purpose: CallPurpose? = nil
+        reply: ClientCall.Reply, timeout: Double = 25, _ handler: ReplyHandler? = nil
     ) {
         callCount += 1
-        if let purpose { purposes[callCount] = purpose }
+        replyHandlers[callCount] = handler
         effects.append(
             .call(
                 ClientCall(
@@ -284,10 +284,14 @@ struct Core: Sendable {
             reply: .values)
     }
 
-    /// Returns what a reply is for; nil if it is not needed any more.
-    mutating func takePurpose(of id: UInt64) -> CallPurpose? { purposes.removeValue(forKey: id) }
+    /// Asks a client for the objects that it registers.
+    mutating func requestObjects(of call: MethodCall, _ handler: @escaping ReplyHandler) {
+        self.call(
+            call.client, call.path(0), InterfaceName.objectManager, "GetManagedObjects", reply: .values, handler)
+    }
 
-    mutating func forgetPurposes(_ purpose: CallPurpose) { purposes = purposes.filter { $0.value != purpose } }
+    /// Returns the handler of a reply; nil if the reply is not needed any more.
+    mutating func takeReplyHandler(of id: UInt64) -> ReplyHandler? { replyHandlers.removeValue(forKey: id) }
 }
 
 enum Alarm: Hashable, Sendable {
@@ -313,16 +317,8 @@ enum Alarm: Hashable, Sendable {
     case confirmationTimeout(DeviceKey)
 }
 
-/// What a call of a client's object is for.
-enum CallPurpose: Hashable, Sendable {
-    case applicationObjects(ApplicationID)
-    case advertisementObjects(AdvertisementKey)
-    case advertisementProperties(AdvertisementKey)
-    case read(PacketID)
-    case write(PacketID)
-    case acquireWrite(ObjectID, PacketID, DeviceKey)
-    case acquireNotify(ObjectID, DeviceKey)
-}
+/// Takes the reply to a call of a client's object.
+typealias ReplyHandler = @Sendable (inout Daemon, ClientReply) -> Void
 
 /// What the daemon wants done, in order.
 enum Effect: Hashable, Sendable {
@@ -341,7 +337,7 @@ enum Effect: Hashable, Sendable {
     case unwatch(client: String)
     case call(ClientCall)
     /// Passes an event to a ``VirtualCentral``.
-    case central(UInt64, CentralNews)
+    case central(CentralEnd, CentralNews)
     /// The daemon crashes because of a defect of its own.
     case die
     /// The process starts or ends.

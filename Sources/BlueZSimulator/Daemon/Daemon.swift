@@ -62,7 +62,7 @@ struct Daemon: Sendable {
         if let refusal { throw refusal }
         var call = call
         call.object = core.tree.key(at: call.path)
-        if case .attribute(let key)? = call.object, client.isUnanswering(key.device.address),
+        if case .attribute(let key)? = call.object, client.unanswering.contains(key.device.address),
             name == InterfaceName.characteristic || name == InterfaceName.descriptor
         {
             return
@@ -122,16 +122,10 @@ struct Daemon: Sendable {
 
     /// A client has replied to a call of one of its objects, or the call has failed.
     mutating func clientReplied(_ id: UInt64, _ reply: ClientReply) {
-        switch core.takePurpose(of: id) {
-        case nil: if case .socket(let socket) = reply { core.perform(.closeSocket(socket)) }
-        case .applicationObjects(let id): server.objectsCame(id, reply, &core)
-        case .advertisementObjects(let key): advertising.objectsCame(key, reply, &core)
-        case .advertisementProperties(let key): advertising.propertiesCame(key, reply, &core)
-        case .read(let packet): server.readReturned(packet, reply, &core)
-        case .write(let packet): server.writeReturned(packet, reply, &core)
-        case .acquireWrite(let object, let packet, let key):
-            server.writeSocketReturned(object, packet, key, reply, &core)
-        case .acquireNotify(let object, let key): server.notifySocketReturned(object, key, reply, &core)
+        if let handler = core.takeReplyHandler(of: id) {
+            handler(&self, reply)
+        } else if case .socket(let socket) = reply {
+            core.perform(.closeSocket(socket))
         }
         settle()
     }

@@ -240,7 +240,7 @@ struct Discovery: Sendable {
             }
             guard scan.matches(sighting) else { return }
         }
-        let smallestChange = scan.reportsEveryStrength(core.traits.strengthRule) ? 0 : 8
+        let smallestChange = scan.reportsEveryStrength(core.traits) ? 0 : 8
         let longestField = core.traits.longestField
         let foundNumber = scan.scanning.isEmpty ? nil : scan.foundCount
         let changed = core.change(key) { device in
@@ -256,12 +256,9 @@ struct Discovery: Sendable {
 
 extension Discovery.Scan {
     /// Whether `RSSI` is announced even if it is the same.
-    fileprivate func reportsEveryStrength(_ rule: DaemonTraits.StrengthRule) -> Bool {
-        switch rule {
-        case .filtered: isFiltered
-        case .filteredByProximity:
-            isFiltered && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
-        }
+    fileprivate func reportsEveryStrength(_ traits: DaemonTraits) -> Bool {
+        guard traits.repeatsStrengthByProximityOnly else { return isFiltered }
+        return isFiltered && scanning.contains { $0.filter?.rssi != nil || $0.filter?.pathloss != nil }
     }
 
     /// Whether the device counts as discoverable (`device_is_discoverable`): with a filter each device does, without one

@@ -39,7 +39,7 @@ struct GattClient: Sendable {
     /// Devices that get their objects at the moment; until that is done no call is carried out.
     private(set) var exporting: Set<DeviceKey> = []
     /// A fault: devices that do not reply to calls of their attributes.
-    private var unanswering: Set<VirtualAddress> = []
+    var unanswering: Set<VirtualAddress> = []
     private var requestCount: UInt64 = 0
 
     /// The clients that have a session of notifications.
@@ -52,12 +52,6 @@ struct GattClient: Sendable {
         }
         return owners
     }
-
-    mutating func setUnanswering(_ isUnanswering: Bool, _ address: VirtualAddress) {
-        if isUnanswering { unanswering.insert(address) } else { unanswering.remove(address) }
-    }
-
-    func isUnanswering(_ address: VirtualAddress) -> Bool { unanswering.contains(address) }
 
     mutating func reset() {
         links = [:]
@@ -551,7 +545,7 @@ struct GattClient: Sendable {
         tables[key, default: RemoteTable()].services = services
         var isAddition = false
         for service in services
-        where core.traits.claimedServices != .hidden || !RemoteTable.claimedServices.contains(service.uuid) {
+        where core.traits.showsClaimedServices || !RemoteTable.claimedServices.contains(service.uuid) {
             tables[key]?.adopt(service, of: device, core.tree.properties)
             let handles = unshown(of: service, key, core)
             guard !handles.isEmpty else { continue }

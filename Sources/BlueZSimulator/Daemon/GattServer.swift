@@ -20,7 +20,7 @@ struct GattServer: Sendable {
     private var packets: [PacketID: PendingPacket] = [:]
     private var packetCount: UInt64 = 0
     /// Centrals that confirm no indication.
-    private var unconfirming: Set<VirtualAddress> = []
+    var unconfirming: Set<VirtualAddress> = []
     /// A fault of 5.66: the daemon crashes if a central disconnects before a program has answered its request.
     var diesOfAbandonedAnswers = false
 
@@ -29,12 +29,6 @@ struct GattServer: Sendable {
         links = [:]
         bonded = [:]
         packets = [:]
-    }
-
-    // MARK: Faults
-
-    mutating func setConfirming(_ isConfirming: Bool, _ address: VirtualAddress) {
-        if isConfirming { unconfirming.remove(address) } else { unconfirming.insert(address) }
     }
 
     // MARK: Applications
@@ -54,7 +48,6 @@ struct GattServer: Sendable {
 
     private mutating func remove(_ id: ApplicationID, _ core: inout Core) {
         guard let application = applications.remove(id) else { return }
-        core.forgetPurposes(.applicationObjects(id))
         for packet in packets.keys.sorted(by: { $0.number < $1.number })
         where packets[packet]?.object.application == id {
             answer(packet, .error(ATTError.requestNotSupported), &core)
@@ -223,31 +216,26 @@ struct GattServer: Sendable {
         }
     }
 
-    /// Returns an attribute, or the error for a handle or an access that is not allowed to a central.
-    private func attribute(
-        _ handle: UInt16, over key: DeviceKey, writing: Bool
-    ) -> (content: AttributeDatabase.Attribute.Content?, code: UInt8) {
-        guard let attribute = applications.databases[key.adapter]?.attributes[handle] else {
-            return (nil, ATTError.invalidHandle)
-        }
-        if let code = attribute.permissions.refusal(ofWriting: writing) { return (nil, code) }
-        return (attribute.content, 0)
+    private func attribute(_ handle: UInt16, on index: Int) -> AttributeDatabase.Attribute? {
+        applications.databases[index]?.attributes[handle]
     }
 
     private mutating func read(
         _ handle: UInt16, _ offset: Int, over key: DeviceKey, _ id: PacketID, _ core: inout Core
     ) -> AttributeResult? {
-        guard let link = links[key] else { return .error(ATTError.invalidHandle) }
-        let (content, code) = attribute(handle, over: key, writing: false)
-        switch content {
-        case nil: return .error(code)
+        guard let link = links[key], let attribute = attribute(handle, on: key.adapter) else {
+            return .error(ATTError.invalidHandle)
+        }
+        if let code = attribute.permissions.refusal(ofWriting: false) { return .error(code) }
+        switch attribute.content {
         case .value(let bytes):
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
             return .bytes(Array(bytes.dropFirst(offset).prefix(link.central.mtu - 1)))
-        case .configuration:
-            return .bytes((link.configurations[handle] ?? 0).bytes)
+        case .configuration: return .bytes((link.configurations[handle] ?? 0).bytes)
         case .object(let object):
-            ask(object, "ReadValue", [options(key, offset: offset, core)], .read(id), id, key, &core)
+            ask(object, "ReadValue", [options(key, offset: offset, core)], id, key, &core) {
+                $0.server.readReturned(id, $1, &$0.core)
+            }
             return nil
         }
     }
@@ -256,11 +244,10 @@ struct GattServer: Sendable {
     private mutating func write(
         _ handle: UInt16, _ bytes: [UInt8], over key: DeviceKey, packet id: PacketID?, _ core: inout Core
     ) -> AttributeResult? {
-        let (content, code) = attribute(handle, over: key, writing: true)
-        guard code != ATTError.invalidHandle else { return .error(code) }
+        guard let attribute = attribute(handle, on: key.adapter) else { return .error(ATTError.invalidHandle) }
         guard bytes.count <= core.traits.longestWrite else { return .error(ATTError.invalidLength) }
-        switch content {
-        case nil: return .error(code)
+        if let code = attribute.permissions.refusal(ofWriting: true) { return .error(code) }
+        switch attribute.content {
         case .value: return .bytes([])
         case .configuration(let value): return configure(handle, of: value, bytes, over: key, &core)
         case .object(let object): return write(bytes, offset: 0, to: object, over: key, packet: id, &core)
@@ -274,14 +261,13 @@ struct GattServer: Sendable {
         guard let link = links[key], link.prepared.count < ServerLink.longestQueue else {
             return .error(Self.prepareQueueFull)
         }
-        let (content, code) = attribute(handle, over: key, writing: true)
-        guard code != ATTError.invalidHandle else { return .error(code) }
+        guard let attribute = attribute(handle, on: key.adapter) else { return .error(ATTError.invalidHandle) }
         let limit = ServerExchange.longestValue
         guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
         guard offset <= limit else { return .error(ATTError.invalidOffset) }
         guard bytes.count + 4 + offset <= limit else { return .error(ATTError.invalidLength) }
-        switch content {
-        case nil: return .error(code)
+        if let code = attribute.permissions.refusal(ofWriting: true) { return .error(code) }
+        switch attribute.content {
         case .value: break
         case .configuration: return .error(ATTError.invalidLength)
         case .object(let object):
@@ -292,8 +278,9 @@ struct GattServer: Sendable {
                 link: key, object: object,
                 prepared: ServerLink.PreparedWrite(handle: handle, offset: offset, bytes: bytes))
             ask(
-                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)],
-                .write(id), id, key, &core)
+                object, "WriteValue", [.bytes([]), options(key, offset: offset, isAuthorizing: true, core)], id, key,
+                &core
+            ) { $0.server.writeReturned(id, $1, &$0.core) }
             return nil
         }
         links[key]?.prepare(handle, offset, bytes)
@@ -326,12 +313,12 @@ struct GattServer: Sendable {
 
     /// Calls an object of a program for a packet that waits for it.
     private mutating func ask(
-        _ object: ObjectID, _ member: String, _ arguments: [BusValue],
-        _ purpose: CallPurpose, _ id: PacketID, _ key: DeviceKey, _ core: inout Core
+        _ object: ObjectID, _ member: String, _ arguments: [BusValue], _ id: PacketID, _ key: DeviceKey,
+        _ core: inout Core, _ handler: @escaping ReplyHandler
     ) {
         guard applications[object.application] != nil else { return }
         wait(for: object, id, key, &core)
-        applications.call(object, member, &core, arguments, reply: .values, for: purpose)
+        applications.call(object, member, &core, arguments, reply: .values, handler)
     }
 
     private mutating func wait(for object: ObjectID, _ id: PacketID, _ key: DeviceKey, _ core: inout Core) {
@@ -434,7 +421,7 @@ struct GattServer: Sendable {
     ) {
         let arguments = [.bytes(bytes), options(key, offset: offset, core)]
         guard let id else { return applications.call(object, "WriteValue", &core, arguments) }
-        ask(object, "WriteValue", arguments, .write(id), id, key, &core)
+        ask(object, "WriteValue", arguments, id, key, &core) { $0.server.writeReturned(id, $1, &$0.core) }
     }
 
     /// Asks a program for a socket, once for all writes that wait for it.
@@ -448,9 +435,9 @@ struct GattServer: Sendable {
         }
         if id != nil { wait(for: object, packet, key, &core) }
         guard !isAsked else { return }
-        applications.call(
-            object, "AcquireWrite", &core, [options(key, core)], reply: .socket, for: .acquireWrite(object, packet, key)
-        )
+        applications.call(object, "AcquireWrite", &core, [options(key, core)], reply: .socket) {
+            $0.server.writeSocketReturned(object, packet, key, $1, &$0.core)
+        }
     }
 
     mutating func writeSocketReturned(
@@ -516,8 +503,9 @@ struct GattServer: Sendable {
         if applications.notifySocket(of: characteristic, for: key, core.traits) != nil {
             applications.change(object) { $0.subscriptions += 1 }
         } else if characteristic.offersNotifySocket {
-            applications.call(
-                object, "AcquireNotify", &core, [options(key, core)], reply: .socket, for: .acquireNotify(object, key))
+            applications.call(object, "AcquireNotify", &core, [options(key, core)], reply: .socket) {
+                $0.server.notifySocketReturned(object, key, $1, &$0.core)
+            }
         } else {
             applications.startNotify(object, &core)
         }

@@ -223,12 +223,11 @@ struct Air: Sendable {
     // MARK: Connecting
 
     /// Starts a virtual central's attempt to connect to an adapter. A link that a central with its address has there ends.
-    mutating func connect(_ central: VirtualCentral, to adapter: Int, number: UInt64) {
+    mutating func connect(_ central: VirtualCentral, to adapter: Int, _ end: CentralEnd) {
         let server = DeviceKey(adapter: adapter, address: central.address)
-        for (end, link) in links {
-            if case .virtual(let earlier) = end, case .adapter(server, _) = link.server { disconnect(earlier) }
+        for (earlier, link) in links {
+            if case .virtual = earlier, case .adapter(server, _) = link.server { disconnect(earlier) }
         }
-        let end = CentralEnd.virtual(number)
         let identity = CentralIdentity(
             end: end, addressType: central.addressType, name: central.name, isBonded: central.isBonded,
             mtu: central.mtu)
@@ -375,14 +374,12 @@ struct Air: Sendable {
     }
 
     /// Ends the link or the attempt of a virtual central, which it does itself.
-    mutating func disconnect(_ number: UInt64) {
-        let end = CentralEnd.virtual(number)
+    mutating func disconnect(_ end: CentralEnd) {
         if links[end]?.isUp == true { drop(end, .local, server: .remote) } else { giveUp(end) }
     }
 
     /// Takes a virtual central out of range; its server notices after a while.
-    mutating func vanish(_ number: UInt64, noticedAfter delay: TimeInterval) {
-        let end = CentralEnd.virtual(number)
+    mutating func vanish(_ end: CentralEnd, noticedAfter delay: TimeInterval) {
         if links[end]?.isUp == true { schedule(.drop(end), after: delay) } else { giveUp(end) }
     }
 
@@ -397,10 +394,7 @@ struct Air: Sendable {
 
     // MARK: Requests
 
-    /// Takes a request of a virtual central.
-    mutating func request(_ request: AttributeRequest, by number: UInt64) { receive(request, over: .virtual(number)) }
-
-    private mutating func receive(_ request: AttributeRequest, over end: CentralEnd) {
+    mutating func receive(_ request: AttributeRequest, over end: CentralEnd) {
         guard links[end]?.isUp == true else { return }
         if request.isCommand || links[end]?.append(request) == true { begin(request, end) }
     }
