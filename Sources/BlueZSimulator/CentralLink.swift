@@ -197,13 +197,10 @@ public final class CentralLink: Sendable {
             case .bytes(let bytes): request?.settle(.success(bytes))
             case .error(let code): request?.settle(.failure(.attribute(code)))
             }
-        case .value(let value):
-            contents.withLock { contents in
-                contents.values.append(
-                    CentralValue(
-                        characteristic: value.characteristic, handle: value.handle, bytes: value.bytes,
-                        isIndication: value.isIndication, seconds: seconds))
-            }
+        case .value(var value):
+            // The server may have sent it before a response that had to come first.
+            value.seconds = seconds
+            contents.withLock { [value] in $0.values.append(value) }
         }
     }
 }

@@ -246,7 +246,7 @@ struct GattClient: Sendable {
 
     /// Takes a notification or an indication. BlueZ announces it once for each session, so that with two sessions each
     /// client on the bus receives it twice.
-    mutating func valueCame(_ value: ServedValue, of device: DeviceKey, _ core: inout Core) {
+    mutating func valueCame(_ value: CentralValue, of device: DeviceKey, _ core: inout Core) {
         let key = AttributeKey(device: device, handle: value.handle - 1)
         guard let attribute = attribute(key) else { return }
         if let level = value.bytes.first, attribute.uuid == Self.batteryLevel,

@@ -78,8 +78,7 @@ struct GattServer: Sendable {
             !services.contains { $0.range.contains(Int(entry.key)) }
         }
         for key in links.keys where key.adapter == index {
-            let kept = links[key]?.configurations.filter(isKept)
-            links[key]?.configurations = kept ?? [:]
+            links[key]!.configurations = links[key]!.configurations.filter(isKept)
         }
         for (key, configurations) in bonded where key.adapter == index {
             bonded[key] = configurations.filter(isKept)
@@ -99,8 +98,8 @@ struct GattServer: Sendable {
                 service.handle.bytes + UInt16(service.range.upperBound).bytes, from: serviceChanged, on: index,
                 confirmation: .none, &core)
         }
-        for key in links.keys.filter({ $0.adapter == index }).sorted() {
-            if let end = links[key]?.central.end { core.order(.announceServices(end)) }
+        for (key, link) in links.sorted(by: { $0.key < $1.key }) where key.adapter == index {
+            core.order(.announceServices(link.central.end))
         }
     }
 
@@ -611,7 +610,8 @@ struct GattServer: Sendable {
     ) {
         guard let link = links[key] else { return }
         let uuid = applications.databases[key.adapter]?.characteristic(withValue: handle)?.uuid ?? ""
-        let value = ServedValue(handle: handle, characteristic: uuid, bytes: bytes, isIndication: isIndication)
+        let value = CentralValue(
+            characteristic: uuid, handle: handle, bytes: bytes, isIndication: isIndication, seconds: core.now)
         core.order(.deliver(link.central.end, value))
     }
 

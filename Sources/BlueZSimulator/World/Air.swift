@@ -34,9 +34,8 @@ struct Air: Sendable {
         radio.add(peripheral, behavior: behavior, now: now)
         let address = peripheral.address
         if peripherals[address] == nil {
-            peripherals[address] = ScriptedPeripheral(peripheral, behavior: behavior)
+            peripherals[address] = ScriptedPeripheral(peripheral)
         } else {
-            peripherals[address]?.behavior = behavior
             change(peripheral)
         }
         meetNext(at: address)
@@ -44,9 +43,8 @@ struct Air: Sendable {
 
     /// Removes a peripheral; its link ends. Attempts to connect to it go on: it may return.
     mutating func remove(_ address: VirtualAddress) {
-        radio.remove(address)
-        guard peripherals[address] != nil else { return }
         setAway(address, true)
+        radio.remove(address)
         peripherals[address] = nil
     }
 
@@ -107,9 +105,9 @@ struct Air: Sendable {
         guard let end = linkUp(to: address), let subscription = links[end]?.subscriptions[characteristic],
             let declaration = peripherals[address]?.database.characteristic(withValue: characteristic + 1)
         else { return false }
-        let value = ServedValue(
-            handle: characteristic + 1, characteristic: declaration.uuid,
-            bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2)
+        let value = CentralValue(
+            characteristic: declaration.uuid, handle: declaration.valueHandle,
+            bytes: Array(bytes.prefix(parameters(of: end).mtu - 3)), isIndication: subscription.bits == 2, seconds: now)
         events.append(.central(end, .value(value)))
         return true
     }
@@ -132,7 +130,7 @@ struct Air: Sendable {
         case .announce(let announcements):
             let before = hosts
             hosts = Dictionary(announcements.map { ($0.address, $0) }) { _, last in last }
-            for address in before.keys where hosts[address] == nil { radio.withdraw(address) }
+            for (address, announcement) in before where hosts[address] == nil { radio.withdraw(announcement.adapter) }
             for announcement in announcements where before[announcement.address] != announcement {
                 radio.announce(announcement, now: now)
                 for end in links.keys.sorted() where isWaiting(end, for: announcement.adapter) { meet(end) }
@@ -200,7 +198,7 @@ struct Air: Sendable {
         _ peripheral: ScriptedPeripheral,
         _ method: @escaping @Sendable (any PeripheralBehavior, VirtualPeripheral, TimeInterval) -> Verdict?
     ) -> Bool {
-        guard let behavior = peripheral.behavior else { return false }
+        guard let behavior = radio.residents[peripheral.peripheral.address]?.behavior else { return false }
         questions.append { [peripheral = peripheral.peripheral, now] in method(behavior, peripheral, now) }
         return true
     }
@@ -385,7 +383,7 @@ struct Air: Sendable {
 
     /// Ends every link and every attempt of the adapters, after bluetoothd has died. Virtual centrals go on trying.
     mutating func silence() {
-        radio.withdrawAll()
+        radio.withdraw()
         for end in links.keys.sorted() {
             if links[end]?.isUp == true { drop(end, .local) } else if case .adapter = end { giveUp(end) }
         }

@@ -32,7 +32,7 @@ struct Link: Sendable {
     /// The outcome of the first, once it is known and until the response arrives.
     private var outcome: AttributeAnswer.Outcome?
     /// Values that the server sent after that outcome was known. They must not overtake the response.
-    private var following: [ServedValue] = []
+    private var following: [CentralValue] = []
     /// The number of requests so far that want a response.
     private(set) var requestCount = 0
     /// By the handle of the characteristic's declaration.
@@ -60,14 +60,14 @@ struct Link: Sendable {
     mutating func settle(_ outcome: AttributeAnswer.Outcome) { self.outcome = outcome }
 
     /// Keeps a value back if a response must come before it. Returns whether it did.
-    mutating func holdBack(_ value: ServedValue) -> Bool {
+    mutating func holdBack(_ value: CentralValue) -> Bool {
         guard outcome != nil else { return false }
         following.append(value)
         return true
     }
 
     /// Removes the request under way with its outcome and the values that follow it; nil if its outcome is not known.
-    mutating func takeOutcome() -> (AttributeRequest, AttributeAnswer.Outcome, [ServedValue])? {
+    mutating func takeOutcome() -> (AttributeRequest, AttributeAnswer.Outcome, [CentralValue])? {
         guard let request = requests.first, let outcome else { return nil }
         defer {
             requests.removeFirst()
@@ -115,16 +115,6 @@ enum AttributeResult: Hashable, Sendable {
     case error(UInt8)
 }
 
-/// A notification or an indication of a server.
-struct ServedValue: Hashable, Sendable {
-    /// The handle of the value.
-    var handle: UInt16
-    /// The UUID of the characteristic, long form.
-    var characteristic: String
-    var bytes: [UInt8]
-    var isIndication: Bool
-}
-
 /// A central as an adapter that serves sees it.
 struct CentralIdentity: Hashable, Sendable {
     var end: CentralEnd
@@ -152,7 +142,7 @@ enum AirOrder: Hashable, Sendable {
     case hangUp(CentralEnd)
     /// The response to the request with this number, which took so many packets.
     case respond(CentralEnd, id: UInt64, AttributeResult, packets: Int)
-    case deliver(CentralEnd, ServedValue)
+    case deliver(CentralEnd, CentralValue)
     /// The services have changed.
     case announceServices(CentralEnd)
 }
@@ -184,7 +174,7 @@ enum CentralNews: Hashable, Sendable {
     /// The link has ended.
     case disconnected(LinkEndCause)
     case response(id: UInt64, AttributeResult)
-    case value(ServedValue)
+    case value(CentralValue)
 }
 
 /// Why a link has ended, as BlueZ reports it from 5.83 on.

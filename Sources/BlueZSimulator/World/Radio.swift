@@ -67,8 +67,6 @@ struct Radio: Sendable {
     private var order: [VirtualAddress] = []
     /// The advertisements of adapters, by the addresses that they bear.
     private var hosts: [VirtualAddress: [Resident]] = [:]
-    /// By an adapter's own address, the addresses that its advertisements bear.
-    private var hostAddresses: [VirtualAddress: Set<VirtualAddress>] = [:]
     /// The peripherals that have a link: they do not advertise.
     private var busy: Set<VirtualAddress> = []
     /// The peripherals that are out of range.
@@ -136,31 +134,25 @@ struct Radio: Sendable {
 
     /// Replaces what an adapter sends; it is sent at once.
     mutating func announce(_ announcement: HostAnnouncement, now: TimeInterval) {
-        withdraw(announcement.address)
+        withdraw(announcement.adapter)
         for report in announcement.reports {
-            let address = report.address
-            hostAddresses[announcement.address, default: []].insert(address)
             // The first time of its grid is now, whatever its address gives, and not a fraction earlier.
-            let delay = SeededGenerator.fraction(of: address.value) * report.interval
+            let delay = SeededGenerator.fraction(of: report.address.value) * report.interval
             let sender = VirtualPeripheral(
-                address, addressType: report.addressType, rssi: .constant(Self.hostStrength),
+                report.address, addressType: report.addressType, rssi: .constant(Self.hostStrength),
                 interval: report.interval, appearsAfter: now - delay + 1e-6)
-            hosts[address, default: []].append(
+            hosts[report.address, default: []].append(
                 Resident(peripheral: sender, report: report.report, adapter: announcement.adapter))
         }
-        for address in (hostAddresses[announcement.address] ?? []).sorted() { plan(address, atOrAfter: now) }
+        for address in Set(announcement.reports.map(\.address)).sorted() { plan(address, atOrAfter: now) }
     }
 
-    /// Ends what the adapter with this address of its own sends.
-    mutating func withdraw(_ adapter: VirtualAddress) {
-        for address in hostAddresses.removeValue(forKey: adapter) ?? [] {
+    /// Ends what an adapter sends; all of them, if none is given.
+    mutating func withdraw(_ adapter: Int? = nil) {
+        for (address, senders) in hosts where adapter == nil || senders.contains(where: { $0.adapter == adapter }) {
             hosts[address] = nil
             schedule.remove(address)
         }
-    }
-
-    mutating func withdrawAll() {
-        for adapter in hostAddresses.keys.sorted() { withdraw(adapter) }
     }
 
     /// The strength of one adapter at another, in dBm.

@@ -1,9 +1,8 @@
 import Foundation
 
-/// A virtual peripheral as a server: its attributes, its faults, and the behaviour that a program has given it.
+/// A virtual peripheral as a server: its attributes and its faults.
 struct ScriptedPeripheral: Sendable {
     private(set) var peripheral: VirtualPeripheral
-    var behavior: (any PeripheralBehavior)?
     private(set) var database: AttributeDatabase
     var faults = PeripheralFaults()
     /// Whether it is out of range.
@@ -12,9 +11,8 @@ struct ScriptedPeripheral: Sendable {
     var central: CentralEnd?
     private var randomFaults: RandomFaults?
 
-    init(_ peripheral: VirtualPeripheral, behavior: (any PeripheralBehavior)?) {
+    init(_ peripheral: VirtualPeripheral) {
         self.peripheral = peripheral
-        self.behavior = behavior
         database = Self.database(of: peripheral)
     }
 
