@@ -159,7 +159,7 @@ final class CapabilityVersionTests: XCTestCase {
             let hasGenericAccess = stage.peripheral.services.contains { $0.uuid == CBUUID(string: "1800") }
             XCTAssertEqual(hasGenericAccess, bluez.minor >= 80, "\(bluez)")
             let missing = PeripheralError.serviceNotFound(CBUUID(string: "1812"), available: [])
-            XCTAssertTrue(missing.description.contains("keeps services of this kind to itself"), "\(bluez)")
+            XCTAssertTrue(missing.description.contains("does not export services of this kind"), "\(bluez)")
         }
     }
 }

@@ -35,12 +35,12 @@ final class CentralStateTests: XCTestCase {
     }
 
     private func hear(
-        _ device: Device1, fields: Device1.Fields = [.rssi], wasHeard: Bool = true, at seconds: Double = 0
+        _ device: Device1, fields: Device1.Fields = [.rssi], isAdvertised: Bool = true, at seconds: Double = 0
     ) -> [Order.Action] {
         Orders.given {
             state.deviceChanged(
                 PeripheralKey(device), ObjectKey(foreign: device.address.rawValue), device, fields: fields,
-                wasHeard: wasHeard, at: time(seconds), date: date, into: &$0)
+                isAdvertised: isAdvertised, at: time(seconds), date: date, into: &$0)
         }
     }
 
@@ -129,7 +129,7 @@ final class CentralStateTests: XCTestCase {
     func testARememberedDeviceIsNotReportedUntilItIsHeard() throws {
         turnOn()
         let scan = try scan()
-        XCTAssertEqual(hear(device(1, rssi: nil), fields: [.name], wasHeard: false), [])
+        XCTAssertEqual(hear(device(1, rssi: nil), fields: [.name], isAdvertised: false), [])
         XCTAssertEqual(hear(device(1)), [.discovered(key(1), scan)])
     }
 
@@ -155,7 +155,7 @@ final class CentralStateTests: XCTestCase {
         let scan = try scan { $0.services = [service] }
         XCTAssertEqual(hear(device(1)), [])
         let complete = device(1) { $0.uuids = [service] }
-        XCTAssertEqual(hear(complete, fields: [.uuids], wasHeard: false), [.discovered(key(1), scan)])
+        XCTAssertEqual(hear(complete, fields: [.uuids], isAdvertised: false), [.discovered(key(1), scan)])
     }
 
     func testASignalThatGrowsStrongEnoughIsReportedThen() throws {
@@ -179,7 +179,7 @@ final class CentralStateTests: XCTestCase {
         _ = hear(device(1))
         _ = state.stopScan()
         let gone = device(1, rssi: nil)
-        XCTAssertEqual(hear(gone, fields: [.rssi], wasHeard: false), [])
+        XCTAssertEqual(hear(gone, fields: [.rssi], isAdvertised: false), [])
         XCTAssertNil(state.peripherals[key(1)]?.lastValues, "The values are those in the object tree.")
     }
 

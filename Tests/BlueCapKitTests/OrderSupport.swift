@@ -29,11 +29,11 @@ extension Order.Action {
         .cancelTimer(.subscription(Order.Subject().characteristic, timer))
     }
 
-    static func settle(_ id: OperationID, _ failure: SubscriptionMachine.Failure?) -> Self {
-        .settle(id, failure.map { .failed(PeripheralFailure($0)) } ?? .done)
+    static func settle(_ id: OperationID, _ failure: PeripheralFailure?) -> Self {
+        .settle(id, failure.map { .failed($0) } ?? .done)
     }
 
-    static func finish(_ failure: SubscriptionMachine.Failure?) -> Self { .finishNotifications(failure) }
+    static func finish(_ failure: PeripheralFailure?) -> Self { .finishNotifications(failure) }
 }
 
 extension ConnectionMachine {

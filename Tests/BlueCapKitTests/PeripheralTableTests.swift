@@ -23,7 +23,7 @@ final class PeripheralTableTests: XCTestCase {
 
     func testTheLongestSilentMakeRoomForTheNew() {
         var table = table(capacity: 8, listing: 8)
-        _ = table.update(key(0)) { $0.hear(at: time(100)) }
+        _ = table.update(key(0)) { $0.recordSighting(at: time(100)) }
         XCTAssertEqual(table.list(key(8), reportedBy: scan, device: source(8), at: time(101), date: date), [key(1)])
         XCTAssertEqual(table.listedCount, 8)
     }
@@ -45,7 +45,7 @@ final class PeripheralTableTests: XCTestCase {
         XCTAssertEqual(table.silent(at: time(29)), [])
         XCTAssertEqual(table.silent(at: time(30)), [key(0)])
         for second in stride(from: 20.0, through: 100, by: 20) {
-            _ = table.update(key(0)) { $0.hear(at: time(second)) }
+            _ = table.update(key(0)) { $0.recordSighting(at: time(second)) }
         }
         XCTAssertEqual(table.silent(at: time(179)), [])
         XCTAssertEqual(table.silent(at: time(180)), [key(0)])
@@ -53,7 +53,7 @@ final class PeripheralTableTests: XCTestCase {
 
     func testAPauseIsNoInterval() {
         var table = table(capacity: 8, listing: 1)
-        for second in [1.0, 2, 3, 4_000] { _ = table.update(key(0)) { $0.hear(at: time(second)) } }
+        for second in [1.0, 2, 3, 4_000] { _ = table.update(key(0)) { $0.recordSighting(at: time(second)) } }
         XCTAssertEqual(table[key(0)]?.interval, 1)
     }
 

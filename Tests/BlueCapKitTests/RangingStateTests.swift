@@ -19,17 +19,17 @@ final class RangingStateTests: XCTestCase {
 
     func testASightingHasADistance() throws {
         var ranging = ranging()
-        let ranged = try XCTUnwrap(ranging.heard(key, [beacon], rssi: -79, at: time(0)).first)
+        let ranged = try XCTUnwrap(ranging.received(key, [beacon], rssi: -79, at: time(0)).first)
         XCTAssertEqual(ranged.beacon, beacon)
         XCTAssertEqual(try XCTUnwrap(ranged.distance).metres, 10, accuracy: 1e-9)
     }
 
     func testStrengthsAreAveragedAndTheUncertaintyFalls() throws {
         var ranging = ranging(smoothing: 2)
-        let first = try XCTUnwrap(ranging.heard(key, [beacon], rssi: -59, at: time(0)).first)
+        let first = try XCTUnwrap(ranging.received(key, [beacon], rssi: -59, at: time(0)).first)
         var last = first
         for step in 1...100 {
-            let ranged = ranging.heard(key, [beacon], rssi: step % 2 == 0 ? -55 : -63, at: time(Double(step) * 0.1))
+            let ranged = ranging.received(key, [beacon], rssi: step % 2 == 0 ? -55 : -63, at: time(Double(step) * 0.1))
             last = try XCTUnwrap(ranged.first)
         }
         XCTAssertEqual(try XCTUnwrap(last.smoothedRSSI), -59, accuracy: 0.5)
@@ -39,29 +39,29 @@ final class RangingStateTests: XCTestCase {
 
     func testTelemetryIsMeasuredByTheOtherFramesOfItsPeripheral() throws {
         var ranging = ranging()
-        XCTAssertNil(try XCTUnwrap(ranging.heard(key, [telemetry], rssi: -59, at: time(0)).first).distance)
+        XCTAssertNil(try XCTUnwrap(ranging.received(key, [telemetry], rssi: -59, at: time(0)).first).distance)
         let link = Beacon.eddystoneURL(try XCTUnwrap(Eddystone.URL("https://a.com", powerAtZeroMetres: -18)))
-        _ = ranging.heard(key, [link], rssi: -59, at: time(1))
-        let ranged = try XCTUnwrap(ranging.heard(key, [telemetry], rssi: -59, at: time(2)).first)
+        _ = ranging.received(key, [link], rssi: -59, at: time(1))
+        let ranged = try XCTUnwrap(ranging.received(key, [telemetry], rssi: -59, at: time(2)).first)
         XCTAssertEqual(try XCTUnwrap(ranged.distance).metres, 1, accuracy: 1e-9)
     }
 
     func testAnUnknownStrengthGivesNoDistanceAndHarmsNoAverage() throws {
         var ranging = ranging(smoothing: 2)
         for rssi in [nil, 127] {
-            let ranged = try XCTUnwrap(ranging.heard(key, [beacon], rssi: rssi, at: time(0)).first)
+            let ranged = try XCTUnwrap(ranging.received(key, [beacon], rssi: rssi, at: time(0)).first)
             XCTAssertNil(ranged.rssi)
             XCTAssertNil(ranged.distance)
         }
-        XCTAssertEqual(ranging.heard(key, [beacon], rssi: -70, at: time(1)).first?.smoothedRSSI, -70)
+        XCTAssertEqual(ranging.received(key, [beacon], rssi: -70, at: time(1)).first?.smoothedRSSI, -70)
     }
 
     func testOnlyWhatIsAskedForIsReportedAndRemembered() {
         var ranging = ranging([.iBeacon(floor, major: 2), .kind(.eddystoneURL)])
-        XCTAssertEqual(ranging.heard(key, [beacon, telemetry], rssi: -59, at: time(0)), [])
+        XCTAssertEqual(ranging.received(key, [beacon, telemetry], rssi: -59, at: time(0)), [])
         XCTAssertEqual(ranging.trackCount, 0)
         let other = Beacon.iBeacon(IBeacon(uuid: floor, major: 2, minor: 1))
-        XCTAssertEqual(ranging.heard(key, [beacon, other], rssi: -59, at: time(1)).map(\.beacon), [other])
+        XCTAssertEqual(ranging.received(key, [beacon, other], rssi: -59, at: time(1)).map(\.beacon), [other])
         XCTAssertEqual(ranging.trackCount, 1)
         ranging.forget(key)
         XCTAssertEqual(ranging.trackCount, 0)

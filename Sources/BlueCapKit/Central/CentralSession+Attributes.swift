@@ -62,7 +62,7 @@ extension CentralSession {
             }
         case .attributeChanged(let attribute, let fields):
             // Most reports are notified values.
-            if fields == .value, channels.told(attribute, tree.value(of: attribute)) { return }
+            if fields == .value, channels.signalled(attribute, tree.value(of: attribute)) { return }
             let handle = AttributeHandle(attribute.handle)
             if fields.contains(.isNotifying), let isNotifying = tree.characteristic(attribute)?.isNotifying {
                 report(attribute, in: tree) { state, orders in
@@ -70,7 +70,7 @@ extension CentralSession {
                     state.subscriptionChanged(id, .notifyingChanged(isNotifying), into: &orders)
                 }
             }
-            if fields.contains(.value), let value = tree.value(of: attribute), !channels.told(attribute, value) {
+            if fields.contains(.value), let value = tree.value(of: attribute), !channels.signalled(attribute, value) {
                 report(attribute, in: tree) { state, _ in state.attributes.valueChanged(at: handle, value) }
             }
             if fields.contains(.mtu) {
@@ -106,7 +106,7 @@ extension CentralSession {
     func batteryChanged(_ device: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: device) else { return }
         let level = tree.batteryLevel(of: key)
-        _ = channels.told(.battery(of: key), level.map { Data([$0]) })
+        _ = channels.signalled(.battery(of: key), level.map { Data([$0]) })
         report(.battery(of: key), in: tree) { $0.attributes.batteryChanged(level, into: &$1) }
     }
 

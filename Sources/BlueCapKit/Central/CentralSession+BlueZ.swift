@@ -6,14 +6,16 @@ import Reactor
 extension CentralSession {
     func treeChanged(_ change: Change, in tree: borrowing ObjectTree) {
         switch change {
-        case .deviceChanged(let handle, let fields, let isHeard):
+        case .deviceChanged(let handle, let fields, let isAdvertised):
             let linkEnd = fields.contains(.isConnected) ? tree.linkEnd(of: handle) : nil
             guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) { deviceChanged(source, $0, fields: fields, isHeard: isHeard, linkEnd: linkEnd) }
+            tree.read(handle) {
+                deviceChanged(source, $0, fields: fields, isAdvertised: isAdvertised, linkEnd: linkEnd)
+            }
             if fields.contains(.battery) { batteryChanged(handle, in: tree) }
-        case .deviceAdded(let handle, let isHeard):
+        case .deviceAdded(let handle, let isAdvertised):
             guard let source = tree.key(of: handle) else { return }
-            tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isHeard: isHeard) }
+            tree.read(handle) { deviceChanged(source, $0, fields: $0.fields, isAdvertised: isAdvertised) }
         case .deviceRemoved(let handle):
             guard let source = tree.key(of: handle) else { return }
             tree.read(handle) { deviceRemoved(source, $0) }
@@ -47,7 +49,7 @@ extension CentralSession {
     }
 
     private func deviceChanged(
-        _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, isHeard: Bool,
+        _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, isAdvertised: Bool,
         linkEnd: LinkEnd? = nil, only: ScanNumber? = nil
     ) {
         let key = PeripheralKey(device)
@@ -66,7 +68,7 @@ extension CentralSession {
             let now = core.batchTime ?? loop.now
             core.batchTime = now
             core.state.deviceChanged(
-                key, source, device, fields: fields, wasHeard: isHeard, at: now, only: only, date: loop.date,
+                key, source, device, fields: fields, isAdvertised: isAdvertised, at: now, only: only, date: loop.date,
                 into: &core.shell.orders)
         }
     }
@@ -157,7 +159,7 @@ extension CentralSession {
         client.withTree { tree in
             tree.forEachDevice(on: adapter) { source, device in
                 if device.fields.contains(.rssi) {
-                    deviceChanged(source, device, fields: [], isHeard: true, only: scan)
+                    deviceChanged(source, device, fields: [], isAdvertised: true, only: scan)
                 }
             }
         }

@@ -21,19 +21,9 @@ extension CentralSession {
     func linkWentDown(_ key: PeripheralKey, _ loss: ConnectionMachine.LinkLoss) {
         end(withEntry(of: key) { $0.removeWriters() }, loss == .forced ? .forcedDisconnect : .disconnected)
         core.withLock { core in
-            core.state.updateState(of: key) { $0.statistics.disconnected(at: loop.date) }
+            core.state.updateState(of: key) { $0.countLinkEnd(at: loop.date) }
             core.state.linkEnded(key, at: loop.now)
         }
-    }
-
-    func report(
-        _ report: ConnectionMachine.Report, of key: PeripheralKey, to number: ConnectionMachine.ConnectionNumber
-    ) {
-        let stream = core.withLock { core in
-            if report.isTimeout { core.state.updateState(of: key) { $0.statistics.timedOut() } }
-            return core.withEntry(of: key) { $0.connections[number] }
-        }
-        if let stream { complete { stream.report(report) } }
     }
 
     func forget(_ key: PeripheralKey) {

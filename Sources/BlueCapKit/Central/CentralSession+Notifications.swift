@@ -94,17 +94,17 @@ extension CentralSession {
         deliverNotifications()
     }
 
-    func deliver(_ failure: SubscriptionMachine.Failure, _ subject: Order.Subject) {
+    func deliver(_ failure: PeripheralFailure, _ subject: Order.Subject) {
         guard subject.attribute != nil,
             let sinks = withEntry(of: subject.peripheral, { $0.sinks[subject.characteristic] })
         else { return }
-        complete { for sink in sinks { sink.fail(PeripheralFailure(failure).error) } }
+        complete { for sink in sinks { sink.fail(failure.error) } }
     }
 
     /// Finishes the streams of a characteristic that was present on some link.
-    func finishNotifications(_ failure: SubscriptionMachine.Failure?, _ subject: Order.Subject) {
+    func finishNotifications(_ failure: PeripheralFailure?, _ subject: Order.Subject) {
         guard subject.attribute != nil else { return }
-        endNotifications(of: CharacteristicKey(subject), failure: failure.map { PeripheralFailure($0).error })
+        endNotifications(of: CharacteristicKey(subject), failure: failure?.error)
     }
 
     func closeGate(_ subject: Order.Subject) {

@@ -248,7 +248,9 @@ final class CentralSession: ManagerSession {
         case .stopSeeking: if let id = withEntry(of: key, { $0.search.take() }) { client.discovery.stop(id) {} }
         case .pauseScan: pauseScan(key)
         case .resumeScan: withEntry(of: key) { $0.pause.take() }?.cancel()
-        case .report(let number, let report): self.report(report, of: key, to: number)
+        case .report(let number, let report):
+            let stream = withEntry(of: key) { $0.connections[number] }
+            if let stream { complete { stream.report(report) } }
         case .reportFailure(let number, let refusal):
             let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.fail(refusal.error) } }
@@ -256,7 +258,7 @@ final class CentralSession: ManagerSession {
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }
         case .linkWentUp:
-            core.withLock { core in core.state.updateState(of: key) { $0.statistics.connected(at: date) } }
+            core.withLock { core in core.state.updateState(of: key) { $0.countLink(at: date) } }
         case .linkWentDown(let loss): linkWentDown(key, loss)
         case .forget: forget(key)
 

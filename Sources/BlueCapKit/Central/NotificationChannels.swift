@@ -25,10 +25,10 @@ final class NotificationChannels: @unchecked Sendable {
 
         /// Adds a value that was signalled. Returns `nil` if there is no subscription by signals, otherwise whether the
         /// value is the first of its batch.
-        mutating func hear(_ value: () -> Data?) -> Bool? {
-            guard gate.hearsSignals, let value = value() else { return nil }
+        mutating func signalled(_ value: () -> Data?) -> Bool? {
+            guard gate.passesSignals, let value = value() else { return nil }
             let wasEmpty = batch.isEmpty
-            gate.told(value, into: &batch)
+            gate.signalled(value, into: &batch)
             return wasEmpty && !batch.isEmpty
         }
         mutating func markGap() { gate.markGap(into: &batch) }
@@ -97,8 +97,8 @@ final class NotificationChannels: @unchecked Sendable {
     // MARK: Values
 
     /// Handles a value that BlueZ has signalled. Returns false if there is no subscription by signals.
-    func told(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
-        guard let place = knownPlace(of: key), let isFirst = channels[place].hear(value) else { return false }
+    func signalled(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
+        guard let place = knownPlace(of: key), let isFirst = channels[place].signalled(value) else { return false }
         if isFirst { full.append(place) }
         return true
     }

@@ -52,7 +52,7 @@ public final class Peripheral: Sendable {
     /// When the peripheral was last received.
     public var lastHeardAt: Date {
         let (now, date) = (session.loop.now, session.date)
-        return session.readRecord(key) { $0.lastHeard }.map { date.addingTimeInterval(-now.seconds(since: $0)) }
+        return session.readRecord(key) { $0.lastReceived }.map { date.addingTimeInterval(-now.seconds(since: $0)) }
             ?? .distantPast
     }
 

@@ -37,14 +37,14 @@ struct SubscriptionCall: Sendable {
                 let isNotifying = client.withTree { $0.characteristic(attribute)?.isNotifying } ?? false
                 send(.startReplied(call, isNotifying: isNotifying))
             case .failure(let error):
-                send(.startFailed(call, SubscriptionMachine.Failure(error)))
+                send(.startFailed(call, PeripheralFailure(subscribing: error)))
             }
         }
     }
 
     /// Acquires a socket.
     func acquire() {
-        if attribute.isVirtual { return reply(.startFailed(call, .notSupported)) }
+        if attribute.isVirtual { return reply(.startFailed(call, .characteristic(.notifyNotSupported))) }
         guard client.subscriptions.transport(of: attribute) != .signals else {
             channels.reopen(attribute, .signals)
             return start()
@@ -57,8 +57,8 @@ struct SubscriptionCall: Sendable {
         if attribute.isVirtual { return reply(.stopReplied(call, nil)) }
         guard let session = reference.session else { return }
         client.subscriptions.stopNotify(attribute, for: session) { [self] result in
-            var failure: SubscriptionMachine.Failure?
-            if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(error) }
+            var failure: PeripheralFailure?
+            if case .failure(let error) = result, !error.meansNothingToStop { failure = .init(subscribing: error) }
             // Includes a socket that was used instead of signals, of which the subscription has no record. If there is
             // another socket, the reply may be late.
             channels.closeSockets(of: attribute, before: call)
@@ -81,7 +81,7 @@ struct SubscriptionCall: Sendable {
                 channels.keep(share, of: attribute, call)
                 send(.startReplied(call, isNotifying: true))
             case .failure(let error):
-                send(.startFailed(call, SubscriptionMachine.Failure(error)))
+                send(.startFailed(call, PeripheralFailure(subscribing: error)))
             }
         }
     }

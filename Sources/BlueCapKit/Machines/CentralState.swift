@@ -167,8 +167,8 @@ struct CentralState {
         at now: Instant, date: () -> Date, into orders: inout Orders
     ) {
         guard let id = ranging?.id else { return }
-        let beacons = Beacon.all(in: device, heard: fields)
-        guard !beacons.isEmpty, let ranged = ranging?.heard(key, beacons, rssi: device.rssi, at: now),
+        let beacons = Beacon.all(in: device, changed: fields)
+        guard !beacons.isEmpty, let ranged = ranging?.received(key, beacons, rssi: device.rssi, at: now),
             !ranged.isEmpty
         else { return }
         // A listed peripheral keeps the mark of the scan that runs at the same time.
@@ -207,26 +207,26 @@ struct CentralState {
         peripherals.read(key, body)
     }
 
-    /// BlueZ has reported a device. `fields` have new values; `wasHeard` is whether an advertisement contained them.
+    /// BlueZ has reported a device. `fields` have new values; `isAdvertised` is whether an advertisement contained them.
     /// - Parameters:
     ///   - source: The device in the object tree.
     ///   - only: The only scan that receives the report, because that scan has just begun.
     mutating func deviceChanged(
         _ key: PeripheralKey, _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields,
-        wasHeard: Bool, at now: Instant, only: ScanNumber? = nil, date: @autoclosure () -> Date,
+        isAdvertised: Bool, at now: Instant, only: ScanNumber? = nil, date: @autoclosure () -> Date,
         into orders: inout Orders
     ) {
-        if wasHeard, only == nil || only == ranging?.id {
+        if isAdvertised, only == nil || only == ranging?.id {
             range(key, source, device, fields: fields, at: now, date: date, into: &orders)
         }
         let scan = only == nil || only == scan?.id ? scan : nil
         // BlueZ may report a name or a service separately, after the sighting that it belongs to.
         let isSighting =
-            wasHeard || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
+            isAdvertised || (device.fields.contains(.rssi) && !fields.isDisjoint(with: [.name, .alias, .uuids]))
         var isReported = false
         let isKnown = peripherals.update(key) { record -> Bool in
             record.isPresent(as: source)
-            if wasHeard { record.hear(at: now) }
+            if isAdvertised { record.recordSighting(at: now) }
             guard record.isListed else { return false }
             guard let scan, isSighting, scan.request.allowsDuplicates || record.reportedBy != scan.id,
                 scan.request.accepts(device)
@@ -400,7 +400,7 @@ struct CentralState {
 
     /// The end of a link shows that the peripheral is near, too.
     mutating func linkEnded(_ key: PeripheralKey, at now: Instant) {
-        _ = peripherals.update(key) { $0.lastHeard = now }
+        _ = peripherals.update(key) { $0.lastReceived = now }
     }
 
     /// Returns the devices on other adapters that this manager has connected, or is connecting.

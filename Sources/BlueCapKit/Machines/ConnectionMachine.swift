@@ -26,7 +26,7 @@ struct ConnectionFailure: Equatable {
         cause: .notFound,
         failure: BusFailure(
             name: "org.freedesktop.DBus.Error.UnknownObject",
-            message: "the device is not known to bluetoothd and was not heard"))
+            message: "bluetoothd does not have the device, and a search did not find it"))
 }
 
 /// Connects one peripheral, keeps it connected and disconnects it: behaviours B1 to B8 and F1 to F3 of

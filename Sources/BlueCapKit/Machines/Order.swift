@@ -122,9 +122,9 @@ struct Order: Equatable {
         case markGap
         case closeGate
         /// Delivers a failure to the streams, which continue.
-        case deliver(SubscriptionMachine.Failure)
+        case deliver(PeripheralFailure)
         /// Finishes the streams, after this failure if there is one.
-        case finishNotifications(SubscriptionMachine.Failure?)
+        case finishNotifications(PeripheralFailure?)
 
         // MARK: Runs
 

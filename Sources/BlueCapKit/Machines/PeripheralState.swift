@@ -11,7 +11,7 @@ struct OperationID: Hashable, Sendable {
 }
 
 /// Why an operation failed, as one of the documented errors.
-enum PeripheralFailure: Error, Equatable {
+enum PeripheralFailure: Error, Hashable {
     case peripheral(PeripheralError)
     case service(ServiceError)
     case characteristic(CharacteristicError)
@@ -49,7 +49,7 @@ struct PeripheralState {
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
     private var subscriptions = Subscriptions()
-    var statistics = ConnectionStatistics()
+    private(set) var statistics = ConnectionStatistics()
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
     /// Why the last link ended; `nil` before.
@@ -154,6 +154,9 @@ struct PeripheralState {
                 index += orders.insert(at: index) { linkWentUp(into: &$0) }
             case .linkWentDown(let loss):
                 index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
+            case .report(_, let report) where report.isTimeout:
+                statistics.timedOut()
+                index += 1
             case .forget:
                 index += 1 + orders.insert(at: index) { ended(into: &$0) }
             default:
@@ -161,6 +164,9 @@ struct PeripheralState {
             }
         }
     }
+
+    mutating func countLink(at date: Date) { statistics.connected(at: date) }
+    mutating func countLinkEnd(at date: Date) { statistics.disconnected(at: date) }
 
     private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil

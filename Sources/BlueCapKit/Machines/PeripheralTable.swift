@@ -23,7 +23,7 @@ struct PeripheralTable {
         private(set) var lastValues: LastValues?
         /// When it was first reported.
         let discoveredAt: Date
-        var lastHeard: Instant
+        var lastReceived: Instant
         /// Smoothed seconds between sightings; 0 until there have been two.
         private(set) var interval: TimeInterval = 0
         /// The scan that reported it last.
@@ -32,10 +32,10 @@ struct PeripheralTable {
         /// Whether it neither expires nor can be evicted, because it is connected or being connected.
         var isInUse = false
 
-        init(device: ObjectKey, discoveredAt: Date, lastHeard: Instant, reportedBy: ScanNumber?) {
+        init(device: ObjectKey, discoveredAt: Date, lastReceived: Instant, reportedBy: ScanNumber?) {
             self.device = device
             self.discoveredAt = discoveredAt
-            self.lastHeard = lastHeard
+            self.lastReceived = lastReceived
             self.reportedBy = reportedBy
         }
 
@@ -68,9 +68,9 @@ struct PeripheralTable {
         var patience: TimeInterval { max(30, 4 * interval) }
 
         /// Records a sighting at this moment.
-        mutating func hear(at now: Instant) {
-            let gap = now.seconds(since: lastHeard)
-            lastHeard = now
+        mutating func recordSighting(at now: Instant) {
+            let gap = now.seconds(since: lastReceived)
+            lastReceived = now
             // A long pause (another scan, a peripheral out of range) is not an interval.
             guard gap > 0, gap < 4 * patience else { return }
             interval = interval == 0 ? gap : interval * 0.75 + gap * 0.25
@@ -120,7 +120,7 @@ struct PeripheralTable {
         }
         guard wasListed != true else { return [] }
         if wasListed == nil {
-            records[key] = Record(device: device, discoveredAt: date, lastHeard: now, reportedBy: scan)
+            records[key] = Record(device: device, discoveredAt: date, lastReceived: now, reportedBy: scan)
         }
         listedCount += 1
         return makeRoom(for: key)
@@ -141,11 +141,11 @@ struct PeripheralTable {
         guard listedCount > capacity else { return [] }
         // An eighth is evicted at once: finding the longest silent peripherals reads all records, so it must not happen
         // each time.
-        var others: [(key: PeripheralKey, lastHeard: Instant)] = []
+        var others: [(key: PeripheralKey, lastReceived: Instant)] = []
         records.forEach { other, record in
-            if record.isListed, !record.isInUse, other != key { others.append((other, record.lastHeard)) }
+            if record.isListed, !record.isInUse, other != key { others.append((other, record.lastReceived)) }
         }
-        return others.sorted { $0.lastHeard < $1.lastHeard }
+        return others.sorted { $0.lastReceived < $1.lastReceived }
             .prefix(max(1, capacity / 8))
             .map(\.key)
             .filter { unlist($0) }
@@ -165,7 +165,7 @@ struct PeripheralTable {
 
     /// Returns the listed peripherals that have been silent for too long.
     func silent(at now: Instant) -> [PeripheralKey] {
-        listed { !$0.isInUse && now.seconds(since: $0.lastHeard) >= $0.patience }.filter(\.part).map(\.key)
+        listed { !$0.isInUse && now.seconds(since: $0.lastReceived) >= $0.patience }.filter(\.part).map(\.key)
     }
 
     /// Removes the record of a released `Peripheral`, unless it is listed.

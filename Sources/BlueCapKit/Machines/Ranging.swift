@@ -18,7 +18,7 @@ struct Ranging {
     /// The averages of one peripheral. Strengths are those of the transmitter, whichever of its frames contained them.
     private struct Track {
         var smoother: SignalSmoother
-        var heardAt: Instant
+        var receivedAt: Instant
         /// The measured power for frames that have none of their own: dBm at one metre.
         var measuredPower: Int?
     }
@@ -41,8 +41,8 @@ struct Ranging {
     var trackCount: Int { tracks.count }
 
     /// Records the beacons that a peripheral sent. Returns those that the filters accept.
-    mutating func heard(_ key: PeripheralKey, _ beacons: [Beacon], rssi: Int?, at now: Instant) -> [RangedBeacon] {
-        var track = tracks[key] ?? Track(smoother: SignalSmoother(timeConstant: timeConstant), heardAt: now)
+    mutating func received(_ key: PeripheralKey, _ beacons: [Beacon], rssi: Int?, at now: Instant) -> [RangedBeacon] {
+        var track = tracks[key] ?? Track(smoother: SignalSmoother(timeConstant: timeConstant), receivedAt: now)
         track.measuredPower = beacons.lazy.compactMap(\.measuredPower).first ?? track.measuredPower
         let wanted = beacons.filter { beacon in filters.isEmpty || filters.contains { $0.accepts(beacon) } }
         // A peripheral without a requested beacon gets no averages, which would use memory in a busy place. Once it has
@@ -50,8 +50,8 @@ struct Ranging {
         guard tracks[key] != nil || !wanted.isEmpty else { return [] }
         // 127 means that the strength is unknown.
         let rssi = rssi.flatMap { $0 <= 20 ? $0 : nil }
-        if let rssi { track.smoother.add(Double(rssi), after: now.seconds(since: track.heardAt)) }
-        track.heardAt = now
+        if let rssi { track.smoother.add(Double(rssi), after: now.seconds(since: track.receivedAt)) }
+        track.receivedAt = now
         tracks[key] = track
         return wanted.map { beacon in
             let smoothed = rssi == nil ? nil : track.smoother.average
@@ -72,7 +72,7 @@ struct Ranging {
 extension Beacon {
     /// Returns the beacons in a report of a device: those in the new data, or, if there are no new data, those in the
     /// known data.
-    static func all(in device: borrowing Device1, heard fields: Device1.Fields) -> [Beacon] {
+    static func all(in device: borrowing Device1, changed fields: Device1.Fields) -> [Beacon] {
         let isAll = fields.isDisjoint(with: [.manufacturerData, .serviceData])
         var beacons: [Beacon] = []
         if isAll || fields.contains(.manufacturerData) {

@@ -69,46 +69,7 @@ struct SubscriptionMachine {
         }
     }
 
-    enum Failure: Hashable, Sendable {
-        /// There is no link, or it was lost.
-        case link(PeripheralError)
-        /// Another program uses the characteristic's notifications exclusively.
-        case acquiredByOther(BusFailure)
-        /// BlueZ does not support this transport for this characteristic.
-        case notSupported
-        case refused(BusFailure)
-        /// The daemon has accepted the request and not confirmed it.
-        case unconfirmed
-        /// The peripheral has changed its services, and this characteristic no longer exists.
-        case invalidated
-        /// The subscription was ended before it had begun.
-        case cancelled
-
-        /// The same for a subscription that outlives links: the end of the manager cancels it.
-        var ofLasting: Failure { if case .link = self { .cancelled } else { self } }
-
-        /// Whether the cause may be the end of the link, which BlueZ reports a moment later: BlueZ completes pending
-        /// requests with "unlikely error", and calls of removed objects with "unknown object".
-        var mayBeLinkLoss: Bool {
-            switch self {
-            case .refused(let cause): cause.attError == .unlikelyError
-            case .invalidated: true
-            case .link, .acquiredByOther, .notSupported, .unconfirmed, .cancelled: false
-            }
-        }
-
-        /// Returns whether the subscription is requested again later if no operation fails with it.
-        func isPassing(over transport: NotificationTransport, isResumption: Bool) -> Bool {
-            switch self {
-            // The daemon has lost the link, and will report that later.
-            case .link: true
-            // Signals are shared between programs: the daemon is still executing a request of the link before.
-            case .acquiredByOther(let cause):
-                isResumption && transport == .signals && cause.name == "org.bluez.Error.InProgress"
-            case .notSupported, .refused, .unconfirmed, .invalidated, .cancelled: false
-            }
-        }
-    }
+    typealias Failure = PeripheralFailure
 
     enum Event: Hashable, Sendable {
         /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one.
@@ -278,8 +239,8 @@ struct SubscriptionMachine {
     private var refusal: Failure? {
         switch attribute {
         case .ready, .awaited: nil
-        case .away: .link(.disconnected)
-        case .invalid: .invalidated
+        case .away: .peripheral(.disconnected)
+        case .invalid: .characteristic(.invalidated)
         }
     }
 
@@ -310,11 +271,11 @@ struct SubscriptionMachine {
     private mutating func timedOut(_ id: OperationID, _ orders: inout Orders) {
         if let place = requests.firstIndex(where: { $0.id == id }) {
             requests.remove(at: place)
-            return settle(id, .unconfirmed, &orders)
+            return settle(id, .characteristic(.notifyTimeout), &orders)
         }
         if let place = waiting.firstIndex(of: id) {
             waiting.remove(at: place)
-            settle(id, .unconfirmed, &orders)
+            settle(id, .characteristic(.notifyTimeout), &orders)
             return withdrawIfUnwanted(&orders)
         }
         switch state {
@@ -330,7 +291,7 @@ struct SubscriptionMachine {
         case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
             return
         }
-        settle(id, .unconfirmed, &orders)
+        settle(id, .characteristic(.notifyTimeout), &orders)
         withdrawIfUnwanted(&orders)
     }
 
@@ -506,8 +467,8 @@ struct SubscriptionMachine {
     private mutating func fired(_ timer: Timer, _ orders: inout Orders) {
         switch (timer, state) {
         case (.confirmation, .confirming(let start)):
-            if let waiter = start.waiter { settle(waiter, .unconfirmed, &orders) }
-            fail(start, .unconfirmed, &orders)
+            if let waiter = start.waiter { settle(waiter, .characteristic(.notifyTimeout), &orders) }
+            fail(start, .characteristic(.notifyTimeout), &orders)
             release(start.transport, start.call, waiter: nil, wanted: nil, &orders)
         case (.interruption, .interrupted(let transport, _)):
             begin(transport, waiter: nil, isResumption: true, &orders)
@@ -521,7 +482,7 @@ struct SubscriptionMachine {
     private mutating func linkWentDown(_ error: PeripheralError, canCall: Bool, _ orders: inout Orders) {
         attribute = .away
         hasRepeatedCall = false
-        var wanted = abandon(.link(error), canCall: canCall, &orders)
+        var wanted = abandon(.peripheral(error), canCall: canCall, &orders)
         for request in takeRequests() {
             switch request {
             case .start(let id, let transport, outlivesLinks: true):
@@ -529,11 +490,11 @@ struct SubscriptionMachine {
                 wanted = wanted ?? transport
                 waiting.append(id)
             case .start(let id, _, _):
-                settle(id, .link(error), &orders)
+                settle(id, .peripheral(error), &orders)
             case .stop(let id):
                 wanted = nil
                 settleWaiting(.cancelled, &orders)
-                settle(id, .link(error), &orders)
+                settle(id, .peripheral(error), &orders)
             }
         }
         if case .releasing(var release) = state {
@@ -564,7 +525,7 @@ struct SubscriptionMachine {
         case .confirming(let start):
             cancel(.confirmation, &orders)
             orders.append(.closeGate)
-            if let waiter = start.waiter { settle(waiter, .invalidated, &orders) }
+            if let waiter = start.waiter { settle(waiter, .characteristic(.invalidated), &orders) }
             state = isWantedBeyond(start) ? .suspended(start.transport) : .off
             proceed(&orders)
         case .off, .starting, .releasing, .suspended:
@@ -581,17 +542,17 @@ struct SubscriptionMachine {
         guard attribute != .invalid else { return }
         attribute = .invalid
         // The object of a call does not exist any more.
-        _ = abandon(.invalidated, canCall: false, &orders)
-        settleRequests(.invalidated, &orders)
-        settleWaiting(.invalidated, &orders)
+        _ = abandon(.characteristic(.invalidated), canCall: false, &orders)
+        settleRequests(.characteristic(.invalidated), &orders)
+        settleWaiting(.characteristic(.invalidated), &orders)
         state = .off
-        orders.append(.finishNotifications(.invalidated))
+        orders.append(.finishNotifications(.characteristic(.invalidated)))
     }
 
     private mutating func closed(canCall: Bool, _ orders: inout Orders) {
         attribute = .away
-        _ = abandon(.link(.disconnected), canCall: canCall, &orders)
-        settleRequests(.link(.disconnected), &orders)
+        _ = abandon(.peripheral(.disconnected), canCall: canCall, &orders)
+        settleRequests(.peripheral(.disconnected), &orders)
         settleWaiting(.cancelled, &orders)
         state = .off
         orders.append(.finishNotifications(nil))
@@ -654,7 +615,7 @@ struct SubscriptionMachine {
     // MARK: Orders
 
     private func settle(_ id: OperationID, _ failure: Failure?, _ orders: inout Orders) {
-        orders.append(.settle(id, failure.map { .failed(PeripheralFailure($0)) } ?? .done))
+        orders.append(.settle(id, failure.map { .failed($0) } ?? .done))
     }
 
     private func start(_ timer: Timer, _ orders: inout Orders) {
@@ -663,5 +624,32 @@ struct SubscriptionMachine {
 
     private func cancel(_ timer: Timer, _ orders: inout Orders) {
         orders.append(.cancelTimer(.subscription(orders.subject.characteristic, timer)))
+    }
+}
+
+extension PeripheralFailure {
+    /// The same for a subscription that outlives links: the end of the manager cancels it.
+    fileprivate var ofLasting: PeripheralFailure { if case .peripheral = self { .cancelled } else { self } }
+
+    /// Whether the cause may be the end of the link, which BlueZ reports a moment later: BlueZ completes pending
+    /// requests with "unlikely error", and calls of removed objects with "unknown object".
+    fileprivate var mayBeLinkLoss: Bool {
+        switch self {
+        case .characteristic(.notifyFailed(let cause)): cause.attError == .unlikelyError
+        case .characteristic(.invalidated): true
+        default: false
+        }
+    }
+
+    /// Returns whether the subscription is requested again later if no operation fails with it.
+    fileprivate func isPassing(over transport: NotificationTransport, isResumption: Bool) -> Bool {
+        switch self {
+        // The daemon has lost the link, and will report that later.
+        case .peripheral: true
+        // Signals are shared between programs: the daemon is still executing a request of the link before.
+        case .characteristic(.acquiredByOther(let cause)):
+            isResumption && transport == .signals && cause.name == "org.bluez.Error.InProgress"
+        default: false
+        }
     }
 }

@@ -136,33 +136,19 @@ struct Subscriptions {
 }
 
 extension PeripheralFailure {
-    init(_ failure: SubscriptionMachine.Failure) {
-        self =
-            switch failure {
-            case .link(let error): .peripheral(error)
-            case .acquiredByOther(let cause): .characteristic(.acquiredByOther(cause))
-            case .notSupported: .characteristic(.notifyNotSupported)
-            case .refused(let cause): .characteristic(.notifyFailed(cause))
-            case .unconfirmed: .characteristic(.notifyTimeout)
-            case .invalidated: .characteristic(.invalidated)
-            case .cancelled: .cancelled
-            }
-    }
-}
-
-extension SubscriptionMachine.Failure {
     /// The meaning of an error of BlueZ for a subscription.
-    init(_ error: BlueZError) {
-        switch OperationFailure(error) {
-        case .linkLost, .linkEnded: self = .link(.disconnected)
-        case .invalidated: self = .invalidated
-        case .timedOut: self = .unconfirmed
-        // Another program has the socket, or requests it while others have a session.
-        case .busy: self = .acquiredByOther(BusFailure(error))
-        case .refused where error.cause == .notPermitted && error.message == "Notify acquired":
-            self = .acquiredByOther(BusFailure(error))
-        case .refused where error.cause == .notSupported: self = .notSupported
-        case .refused: self = .refused(BusFailure(error))
-        }
+    init(subscribing error: BlueZError) {
+        self =
+            switch OperationFailure(error) {
+            case .linkLost, .linkEnded: .peripheral(.disconnected)
+            case .invalidated: .characteristic(.invalidated)
+            case .timedOut: .characteristic(.notifyTimeout)
+            // Another program has the socket, or requests it while others have a session.
+            case .busy: .characteristic(.acquiredByOther(BusFailure(error)))
+            case .refused where error.cause == .notPermitted && error.message == "Notify acquired":
+                .characteristic(.acquiredByOther(BusFailure(error)))
+            case .refused where error.cause == .notSupported: .characteristic(.notifyNotSupported)
+            case .refused: .characteristic(.notifyFailed(BusFailure(error)))
+            }
     }
 }

@@ -19,7 +19,7 @@ struct ValueGate {
     private var held: [Data] = []
 
     /// Whether values from signals pass, now or after a read.
-    var hearsSignals: Bool { transport == .signals }
+    var passesSignals: Bool { transport == .signals }
 
     /// Whether the gate is closed, and no value waits for a read.
     var isIdle: Bool { transport == nil && held.isEmpty }
@@ -50,7 +50,7 @@ struct ValueGate {
     }
 
     /// The daemon has reported a value by a signal.
-    mutating func told(_ value: Data, into batch: inout [Data?]) {
+    mutating func signalled(_ value: Data, into batch: inout [Data?]) {
         guard transport == .signals else { return }
         guard readsUnderWay > 0 else { return pass(value, into: &batch) }
         if held.count == Self.patience { pass(held.removeFirst(), into: &batch) }

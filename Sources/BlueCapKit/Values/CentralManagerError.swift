@@ -45,9 +45,10 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
             "The Bluetooth adapter is not powered on: wait for whenStateChanges() to yield poweredOn, "
                 + "or switch it on with `bluetoothctl power on`."
         case .restoreFailed:
-            "The kept state could not be restored; the manager starts afresh, and what could not be read is set aside."
+            "The saved state could not be restored. The manager starts with an empty state, and the unreadable file is "
+                + "renamed."
         case .restoreIdentifierInUse(let path):
-            "Another manager that is running keeps its state in \(path): "
+            "Another running manager saves its state in \(path): "
                 + "give each manager a restore identifier of its own."
         case .peripheralScanTimeout:
             "The scan discovered no peripheral before its time-out, and has stopped."
@@ -55,7 +56,7 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
             "There is no Bluetooth here: no system bus, no bluetoothd on it, or no adapter. "
                 + "Check `systemctl status bluetooth` and `bluetoothctl list`."
         case .unauthorized:
-            "The system bus does not let this process talk to bluetoothd: check the D-Bus policy for org.bluez."
+            "The system bus does not allow this process to call bluetoothd: check the D-Bus policy for org.bluez."
         case .invalidOption(let text):
             text
         case .scanFailed(let failure):

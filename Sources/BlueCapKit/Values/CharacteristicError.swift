@@ -47,26 +47,26 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
     public var description: String {
         switch self {
         case .readTimeout:
-            "The peripheral did not answer the read in time."
+            "The peripheral did not respond to the read in time."
         case .writeTimeout:
-            "The peripheral did not answer the write in time; it may have been carried out all the same."
+            "The peripheral did not respond to the write in time, but may have executed it."
         case .notSerializable:
-            "The texts do not spell a value of this characteristic: see its stringValues, "
+            "The texts are not a value of this characteristic: see its stringValues, "
                 + "or write hexadecimal digits under its name."
         case .notDeserializable(let data):
-            "The \(data.count) bytes that were read spell no value of the type that was asked for: "
+            "The \(data.count) bytes that were read are not a value of the requested type: "
                 + data.prefix(64).map { String(format: "%02X", $0) }.joined() + "."
         case .readNotSupported:
             "This characteristic cannot be read: its properties do not contain read."
         case .writeNotSupported:
             "This characteristic cannot be written in this way: "
-                + "withResponse takes the property write, withoutResponse takes writeWithoutResponse."
+                + "withResponse requires the property write, withoutResponse requires writeWithoutResponse."
         case .notifyNotSupported:
-            "This characteristic sends no values by itself: its properties contain neither notify nor indicate."
+            "This characteristic does not send notifications: its properties contain neither notify nor indicate."
         case .unconfigured:
             "This characteristic belongs to no manager: add its service to a PeripheralManager first."
         case .invalidated:
-            "The peripheral has changed its services and this characteristic is gone: "
+            "The peripheral has changed its services and no longer has this characteristic: "
                 + "discover its services and characteristics again."
         case .valueTooLong(let count, let maximum):
             "The value has \(count) bytes and at most \(maximum) can be written at once: "
@@ -85,7 +85,7 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
         case .notifyTimeout:
             "The peripheral did not confirm the subscription in time."
         case .notificationsInterrupted:
-            "The subscription was interrupted and goes on; values may have been missed."
+            "The subscription was interrupted and has been resumed; values may have been missed."
         }
     }
 }

@@ -48,28 +48,28 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
         case .forcedDisconnect:
             "The application has ended the connection."
         case .connectionTimeout:
-            "The peripheral did not connect in time: is it near, switched on, and free for a connection?"
+            "The peripheral did not connect in time. Check that it is near, switched on, and not connected elsewhere."
         case .serviceDiscoveryTimeout:
-            "The peripheral's services were not known in time: try again, or disconnect and connect anew."
+            "The peripheral's services were not discovered in time: try again, or disconnect and connect again."
         case .noServices:
-            "BlueZ found no services on the peripheral: disconnect and connect anew."
+            "BlueZ found no services on the peripheral: disconnect and connect again."
         case .connectionFailed(let failure):
-            "bluetoothd refused to connect (\(failure)): pair the device first if it wants that "
+            "bluetoothd refused to connect (\(failure)): pair the device first if it requires that "
                 + "(`bluetoothctl pair`), or end other connections if there are many."
         case .rssiUnavailable:
-            "BlueZ does not tell the signal strength of a connection, and the peripheral was not heard advertising "
-                + "lately: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
+            "BlueZ does not report the signal strength of a connection, and has received no advertisement of the "
+                + "peripheral recently: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."
         case .serviceNotFound(let uuid, let available):
             "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
                 + available.listed(AssignedNumbers.serviceName) + "."
-                + (uuid.isExportedService ? "" : " bluetoothd keeps services of this kind to itself.")
+                + (uuid.isExportedService ? "" : " bluetoothd does not export services of this kind.")
         case .runTimeout:
             "The run did not end within its time-out."
         case .runInsideRun:
-            "A run was asked for inside a run of the same peripheral and would wait for itself: "
-                + "use the ConnectedPeripheral that the outer one was given."
+            "A run inside a run of the same peripheral would wait for itself: "
+                + "use the ConnectedPeripheral of the outer run."
         case .runEnded:
-            "The run is over that this ConnectedPeripheral was given to: ask for another one with run()."
+            "This ConnectedPeripheral's run has ended; call run() again."
         case .invalidArgument(let text):
             text
         }

@@ -24,13 +24,13 @@ extension ServiceError: LocalizedError, CustomStringConvertible {
     public var description: String {
         switch self {
         case .characteristicDiscoveryTimeout:
-            "The service's characteristics were not known in time: try again, or disconnect and connect anew."
+            "The service's characteristics were not discovered in time: try again, or disconnect and connect again."
         case .characteristicDiscoveryInProgress:
             "The service's characteristics are being discovered already: wait for that discovery."
         case .unconfigured:
             "This service belongs to no peripheral: add it to a PeripheralManager first."
         case .invalidated:
-            "The peripheral has changed its services and this one is gone: discover its services again."
+            "The peripheral has changed its services and no longer has this one: discover its services again."
         case .characteristicNotFound(let uuid, let service, let available):
             "The service \(service.named(AssignedNumbers.serviceName)) does not have the characteristic "
                 + "\(uuid.named(AssignedNumbers.characteristicName)): it has "

@@ -35,7 +35,7 @@ final class NotificationChannelsTests: XCTestCase {
             channels.forget(try key(handle))
         }
         XCTAssertEqual(channels.count, 6)
-        for handle in 0..<20 as Range<UInt16> { _ = channels.told(try key(handle), Data([UInt8(handle)])) }
+        for handle in 0..<20 as Range<UInt16> { _ = channels.signalled(try key(handle), Data([UInt8(handle)])) }
         XCTAssertEqual(
             flushed(), Dictionary(uniqueKeysWithValues: (1...6).map { ($0, [Data([UInt8($0)])]) }))
         for handle in 0..<20 as Range<UInt16> {
@@ -44,7 +44,7 @@ final class NotificationChannelsTests: XCTestCase {
         }
         XCTAssertEqual(channels.count, 0)
         try open(3..<4)
-        _ = channels.told(try key(3), Data([3]))
+        _ = channels.signalled(try key(3), Data([3]))
         XCTAssertEqual(flushed(), [3: [Data([3])]])
     }
 
@@ -52,7 +52,7 @@ final class NotificationChannelsTests: XCTestCase {
         try open(1..<2)
         channels.forget(try key(1))
         channels.readBegan(try key(1))
-        _ = channels.told(try key(1), Data([1]))
+        _ = channels.signalled(try key(1), Data([1]))
         XCTAssertEqual(flushed(), [:])
         _ = channels.close(try key(1))
         channels.forget(try key(1))

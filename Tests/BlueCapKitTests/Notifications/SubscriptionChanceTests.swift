@@ -50,7 +50,7 @@ final class SubscriptionChanceTests: XCTestCase {
 
         private mutating func answer() -> SubscriptionMachine.Event {
             let isGood = UInt8.random(in: 0..<4, using: &random) > 0
-            let refusal = SubscriptionMachine.Failure.refused(BusFailure(name: "no", message: ""))
+            let refusal = PeripheralFailure.characteristic(.notifyFailed(BusFailure(name: "no", message: "")))
             switch unanswered.removeFirst() {
             case .callStart(let call):
                 return isGood

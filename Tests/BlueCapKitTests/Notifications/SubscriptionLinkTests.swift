@@ -5,7 +5,7 @@ import XCTest
 /// The subscription's table: links that fall and return, daemons that go, attributes that change.
 final class SubscriptionLinkTests: XCTestCase {
     private typealias Effect = Order.Action
-    private typealias Failure = SubscriptionMachine.Failure
+    private typealias Failure = PeripheralFailure
 
     private var machine = SubscriptionMachine(isReady: true)
 
@@ -13,8 +13,9 @@ final class SubscriptionLinkTests: XCTestCase {
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
     private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected, canCall: true)
-    private let busy = Failure.acquiredByOther(
-        BusFailure(name: "org.bluez.Error.NotPermitted", message: "Notify acquired"))
+    private let busy = Failure.characteristic(
+        .acquiredByOther(
+            BusFailure(name: "org.bluez.Error.NotPermitted", message: "Notify acquired")))
 
     private func turnOn(_ transport: NotificationTransport = .signals) {
         _ = event(.startAsked(id(100), transport))
@@ -71,7 +72,7 @@ final class SubscriptionLinkTests: XCTestCase {
     func testALossWhileStoppingLeavesNothingToTakeUp() {
         turnOn()
         _ = event(.stopAsked(id(1)))
-        XCTAssertEqual(event(lost), [.settle(id(1), .link(.disconnected))])
+        XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected))])
         XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
         XCTAssertEqual(machine.state, .off)
@@ -83,8 +84,8 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(
             event(.linkWentDown(.forcedDisconnect, canCall: true)),
             [
-                .settle(id(1), .link(.forcedDisconnect)), .closeGate, .callStop(call(2)),
-                .settle(id(2), .link(.forcedDisconnect)),
+                .settle(id(1), .peripheral(.forcedDisconnect)), .closeGate, .callStop(call(2)),
+                .settle(id(2), .peripheral(.forcedDisconnect)),
             ])
         _ = event(.attributesReady)
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
@@ -97,7 +98,8 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(
             event(lost),
             [
-                .cancelTimer(SubscriptionMachine.Timer.confirmation), .settle(id(1), .link(.disconnected)), .closeGate,
+                .cancelTimer(SubscriptionMachine.Timer.confirmation), .settle(id(1), .peripheral(.disconnected)),
+                .closeGate,
                 .callStop(call(2)),
             ])
     }
@@ -114,7 +116,7 @@ final class SubscriptionLinkTests: XCTestCase {
     func testAStartWithoutALinkFailsAtOnceAndKeepsTheWish() {
         turnOn()
         _ = event(lost)
-        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .link(.disconnected))])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .peripheral(.disconnected))])
         _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(machine.state, .suspended(.signals))
     }
@@ -126,7 +128,7 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.attributesReady)
         _ = event(.stopAsked(id(1)))
         XCTAssertEqual(
-            event(lost), [.closeGate, .callStop(call(4)), .settle(id(1), .link(.disconnected))])
+            event(lost), [.closeGate, .callStop(call(4)), .settle(id(1), .peripheral(.disconnected))])
         _ = event(.stopReplied(call(4), nil))
         XCTAssertEqual(machine.state, .off)
     }
@@ -195,7 +197,7 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(.notifyingChanged(false))
         _ = event(.fired(.interruption))
         XCTAssertEqual(
-            event(.startFailed(call(2), .link(.disconnected))), [.closeGate, .startTimer(.interruption)])
+            event(.startFailed(call(2), .peripheral(.disconnected))), [.closeGate, .startTimer(.interruption)])
     }
 
     func testADaemonThatIsStillAtItIsAskedAgainLater() {
@@ -203,7 +205,8 @@ final class SubscriptionLinkTests: XCTestCase {
         _ = event(lost)
         _ = event(.stopReplied(call(2), nil))
         _ = event(.attributesReady)
-        let underWay = Failure.acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "In Progress"))
+        let underWay = Failure.characteristic(
+            .acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "In Progress")))
         XCTAssertEqual(event(.startFailed(call(3), underWay)), [.closeGate, .startTimer(.interruption)])
         XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: true), .callStart(call(4))])
     }
@@ -234,8 +237,8 @@ final class SubscriptionLinkTests: XCTestCase {
 
     func testAnInvalidCharacteristicEndsItsStreamsAndAsksNothingMore() {
         turnOn()
-        XCTAssertEqual(event(.invalidated), [.closeGate, .finish(.invalidated)])
-        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .invalidated)])
+        XCTAssertEqual(event(.invalidated), [.closeGate, .finish(.characteristic(.invalidated))])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .characteristic(.invalidated))])
         XCTAssertEqual(event(.invalidated), [])
         XCTAssertEqual(event(.attributesReady), [])
         XCTAssertEqual(machine.state, .off)
@@ -260,20 +263,24 @@ final class SubscriptionLinkTests: XCTestCase {
         machine = SubscriptionMachine(isReady: false)
         _ = event(.linkWentUp)
         _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(event(.invalidated), [.settle(id(1), .invalidated), .finish(.invalidated)])
+        XCTAssertEqual(
+            event(.invalidated),
+            [.settle(id(1), .characteristic(.invalidated)), .finish(.characteristic(.invalidated))])
     }
 
     func testWhatWaitsForTheTableFailsWithTheLink() {
         machine = SubscriptionMachine(isReady: false)
         _ = event(.linkWentUp)
         _ = event(.startAsked(id(1), .signals))
-        XCTAssertEqual(event(lost), [.settle(id(1), .link(.disconnected))])
+        XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected))])
     }
 
     func testAnAttributeThatIsRemovedWhileStartingLeavesTheAnswerToTheDaemon() {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(event(.attributeRemoved), [])
-        XCTAssertEqual(event(.startFailed(call(1), .invalidated)), [.closeGate, .settle(id(1), .invalidated)])
+        XCTAssertEqual(
+            event(.startFailed(call(1), .characteristic(.invalidated))),
+            [.closeGate, .settle(id(1), .characteristic(.invalidated))])
     }
 
     func testAManagerThatEndsLeavesNothingBehind() {
@@ -290,7 +297,7 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(
             event(.closed(canCall: false)),
             [
-                .settle(id(1), .link(.disconnected)), .closeGate, .settle(id(2), .link(.disconnected)),
+                .settle(id(1), .peripheral(.disconnected)), .closeGate, .settle(id(2), .peripheral(.disconnected)),
                 .finish(nil),
             ])
     }

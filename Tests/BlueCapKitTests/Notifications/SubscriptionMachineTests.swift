@@ -5,14 +5,15 @@ import XCTest
 /// The subscription's table: starting, stopping, and who waits for it.
 final class SubscriptionMachineTests: XCTestCase {
     private typealias Effect = Order.Action
-    private typealias Failure = SubscriptionMachine.Failure
+    private typealias Failure = PeripheralFailure
 
     private var machine = SubscriptionMachine(isReady: true)
 
     private func event(_ event: SubscriptionMachine.Event) -> [Effect] { machine.event(event) }
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
-    private let busy = Failure.acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: ""))
+    private let busy = Failure.characteristic(
+        .acquiredByOther(BusFailure(name: "org.bluez.Error.InProgress", message: "")))
 
     /// Brings the machine to `on`, with one call.
     private func turnOn(_ transport: NotificationTransport = .signals) {
@@ -48,7 +49,8 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startReplied(call(1), isNotifying: false))
         XCTAssertEqual(
-            event(.fired(.confirmation)), [.settle(id(1), .unconfirmed), .closeGate, .callStop(call(2))])
+            event(.fired(.confirmation)),
+            [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
         XCTAssertEqual(machine.state, .off)
     }
@@ -83,8 +85,8 @@ final class SubscriptionMachineTests: XCTestCase {
 
     func testWithoutALinkItFailsAtOnce() {
         machine = SubscriptionMachine(isReady: false)
-        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .link(.disconnected))])
-        XCTAssertEqual(event(.stopAsked(id(2))), [.settle(id(2), .link(.disconnected))])
+        XCTAssertEqual(event(.startAsked(id(1), .signals)), [.settle(id(1), .peripheral(.disconnected))])
+        XCTAssertEqual(event(.stopAsked(id(2))), [.settle(id(2), .peripheral(.disconnected))])
     }
 
     // MARK: Stopping

@@ -5,7 +5,7 @@ import XCTest
 /// The subscription's table: those that outlive links, and those that wait for a limited time.
 final class SubscriptionSetUpTests: XCTestCase {
     private typealias Effect = Order.Action
-    private typealias Failure = SubscriptionMachine.Failure
+    private typealias Failure = PeripheralFailure
 
     private var machine = SubscriptionMachine(isReady: true)
 
@@ -13,7 +13,8 @@ final class SubscriptionSetUpTests: XCTestCase {
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
     private func call(_ number: UInt32) -> SubscriptionMachine.Call { .init(rawValue: number) }
     private let lost = SubscriptionMachine.Event.linkWentDown(.disconnected, canCall: true)
-    private let refused = Failure.refused(BusFailure(name: "org.bluez.Error.Failed", message: "no"))
+    private let refused = Failure.characteristic(
+        .notifyFailed(BusFailure(name: "org.bluez.Error.Failed", message: "no")))
 
     private func askLasting(
         _ number: UInt64 = 1, _ transport: NotificationTransport = .signals
@@ -75,14 +76,16 @@ final class SubscriptionSetUpTests: XCTestCase {
 
     func testAReplyThatThereIsNoLinkIsNoRefusal() {
         _ = askLasting()
-        XCTAssertEqual(event(.startFailed(call(1), .link(.disconnected))), [.closeGate, .startTimer(.interruption)])
+        XCTAssertEqual(
+            event(.startFailed(call(1), .peripheral(.disconnected))), [.closeGate, .startTimer(.interruption)])
         XCTAssertEqual(event(.fired(.interruption)), [.openGate(.signals, afterGap: false), .callStart(call(2))])
     }
 
     func testARefusalThatMayBeTheLinksEndIsTriedOnceMore() {
-        let unlikely = Failure.refused(
-            BusFailure(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError))
-        for failure in [unlikely, .invalidated] {
+        let unlikely = Failure.characteristic(
+            .notifyFailed(
+                BusFailure(name: "org.bluez.Error.Failed", message: "0x0e", attError: .unlikelyError)))
+        for failure in [unlikely, .characteristic(.invalidated)] {
             machine = SubscriptionMachine(isReady: true)
             _ = askLasting()
             XCTAssertEqual(event(.startFailed(call(1), failure)), [.closeGate, .startTimer(.interruption)])
@@ -110,7 +113,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testOneThatFailsWithTheLinkDoesNotTakeTheOtherAlong() {
         _ = askLasting(1)
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(2)), .settle(id(2), .link(.disconnected))])
+        XCTAssertEqual(event(lost), [.closeGate, .callStop(call(2)), .settle(id(2), .peripheral(.disconnected))])
         _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(machine.state, .suspended(.signals))
     }
@@ -118,7 +121,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testOneBehindASubscriptionThatFailsWithTheLinkIsBegunOnTheNext() {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(askLasting(2, .socket), [])
-        XCTAssertEqual(event(lost), [.settle(id(1), .link(.disconnected)), .closeGate, .callStop(call(2))])
+        XCTAssertEqual(event(lost), [.settle(id(1), .peripheral(.disconnected)), .closeGate, .callStop(call(2))])
         _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: false), .acquire(call(3))])
         XCTAssertEqual(event(.startReplied(call(3), isNotifying: true)), [.markGap, .settle(id(2), nil)])
@@ -130,7 +133,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.notifyingChanged(false))
         _ = event(.startAsked(id(2), .signals))
         XCTAssertEqual(
-            event(lost), [.settle(id(2), .link(.disconnected)), .closeGate, .callStop(call(3))])
+            event(lost), [.settle(id(2), .peripheral(.disconnected)), .closeGate, .callStop(call(3))])
         _ = event(.stopReplied(call(3), nil))
         XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: true), .callStart(call(4))])
     }
@@ -151,7 +154,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.stopAsked(id(2)))
         XCTAssertEqual(
             event(lost),
-            [.closeGate, .callStop(call(2)), .settle(id(1), .cancelled), .settle(id(2), .link(.disconnected))])
+            [.closeGate, .callStop(call(2)), .settle(id(1), .cancelled), .settle(id(2), .peripheral(.disconnected))])
         _ = event(.stopReplied(call(2), nil))
         XCTAssertEqual(machine.state, .off)
     }
@@ -166,7 +169,9 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = askLasting()
         _ = event(lost)
         _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.invalidated), [.settle(id(1), .invalidated), .finish(.invalidated)])
+        XCTAssertEqual(
+            event(.invalidated),
+            [.settle(id(1), .characteristic(.invalidated)), .finish(.characteristic(.invalidated))])
     }
 
     // MARK: Time
@@ -174,7 +179,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testWhatTakesTooLongIsTakenBack() {
         _ = event(.startAsked(id(1), .signals))
         XCTAssertEqual(
-            event(.timedOut(id(1))), [.settle(id(1), .unconfirmed), .closeGate, .callStop(call(2))])
+            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
         XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.closeSocket(call(1))])
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
         XCTAssertEqual(machine.state, .off)
@@ -186,7 +191,8 @@ final class SubscriptionSetUpTests: XCTestCase {
         XCTAssertEqual(
             event(.timedOut(id(1))),
             [
-                .settle(id(1), .unconfirmed), .cancelTimer(SubscriptionMachine.Timer.confirmation), .closeGate,
+                .settle(id(1), .characteristic(.notifyTimeout)), .cancelTimer(SubscriptionMachine.Timer.confirmation),
+                .closeGate,
                 .callStop(call(2)),
             ])
     }
@@ -194,21 +200,21 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testASocketThatTakesTooLongIsClosed() {
         _ = event(.startAsked(id(1), .socket))
         XCTAssertEqual(
-            event(.timedOut(id(1))), [.settle(id(1), .unconfirmed), .closeGate, .callStop(call(2))])
+            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate, .callStop(call(2))])
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [.closeSocket(call(1))])
     }
 
     func testTheNextUsesTheCallThatTookTooLongForTheFirst() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
         XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(2), nil)])
     }
 
     func testALastingOneUsesTheCallThatTookTooLongForTheFirst() {
         _ = event(.startAsked(id(1), .signals))
         _ = askLasting(2)
-        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
         _ = event(lost)
         XCTAssertEqual(machine.wanted, .signals)
     }
@@ -216,7 +222,7 @@ final class SubscriptionSetUpTests: XCTestCase {
     func testOneThatWaitsBehindAnotherRunsOutByItself() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
         XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap, .settle(id(1), nil)])
     }
 
@@ -224,7 +230,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = askLasting()
         _ = event(lost)
         _ = event(.stopReplied(call(2), nil))
-        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout))])
         XCTAssertEqual(machine.state, .off)
     }
 
@@ -233,7 +239,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.startReplied(call(1), isNotifying: true))
         _ = event(.notifyingChanged(false))
         _ = event(.startAsked(id(2), .signals))
-        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
         XCTAssertEqual(event(.startReplied(call(2), isNotifying: true)), [.markGap])
     }
 
@@ -241,7 +247,7 @@ final class SubscriptionSetUpTests: XCTestCase {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.startReplied(call(1), isNotifying: true))
         _ = event(.stopAsked(id(2)))
-        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .unconfirmed)])
+        XCTAssertEqual(event(.timedOut(id(2))), [.settle(id(2), .characteristic(.notifyTimeout))])
         XCTAssertEqual(event(.stopReplied(call(2), nil)), [])
         XCTAssertEqual(machine.state, .off)
     }

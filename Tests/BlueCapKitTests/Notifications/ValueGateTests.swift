@@ -9,35 +9,35 @@ final class ValueGateTests: XCTestCase {
 
     private func value(_ byte: UInt8) -> Data { Data([byte]) }
 
-    private func told(_ bytes: UInt8...) {
-        for byte in bytes { gate.told(value(byte), into: &batch) }
+    private func signalled(_ bytes: UInt8...) {
+        for byte in bytes { gate.signalled(value(byte), into: &batch) }
     }
 
     /// What has come through: a number for each value, `nil` for a gap.
     private var through: [UInt8?] { batch.map { $0?.first } }
 
     func testNothingComesThroughBeforeItIsOpened() {
-        told(1)
+        signalled(1)
         gate.received([value(2)], into: &batch)
         XCTAssertEqual(through, [])
     }
 
     func testValuesComeThroughInTheirOrder() {
         gate.open(.signals, afterGap: false)
-        told(1, 2, 2, 3)
+        signalled(1, 2, 2, 3)
         XCTAssertEqual(through, [1, 2, 2, 3])
     }
 
     func testAClosedGateLetsNothingThrough() {
         gate.open(.signals, afterGap: false)
         gate.close()
-        told(1)
+        signalled(1)
         XCTAssertEqual(through, [])
     }
 
     func testOverASocketSignalsAreNoNotifications() {
         gate.open(.socket, afterGap: false)
-        told(9)
+        signalled(9)
         gate.received([value(1), value(2)], into: &batch)
         XCTAssertEqual(through, [1, 2])
     }
@@ -50,9 +50,9 @@ final class ValueGateTests: XCTestCase {
 
     func testTheGapMarkComesBeforeTheFirstValueAndOnce() {
         gate.open(.signals, afterGap: true)
-        told(1)
+        signalled(1)
         gate.markGap(into: &batch)
-        told(2)
+        signalled(2)
         XCTAssertEqual(through, [nil, 1, 2])
     }
 
@@ -67,23 +67,23 @@ final class ValueGateTests: XCTestCase {
         gate.open(.signals, afterGap: true)
         gate.close()
         gate.open(.signals, afterGap: true)
-        told(1)
+        signalled(1)
         XCTAssertEqual(through, [nil, 1])
     }
 
     func testTheValueOfOurOwnReadIsNoNotification() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        told(7)
+        signalled(7)
         gate.readEnded(value(7), into: &batch)
-        told(8)
+        signalled(8)
         XCTAssertEqual(through, [8])
     }
 
     func testNotificationsAroundAReadKeepTheirOrder() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        told(1, 2, 7)
+        signalled(1, 2, 7)
         XCTAssertEqual(through, [])
         gate.readEnded(value(7), into: &batch)
         XCTAssertEqual(through, [1, 2])
@@ -92,7 +92,7 @@ final class ValueGateTests: XCTestCase {
     func testOfEqualValuesOnlyTheLastWasTheReads() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        told(7, 1, 7)
+        signalled(7, 1, 7)
         gate.readEnded(value(7), into: &batch)
         XCTAssertEqual(through, [7, 1])
     }
@@ -100,7 +100,7 @@ final class ValueGateTests: XCTestCase {
     func testAFailedReadTakesNothingAway() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        told(1, 2)
+        signalled(1, 2)
         gate.readEnded(nil, into: &batch)
         XCTAssertEqual(through, [1, 2])
     }
@@ -108,7 +108,7 @@ final class ValueGateTests: XCTestCase {
     func testAReadFromAnOffsetIsKnownByTheEndOfItsValue() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        gate.told(Data([1, 2, 3]), into: &batch)
+        gate.signalled(Data([1, 2, 3]), into: &batch)
         gate.readEnded(Data([2, 3]), offset: 1, into: &batch)
         XCTAssertEqual(batch, [])
     }
@@ -116,7 +116,7 @@ final class ValueGateTests: XCTestCase {
     func testASlowReadDoesNotHoldUpTheStream() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        for number in 0..<UInt8(ValueGate.patience + 3) { told(number) }
+        for number in 0..<UInt8(ValueGate.patience + 3) { signalled(number) }
         XCTAssertEqual(through, [0, 1, 2])
         gate.readEnded(nil, into: &batch)
         XCTAssertEqual(through, (0..<UInt8(ValueGate.patience + 3)).map { $0 })
@@ -125,7 +125,7 @@ final class ValueGateTests: XCTestCase {
     func testWhatCameBeforeTheGateClosedStillComesThrough() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        told(1)
+        signalled(1)
         gate.close()
         gate.readEnded(nil, into: &batch)
         XCTAssertEqual(through, [1])
@@ -134,7 +134,7 @@ final class ValueGateTests: XCTestCase {
     func testAReadBeforeTheSubscriptionCountsToo() {
         gate.readBegan()
         gate.open(.signals, afterGap: false)
-        told(7)
+        signalled(7)
         gate.readEnded(value(7), into: &batch)
         XCTAssertEqual(through, [])
     }

@@ -95,12 +95,12 @@ final class IdentifierOperationTests: XCTestCase {
                 available: [CBUUID(string: "2A37"), CBUUID(string: "2A38")]))
     }
 
-    func testAServiceThatBlueZ566KeepsToItselfIsToldAsSuch() throws {
+    func testTheErrorNamesAServiceThatBlueZ566DoesNotExport() throws {
         let stage = try AttributeStage([VirtualService("180D")], bluez: .v5_66)
         stage.connect()
         let access = ServiceIdentifier(uuid: "1800")
         let text = stage.failure(of: stage.peripheral.service(access))?.localizedDescription ?? ""
-        XCTAssertTrue(text.contains("keeps services of this kind to itself"), text)
+        XCTAssertTrue(text.contains("does not export services of this kind"), text)
     }
 
     func testACharacteristicIsFoundInTheSecondServiceOfItsKind() throws {
