@@ -246,20 +246,3 @@ extension Characteristic {
 
     private var writableKey: AttributeKey? { session.readState(of: peripheral.key) { $0.attributes.key(of: id) } }
 }
-
-extension PeripheralFailure {
-    /// Creates the error for a refusal of `AcquireWrite`.
-    fileprivate init(acquiring error: BlueZError) {
-        self =
-            switch OperationFailure(error) {
-            case .linkLost: .peripheral(.disconnected)
-            case .linkEnded: .peripheral(.forcedDisconnect)
-            case .invalidated: .characteristic(.invalidated)
-            case .timedOut: .characteristic(.writeTimeout)
-            case .refused where error.cause == .notSupported: .characteristic(.writeNotSupported)
-            case .refused where error.cause == .notPermitted && error.message == "Write acquired":
-                .characteristic(.acquiredByOther(BusFailure(error)))
-            case .busy, .refused: .characteristic(.writeFailed(BusFailure(error)))
-            }
-    }
-}

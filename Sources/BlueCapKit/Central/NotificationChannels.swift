@@ -21,19 +21,6 @@ final class NotificationChannels: @unchecked Sendable {
         let key: AttributeKey
         let subject: CharacteristicKey
         var gate = ValueGate()
-        var batch: [Data?] = []
-
-        /// Adds a value that was signalled. Returns `nil` if there is no subscription by signals, otherwise whether the
-        /// value is the first of its batch.
-        mutating func signalled(_ value: () -> Data?) -> Bool? {
-            guard gate.passesSignals, let value = value() else { return nil }
-            let wasEmpty = batch.isEmpty
-            gate.signalled(value, into: &batch)
-            return wasEmpty && !batch.isEmpty
-        }
-        mutating func markGap() { gate.markGap(into: &batch) }
-        mutating func received(_ values: [Data]) { gate.received(values, into: &batch) }
-        mutating func readEnded(_ reply: Data?, offset: Int) { gate.readEnded(reply, offset: offset, into: &batch) }
     }
 
     private var channels: [Channel] = []
@@ -53,7 +40,7 @@ final class NotificationChannels: @unchecked Sendable {
     }
 
     /// Changes the transport to one that differs from the requested transport.
-    func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.gate.reopen(transport) } }
+    func reopen(_ key: AttributeKey, _ transport: NotificationTransport) { change(key) { $0.reopen(transport) } }
 
     private func place(of key: AttributeKey, _ subject: CharacteristicKey) -> Int {
         if let place = places[key], channels[place].subject == subject { return place }
@@ -73,9 +60,9 @@ final class NotificationChannels: @unchecked Sendable {
     /// - Returns: Whether values had been received since the channel was opened.
     func close(_ key: AttributeKey) -> Bool {
         var hasPassed = false
-        change(key) { channel in
-            hasPassed = channel.gate.hasPassed
-            channel.gate.close()
+        change(key) { gate in
+            hasPassed = gate.hasPassed
+            gate.close()
         }
         return hasPassed
     }
@@ -98,8 +85,10 @@ final class NotificationChannels: @unchecked Sendable {
 
     /// Handles a value that BlueZ has signalled. Returns false if there is no subscription by signals.
     func signalled(_ key: AttributeKey, _ value: @autoclosure () -> Data?) -> Bool {
-        guard let place = knownPlace(of: key), let isFirst = channels[place].signalled(value) else { return false }
-        if isFirst { full.append(place) }
+        guard let place = knownPlace(of: key), channels[place].gate.passesSignals, let value = value() else {
+            return false
+        }
+        change(at: place) { $0.signalled(value) }
         return true
     }
 
@@ -110,7 +99,7 @@ final class NotificationChannels: @unchecked Sendable {
 
     func readBegan(_ key: AttributeKey) {
         reads[key, default: 0] += 1
-        change(key) { $0.gate.readBegan() }
+        change(key) { $0.readBegan() }
     }
 
     func readEnded(_ key: AttributeKey, offset: Int, reply: Data?) {
@@ -121,22 +110,20 @@ final class NotificationChannels: @unchecked Sendable {
     /// Delivers the values since the last call.
     func flush(_ deliver: (CharacteristicKey, [Data?]) -> Void) {
         while let place = full.popLast() {
-            var batch: [Data?] = []
-            swap(&batch, &channels[place].batch)
-            deliver(channels[place].subject, batch)
+            deliver(channels[place].subject, channels[place].gate.takeBatch())
         }
     }
 
     var isEmpty: Bool { full.isEmpty }
 
-    private func change(_ key: AttributeKey, _ body: (inout Channel) -> Void) {
+    private func change(_ key: AttributeKey, _ body: (inout ValueGate) -> Void) {
         if let place = knownPlace(of: key) { change(at: place, body) }
     }
 
-    private func change(at place: Int, _ body: (inout Channel) -> Void) {
-        let wasEmpty = channels[place].batch.isEmpty
-        body(&channels[place])
-        if wasEmpty, !channels[place].batch.isEmpty { full.append(place) }
+    private func change(at place: Int, _ body: (inout ValueGate) -> Void) {
+        let wasEmpty = channels[place].gate.batch.isEmpty
+        body(&channels[place].gate)
+        if wasEmpty, !channels[place].gate.batch.isEmpty { full.append(place) }
     }
 
     private func knownPlace(of key: AttributeKey) -> Int? {

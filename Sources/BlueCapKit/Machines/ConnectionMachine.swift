@@ -565,8 +565,9 @@ struct ConnectionMachine: Equatable {
             start(.confirmation, Self.confirmationLimit, &orders)
         case .cancelling(attempt, let ending):
             cancel(.cancellation, &orders)
-            // The link was established before the cancellation.
-            if isLinkUp { drop(ending, calling: failure == nil, &orders) } else { settle(ending, &orders) }
+            // The link was established before the cancellation, or its report follows the reply.
+            let isComing = failure == nil && !hasFallen
+            if isLinkUp || isComing { drop(ending, calling: failure == nil, &orders) } else { settle(ending, &orders) }
         case .disconnected where isLate && isLinkUp && failure == nil:
             // An attempt that was given up has succeeded after all.
             orders.append(.callDisconnect)

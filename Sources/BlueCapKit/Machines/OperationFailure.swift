@@ -31,20 +31,47 @@ enum OperationFailure: Error, Hashable {
 }
 
 extension PeripheralFailure {
-    /// Creates the documented error of a failed operation.
+    /// Creates the documented error of a failed operation on an attribute.
     init(_ failure: OperationFailure, _ request: AttributeState.Request) {
+        if case .read = request {
+            self.init(failure, timeout: .readTimeout, refusal: CharacteristicError.readFailed)
+        } else {
+            self.init(failure, timeout: .writeTimeout, refusal: CharacteristicError.writeFailed)
+        }
+    }
+
+    /// Creates the documented error for a refusal of `AcquireWrite`.
+    init(acquiring error: BlueZError) {
+        self.init(OperationFailure(error), timeout: .writeTimeout) { failure in
+            if error.cause == .notSupported { return .writeNotSupported }
+            return error.cause == .notPermitted && error.message == "Write acquired"
+                ? .acquiredByOther(failure) : .writeFailed(failure)
+        }
+    }
+
+    /// Creates the documented error for a refusal of `StartNotify` or `AcquireNotify`.
+    init(subscribing error: BlueZError) {
+        self.init(OperationFailure(error), timeout: .notifyTimeout) { failure in
+            switch error.cause {
+            // Another program has the socket, or requests it while others have a session.
+            case .inProgress: .acquiredByOther(failure)
+            case .notPermitted where error.message == "Notify acquired": .acquiredByOther(failure)
+            case .notSupported: .notifyNotSupported
+            default: .notifyFailed(failure)
+            }
+        }
+    }
+
+    private init(
+        _ failure: OperationFailure, timeout: CharacteristicError, refusal: (BusFailure) -> CharacteristicError
+    ) {
         self =
-            switch (failure, request) {
-            case (.linkLost, _): .peripheral(.disconnected)
-            case (.linkEnded, _): .peripheral(.forcedDisconnect)
-            case (.invalidated, _): .characteristic(.invalidated)
-            case (.timedOut, .read): .characteristic(.readTimeout)
-            case (.timedOut, .write), (.timedOut, .transfer): .characteristic(.writeTimeout)
-            case (.busy(let error), .read), (.refused(let error), .read):
-                .characteristic(.readFailed(BusFailure(error)))
-            case (.busy(let error), .write), (.refused(let error), .write), (.busy(let error), .transfer),
-                (.refused(let error), .transfer):
-                .characteristic(.writeFailed(BusFailure(error)))
+            switch failure {
+            case .linkLost: .peripheral(.disconnected)
+            case .linkEnded: .peripheral(.forcedDisconnect)
+            case .invalidated: .characteristic(.invalidated)
+            case .timedOut: .characteristic(timeout)
+            case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))
             }
     }
 }

@@ -134,21 +134,3 @@ struct Subscriptions {
         return key.map { .ready($0) } ?? .invalid
     }
 }
-
-extension PeripheralFailure {
-    /// The meaning of an error of BlueZ for a subscription.
-    init(subscribing error: BlueZError) {
-        self =
-            switch OperationFailure(error) {
-            case .linkLost, .linkEnded: .peripheral(.disconnected)
-            case .invalidated: .characteristic(.invalidated)
-            case .timedOut: .characteristic(.notifyTimeout)
-            // Another program has the socket, or requests it while others have a session.
-            case .busy: .characteristic(.acquiredByOther(BusFailure(error)))
-            case .refused where error.cause == .notPermitted && error.message == "Notify acquired":
-                .characteristic(.acquiredByOther(BusFailure(error)))
-            case .refused where error.cause == .notSupported: .characteristic(.notifyNotSupported)
-            case .refused: .characteristic(.notifyFailed(BusFailure(error)))
-            }
-    }
-}

@@ -17,6 +17,8 @@ struct ValueGate {
     private(set) var hasPassed = false
     private var readsUnderWay = 0
     private var held: [Data] = []
+    /// The values that have passed since they were taken last, in their order; `nil` is a gap mark.
+    private(set) var batch: [Data?] = []
 
     /// Whether values from signals pass, now or after a read.
     var passesSignals: Bool { transport == .signals }
@@ -42,25 +44,25 @@ struct ValueGate {
         isGapDue = false
     }
 
-    /// Puts the gap mark, `nil`, into `batch` unless a value has done so already.
-    mutating func markGap(into batch: inout [Data?]) {
+    /// Adds the gap mark unless a value has done so already.
+    mutating func markGap() {
         guard isGapDue else { return }
         isGapDue = false
         batch.append(nil)
     }
 
     /// The daemon has reported a value by a signal.
-    mutating func signalled(_ value: Data, into batch: inout [Data?]) {
+    mutating func signalled(_ value: Data) {
         guard transport == .signals else { return }
-        guard readsUnderWay > 0 else { return pass(value, into: &batch) }
-        if held.count == Self.patience { pass(held.removeFirst(), into: &batch) }
+        guard readsUnderWay > 0 else { return pass(value) }
+        if held.count == Self.patience { pass(held.removeFirst()) }
         held.append(value)
     }
 
     /// Adds values of the socket. The results of reads do not appear there.
-    mutating func received(_ values: [Data], into batch: inout [Data?]) {
+    mutating func received(_ values: [Data]) {
         guard transport == .socket, !values.isEmpty else { return }
-        markGap(into: &batch)
+        markGap()
         hasPassed = true
         batch.append(contentsOf: values.lazy.map { $0 })
     }
@@ -69,16 +71,21 @@ struct ValueGate {
     mutating func readBegan() { readsUnderWay += 1 }
 
     /// The daemon has replied: with the value from `offset` on, or with an error.
-    mutating func readEnded(_ reply: Data?, offset: Int = 0, into batch: inout [Data?]) {
+    mutating func readEnded(_ reply: Data?, offset: Int = 0) {
         readsUnderWay = max(0, readsUnderWay - 1)
         if let reply, let own = held.lastIndex(where: { $0.dropFirst(offset) == reply }) { held.remove(at: own) }
         guard readsUnderWay == 0 else { return }
-        for value in held { pass(value, into: &batch) }
+        for value in held { pass(value) }
         held.removeAll(keepingCapacity: true)
     }
 
-    private mutating func pass(_ value: Data, into batch: inout [Data?]) {
-        markGap(into: &batch)
+    mutating func takeBatch() -> [Data?] {
+        defer { batch = [] }
+        return batch
+    }
+
+    private mutating func pass(_ value: Data) {
+        markGap()
         hasPassed = true
         batch.append(value)
     }

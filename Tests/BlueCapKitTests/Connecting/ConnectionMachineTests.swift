@@ -250,6 +250,27 @@ final class ConnectionMachineTests: XCTestCase {
         XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .timedOut)])
     }
 
+    /// BlueZ's reply may precede the report of the link.
+    func testALinkThatIsReportedAfterItsCancellationIsEnded() {
+        var machine = connecting()
+        _ = machine.event(.disconnectAsked)
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, nil)),
+            [.cancelTimer(.cancellation), .callDisconnect, .startTimer(.drop, 6)])
+        XCTAssertEqual(machine.event(.connectedChanged(true)), [])
+        XCTAssertTrue(machine.isInUse, "A released peripheral is kept until its link has ended.")
+        XCTAssertEqual(machine.event(.connectedChanged(false)), [.cancelTimer(.drop), .report(1, .forced)])
+    }
+
+    func testALinkThatHasEndedBeforeTheReplyNeedsNoDisconnection() {
+        var machine = connecting()
+        _ = machine.event(.disconnectAsked)
+        _ = machine.event(.connectedChanged(true))
+        _ = machine.event(.connectedChanged(false))
+        XCTAssertEqual(
+            machine.event(.connectReplied(1, nil)), [.cancelTimer(.cancellation), .report(1, .forced)])
+    }
+
     func testADaemonThatNeverAnswersIsWaitedForNoLongerThanTheLimit() {
         var machine = connecting(timeout: 10)
         _ = machine.event(.timerFired(.timeout))

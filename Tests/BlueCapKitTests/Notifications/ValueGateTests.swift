@@ -5,20 +5,19 @@ import XCTest
 
 final class ValueGateTests: XCTestCase {
     private var gate = ValueGate()
-    private var batch: [Data?] = []
 
     private func value(_ byte: UInt8) -> Data { Data([byte]) }
 
     private func signalled(_ bytes: UInt8...) {
-        for byte in bytes { gate.signalled(value(byte), into: &batch) }
+        for byte in bytes { gate.signalled(value(byte)) }
     }
 
     /// What has come through: a number for each value, `nil` for a gap.
-    private var through: [UInt8?] { batch.map { $0?.first } }
+    private var through: [UInt8?] { gate.batch.map { $0?.first } }
 
     func testNothingComesThroughBeforeItIsOpened() {
         signalled(1)
-        gate.received([value(2)], into: &batch)
+        gate.received([value(2)])
         XCTAssertEqual(through, [])
     }
 
@@ -38,28 +37,28 @@ final class ValueGateTests: XCTestCase {
     func testOverASocketSignalsAreNoNotifications() {
         gate.open(.socket, afterGap: false)
         signalled(9)
-        gate.received([value(1), value(2)], into: &batch)
+        gate.received([value(1), value(2)])
         XCTAssertEqual(through, [1, 2])
     }
 
     func testOverSignalsASocketIsNotListenedTo() {
         gate.open(.signals, afterGap: false)
-        gate.received([value(1)], into: &batch)
+        gate.received([value(1)])
         XCTAssertEqual(through, [])
     }
 
     func testTheGapMarkComesBeforeTheFirstValueAndOnce() {
         gate.open(.signals, afterGap: true)
         signalled(1)
-        gate.markGap(into: &batch)
+        gate.markGap()
         signalled(2)
         XCTAssertEqual(through, [nil, 1, 2])
     }
 
     func testTheGapMarkComesWithoutAValueToo() {
         gate.open(.socket, afterGap: true)
-        gate.markGap(into: &batch)
-        gate.received([value(1)], into: &batch)
+        gate.markGap()
+        gate.received([value(1)])
         XCTAssertEqual(through, [nil, 1])
     }
 
@@ -75,7 +74,7 @@ final class ValueGateTests: XCTestCase {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
         signalled(7)
-        gate.readEnded(value(7), into: &batch)
+        gate.readEnded(value(7))
         signalled(8)
         XCTAssertEqual(through, [8])
     }
@@ -85,7 +84,7 @@ final class ValueGateTests: XCTestCase {
         gate.readBegan()
         signalled(1, 2, 7)
         XCTAssertEqual(through, [])
-        gate.readEnded(value(7), into: &batch)
+        gate.readEnded(value(7))
         XCTAssertEqual(through, [1, 2])
     }
 
@@ -93,7 +92,7 @@ final class ValueGateTests: XCTestCase {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
         signalled(7, 1, 7)
-        gate.readEnded(value(7), into: &batch)
+        gate.readEnded(value(7))
         XCTAssertEqual(through, [7, 1])
     }
 
@@ -101,16 +100,16 @@ final class ValueGateTests: XCTestCase {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
         signalled(1, 2)
-        gate.readEnded(nil, into: &batch)
+        gate.readEnded(nil)
         XCTAssertEqual(through, [1, 2])
     }
 
     func testAReadFromAnOffsetIsKnownByTheEndOfItsValue() {
         gate.open(.signals, afterGap: false)
         gate.readBegan()
-        gate.signalled(Data([1, 2, 3]), into: &batch)
-        gate.readEnded(Data([2, 3]), offset: 1, into: &batch)
-        XCTAssertEqual(batch, [])
+        gate.signalled(Data([1, 2, 3]))
+        gate.readEnded(Data([2, 3]), offset: 1)
+        XCTAssertEqual(gate.batch, [])
     }
 
     func testASlowReadDoesNotHoldUpTheStream() {
@@ -118,7 +117,7 @@ final class ValueGateTests: XCTestCase {
         gate.readBegan()
         for number in 0..<UInt8(ValueGate.patience + 3) { signalled(number) }
         XCTAssertEqual(through, [0, 1, 2])
-        gate.readEnded(nil, into: &batch)
+        gate.readEnded(nil)
         XCTAssertEqual(through, (0..<UInt8(ValueGate.patience + 3)).map { $0 })
     }
 
@@ -127,7 +126,7 @@ final class ValueGateTests: XCTestCase {
         gate.readBegan()
         signalled(1)
         gate.close()
-        gate.readEnded(nil, into: &batch)
+        gate.readEnded(nil)
         XCTAssertEqual(through, [1])
     }
 
@@ -135,7 +134,7 @@ final class ValueGateTests: XCTestCase {
         gate.readBegan()
         gate.open(.signals, afterGap: false)
         signalled(7)
-        gate.readEnded(value(7), into: &batch)
+        gate.readEnded(value(7))
         XCTAssertEqual(through, [])
     }
 }
