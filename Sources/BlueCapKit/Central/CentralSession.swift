@@ -251,9 +251,9 @@ final class CentralSession: ManagerSession {
         case .report(let number, let report):
             let stream = withEntry(of: key) { $0.connections[number] }
             if let stream { complete { stream.report(report) } }
-        case .reportFailure(let number, let refusal):
+        case .reportFailure(let number, let error):
             let stream = withEntry(of: key) { $0.connections[number] }
-            if let stream { complete { stream.fail(refusal.error) } }
+            if let stream { complete { stream.fail(error) } }
         case .finishStream(let number):
             let stream = withEntry(of: key) { $0.connections.removeValue(forKey: number) }
             if let stream { complete { stream.finish() } }

@@ -42,7 +42,7 @@ struct CentralState {
     private(set) var peripherals: PeripheralTable
     /// The state of each peripheral that the application has used.
     private var states = KeyedTable<PeripheralState>()
-    /// BlueZ's reports of devices that have a link, with any program, and of devices with a state.
+    /// BlueZ's reports of devices that have a link, with any program, and no state.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
     /// Peripherals with a handle that was released while an operation was under way.
     private var released: Set<PeripheralKey> = []
@@ -317,23 +317,16 @@ struct CentralState {
         // These events produce no orders before the first request.
         var unused = Orders()
         state.managerStateChanged(managerState, into: &unused)
-        state.factsChanged(firstFacts(of: key), into: &unused)
+        // Of a device without a link, only its sightings are known.
+        let known = facts.removeValue(forKey: key)
+        state.factsChanged(known ?? PeripheralState.Facts(device: peripherals.read(key) { $0.device }), into: &unused)
         states[key] = state
-    }
-
-    /// Returns what is known of a device without a link from its sightings alone.
-    private mutating func firstFacts(of key: PeripheralKey) -> PeripheralState.Facts {
-        if let known = facts[key] { return known }
-        let device = peripherals.read(key) { $0.device }
-        let first = PeripheralState.Facts(device: device)
-        facts[key] = first
-        return first
     }
 
     private mutating func removeState(of key: PeripheralKey) {
         released.remove(key)
+        if let known = readState(of: key, { $0.facts }), known.isConnected { facts[key] = known }
         states[key] = nil
-        if facts[key]?.isConnected != true { facts[key] = nil }
     }
 
     /// The handle of this peripheral was released. First, the operations that are under way end.
@@ -379,7 +372,6 @@ struct CentralState {
             }
             return
         }
-        facts[key] = new
         peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
     }
 
@@ -388,7 +380,7 @@ struct CentralState {
         facts = all.filter { $0.value.isConnected }
         for key in states.keys {
             let new = all[key] ?? PeripheralState.Facts()
-            facts[key] = new
+            facts[key] = nil
             peripheral(key, into: &orders) { $0.factsChanged(new, into: &$1) }
         }
     }

@@ -118,20 +118,6 @@ struct ConnectionMachine: Equatable {
     /// The count of retries that has been used up.
     enum Spent: Equatable { case timeouts, disconnections }
 
-    enum Refusal: Equatable {
-        /// `disconnect()` without a connection.
-        case notConnected
-        /// BlueZ has refused, and would refuse another attempt too.
-        case refused(BusFailure)
-
-        var error: PeripheralError {
-            switch self {
-            case .notConnected: .disconnected
-            case .refused(let failure): .connectionFailed(failure)
-            }
-        }
-    }
-
     enum LinkLoss: Equatable {
         case disconnected
         /// The application requested it.
@@ -336,21 +322,17 @@ struct ConnectionMachine: Equatable {
             cancel(.timeout, &orders)
             takeOver(new, &orders)
             startTimeout(&orders)
-        case .cancelling(let attempt, let ending):
-            state = .cancelling(attempt, Ending(report: nil, next: .connect(after: 0)))
-            reportEnd(ending, &orders)
-            takeOver(new, &orders)
         case .connected:
             takeOver(new, &orders)
             report(.connected, &orders)
-        case .disconnecting(let ending):
-            state = .disconnecting(Ending(report: nil, next: .connect(after: 0)))
+        case .cancelling(_, let ending), .disconnecting(let ending):
+            replaceEnding(Ending(report: nil, next: .connect(after: 0)))
             reportEnd(ending, &orders)
             takeOver(new, &orders)
         case .closed:
             number += 1
             isWanted = false
-            refuse(.notConnected, &orders)
+            refuse(.disconnected, &orders)
             orders.append(.finishStream(number))
         }
     }
@@ -386,12 +368,11 @@ struct ConnectionMachine: Equatable {
             guard wait > 0 else { return beginTry(&orders) }
             state = .waiting(.delay)
             start(.delay, wait, &orders)
-        case .cancelling(let attempt, let ending):
-            state = .cancelling(attempt, ending.connecting(after: delay))
-            if ending.next == .finish { finish(after: ending, &orders) }
-        case .disconnecting(let ending):
-            state = .disconnecting(ending.connecting(after: delay))
-            if ending.next == .finish { finish(after: ending, &orders) }
+        case .cancelling(_, let ending), .disconnecting(let ending):
+            replaceEnding(ending.connecting(after: delay))
+            guard ending.next == .finish else { return }
+            reportEnd(ending, &orders)
+            finish(&orders)
         case .waiting(.backOff), .waiting(.power), .seeking, .connecting, .connected, .closed:
             break
         }
@@ -400,21 +381,18 @@ struct ConnectionMachine: Equatable {
     private mutating func disconnectAsked(_ orders: inout Orders) {
         isWanted = false
         switch state {
-        case .disconnected, .closed: refuse(.notConnected, &orders)
+        case .disconnected, .closed: refuse(.disconnected, &orders)
         case .waiting, .seeking, .connecting, .connected: end(then: .rest, &orders)
-        case .cancelling(let attempt, let ending): state = .cancelling(attempt, ending.forced)
-        case .disconnecting(let ending): state = .disconnecting(ending.forced)
+        case .cancelling(_, let ending), .disconnecting(let ending): replaceEnding(ending.forced)
         }
     }
 
     private mutating func terminateAsked(_ orders: inout Orders) {
         isWanted = false
-        let ending = Ending(report: .forced, next: .finish)
         switch state {
         case .disconnected, .closed: finish(&orders)
         case .waiting, .seeking, .connecting, .connected: end(then: .finish, &orders)
-        case .cancelling(let attempt, _): state = .cancelling(attempt, ending)
-        case .disconnecting: state = .disconnecting(ending)
+        case .cancelling, .disconnecting: replaceEnding(Ending(report: .forced, next: .finish))
         }
         orders.append(.forget)
     }
@@ -437,6 +415,15 @@ struct ConnectionMachine: Equatable {
             start(.drop, Self.dropLimit, &orders)
         case .disconnected, .cancelling, .disconnecting, .closed:
             break
+        }
+    }
+
+    /// Changes what follows the end of the attempt or link that is being ended.
+    private mutating func replaceEnding(_ ending: Ending) {
+        if case .cancelling(let attempt, _) = state {
+            state = .cancelling(attempt, ending)
+        } else {
+            state = .disconnecting(ending)
         }
     }
 
@@ -489,8 +476,7 @@ struct ConnectionMachine: Equatable {
         case .waiting, .seeking, .connecting: end(then: .rest, &orders)
         // A link that another program established before stays.
         case .connected: if isOurs { end(then: .rest, &orders) }
-        case .cancelling(let attempt, let ending): state = .cancelling(attempt, ending.resting)
-        case .disconnecting(let ending): state = .disconnecting(ending.resting)
+        case .cancelling(_, let ending), .disconnecting(let ending): replaceEnding(ending.resting)
         case .disconnected, .closed: break
         }
     }
@@ -610,7 +596,7 @@ struct ConnectionMachine: Equatable {
         isWanted = false
         fruitlessTries += 1
         endTry(&orders)
-        refuse(.refused(failure.failure), &orders)
+        refuse(.connectionFailed(failure.failure), &orders)
     }
 
     private mutating func linkUp(isOurs: Bool, _ orders: inout Orders) {
@@ -837,14 +823,9 @@ struct ConnectionMachine: Equatable {
         orders.append(.report(number, report))
     }
 
-    private mutating func refuse(_ refusal: Refusal, _ orders: inout Orders) {
-        lastError = refusal.error
+    private mutating func refuse(_ refusal: PeripheralError, _ orders: inout Orders) {
+        lastError = refusal
         orders.append(.reportFailure(number, refusal))
-    }
-
-    private mutating func finish(after ending: Ending, _ orders: inout Orders) {
-        reportEnd(ending, &orders)
-        finish(&orders)
     }
 
     private mutating func finish(_ orders: inout Orders) {

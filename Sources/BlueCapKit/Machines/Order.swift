@@ -87,7 +87,7 @@ struct Order: Equatable {
         case pauseScan
         case resumeScan
         case report(ConnectionMachine.ConnectionNumber, ConnectionMachine.Report)
-        case reportFailure(ConnectionMachine.ConnectionNumber, ConnectionMachine.Refusal)
+        case reportFailure(ConnectionMachine.ConnectionNumber, PeripheralError)
         case finishStream(ConnectionMachine.ConnectionNumber)
         /// The link can be used from here on.
         case linkWentUp

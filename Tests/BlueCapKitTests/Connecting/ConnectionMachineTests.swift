@@ -171,7 +171,7 @@ final class ConnectionMachineTests: XCTestCase {
         var machine = connecting(timeout: 30)
         XCTAssertEqual(
             machine.event(.connectReplied(1, refusal)),
-            [.cancelTimer(.timeout), .reportFailure(1, .refused(refusal.failure))])
+            [.cancelTimer(.timeout), .reportFailure(1, .connectionFailed(refusal.failure))])
         XCTAssertEqual(machine.state, .disconnected)
     }
 
@@ -181,7 +181,8 @@ final class ConnectionMachineTests: XCTestCase {
             _ = machine.event(.connectReplied(attempt, unknown))
             _ = machine.event(.timerFired(.retry))
         }
-        XCTAssertEqual(machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .refused(unknown.failure)))
+        XCTAssertEqual(
+            machine.event(.connectReplied(3, unknown)).last, .reportFailure(1, .connectionFailed(unknown.failure)))
     }
 
     func testAnAttemptThatSomebodyLeftBehindIsTakenBack() {
@@ -314,7 +315,7 @@ final class ConnectionMachineTests: XCTestCase {
 
     func testADisconnectWithoutAConnectionFails() {
         var machine = machine()
-        XCTAssertEqual(machine.event(.disconnectAsked), [.reportFailure(0, .notConnected)])
+        XCTAssertEqual(machine.event(.disconnectAsked), [.reportFailure(0, .disconnected)])
     }
 
     func testADisconnectWhileConnectingTakesTheAttemptBack() {
@@ -570,7 +571,7 @@ final class ConnectionMachineTests: XCTestCase {
             answered.event(.closed(keepingLinks: false)),
             [.callDisconnect, .cancelTimer(.connection(.confirmation)), .finishStream(1)])
         XCTAssertEqual(
-            tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .notConnected), .finishStream(2)])
+            tries.event(.connectAsked(ConnectionPolicy())), [.reportFailure(2, .disconnected), .finishStream(2)])
     }
 
     // MARK: Laws
