@@ -1,6 +1,6 @@
 import CDBus
 package import Foundation
-package import Futures
+import Futures
 package import Reactor
 
 /// The address of a bus.
@@ -129,23 +129,6 @@ package final class Connection: Sendable {
         guard !loop.isCurrent else { return core.call(message, timeout: timeout, completion: completion) }
         let core = core
         loop.post { core.call(message, timeout: timeout, completion: completion) }
-    }
-
-    /// Calls a method and returns its result as a future, which fails with a `DBusError`, or with an error of `decode`. The
-    /// reply is decoded on the loop.
-    package func call<T: Sendable>(
-        _ message: Message, timeout: TimeInterval = Connection.defaultTimeout,
-        decode: @escaping @Sendable (inout MessageReader) throws -> T
-    ) -> Future<T> {
-        let promise = Promise<T>()
-        call(message, timeout: timeout) { result in
-            promise.complete(
-                Try {
-                    var reader = try result.get().reader
-                    return try decode(&reader)
-                })
-        }
-        return promise.future
     }
 
     /// Sends a message without a reply: a signal, a reply, or a call, which is sent with the flag that it expects no reply.

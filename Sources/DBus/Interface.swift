@@ -52,23 +52,16 @@ package struct InterfaceTable<Target: Sendable>: Sendable {
         }
     }
 
-    package struct Signal: Sendable {
-        fileprivate let signal: Interface.Signal
-
-        package init(_ name: StaticString, _ arguments: Arguments = [:]) {
-            signal = Interface.Signal(name: name, arguments: arguments)
-        }
-    }
-
     private let interface: Interface
 
     /// Traps if a name or a signature is not well-formed.
     package init(
-        _ name: StaticString, methods: [Method] = [], properties: [Property] = [], signals: [Signal] = []
+        _ name: StaticString, methods: [Method] = [], properties: [Property] = [],
+        signals: KeyValuePairs<StaticString, Arguments> = [:]
     ) {
         interface = Interface(
             name: "\(name)", methods: methods.map(\.method), properties: properties.map(\.property),
-            signals: signals.map(\.signal))
+            signals: signals)
     }
 
     /// Returns this interface of one object.
@@ -116,26 +109,24 @@ final class Interface: Sendable {
         let get: @Sendable (any Sendable, inout MessageWriter) -> Void
     }
 
-    struct Signal: Sendable {
-        let name: StaticString
-        let arguments: KeyValuePairs<StaticString, StaticString>
-    }
-
     let name: String
     let methods: [Method]
     let properties: [Property]
-    private let signals: [Signal]
+    private let signals: KeyValuePairs<StaticString, KeyValuePairs<StaticString, StaticString>>
 
-    init(name: String, methods: [Method], properties: [Property], signals: [Signal]) {
+    init(
+        name: String, methods: [Method], properties: [Property],
+        signals: KeyValuePairs<StaticString, KeyValuePairs<StaticString, StaticString>>
+    ) {
         (self.name, self.methods, self.properties, self.signals) = (name, methods, properties, signals)
         precondition(
             isValid(name, cdbus_is_interface), "\"\(name)\" is not an interface name, such as org.bluez.Device1.")
-        for member in methods.map(\.name) + signals.map(\.name) {
+        for member in methods.map(\.name) + signals.map(\.key) {
             precondition(
                 cdbus_is_member(member.cString),
                 "\(name) has \"\(member)\", which cannot be the name of a method or signal.")
         }
-        let arguments = methods.flatMap { [$0.inputs, $0.outputs] } + signals.map(\.arguments)
+        let arguments = methods.flatMap { [$0.inputs, $0.outputs] } + signals.map(\.value)
         for signature in arguments.flatMap({ $0.map(\.value) }) + properties.map(\.signature) {
             precondition(
                 cdbus_is_single_type(signature.cString), "\(name) has \"\(signature)\", which is not one complete type."
@@ -159,7 +150,7 @@ final class Interface: Sendable {
             xml += arguments(method.outputs, " direction=\"out\"") + "</method>"
         }
         for signal in signals {
-            xml += "<signal name=\"\(signal.name)\">" + arguments(signal.arguments) + "</signal>"
+            xml += "<signal name=\"\(signal.key)\">" + arguments(signal.value) + "</signal>"
         }
         for property in properties {
             let access = property.set == nil ? "read" : "readwrite"

@@ -91,7 +91,6 @@ package final class Message: @unchecked Sendable {
         kind == .call && hasMember(member) && hasInterface(interface)
     }
 
-    package func hasPath(_ path: StaticString) -> Bool { equal(heading.path, path.cString) }
     package func hasInterface(_ name: StaticString) -> Bool { equal(heading.interface, name.cString) }
     func hasInterface(_ name: String) -> Bool { name.withCString { equal(heading.interface, $0) } }
     package func hasMember(_ name: StaticString) -> Bool { equal(heading.member, name.cString) }
@@ -101,11 +100,6 @@ package final class Message: @unchecked Sendable {
     /// Calls `body` with the bytes of the path, in place; nil if the message has none.
     package func withPath<R>(_ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R? {
         try heading.path.map { try body(bytes(of: $0)) }
-    }
-
-    /// Calls `body` with the bytes of the sender's name, in place; nil if the message has none.
-    package func withSender<R>(_ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R? {
-        try heading.sender.map { try body(bytes(of: $0)) }
     }
 
     // MARK: The wire form

@@ -176,8 +176,8 @@ extension ObjectRegistry {
             }
         ],
         signals: [
-            .init("InterfacesAdded", ["object": "o", "interfaces": "a{sa{sv}}"]),
-            .init("InterfacesRemoved", ["object": "o", "interfaces": "as"]),
+            "InterfacesAdded": ["object": "o", "interfaces": "a{sa{sv}}"],
+            "InterfacesRemoved": ["object": "o", "interfaces": "as"],
         ])
 
     private static let properties = InterfaceTable<Place>(
@@ -225,9 +225,7 @@ extension ObjectRegistry {
             },
         ],
         signals: [
-            .init(
-                "PropertiesChanged",
-                ["interface": "s", "changed_properties": "a{sv}", "invalidated_properties": "as"])
+            "PropertiesChanged": ["interface": "s", "changed_properties": "a{sv}", "invalidated_properties": "as"]
         ])
 }
 

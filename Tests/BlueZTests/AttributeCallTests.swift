@@ -1,6 +1,7 @@
 import DBus
 import Foundation
 import Futures
+import GATT
 import Glibc
 import Reactor
 import XCTest
@@ -95,15 +96,14 @@ final class AttributeCallTests: XCTestCase {
     func testAWriteNamesItsTypeForCharacteristicsOnly() {
         let client = readyClient()
         onLoop { [characteristic, descriptor, note] in
-            for type in WriteType.allCases {
+            for type in CBCharacteristicWriteType.allCases {
                 client.daemon.writeValue(characteristic, Data([1]), type: type, timeout: 5, completion: note())
             }
-            client.daemon.writeValue(descriptor, Data(), type: .request, offset: 700, timeout: 5, completion: note())
+            client.daemon.writeValue(
+                descriptor, Data(), type: .withResponse, offset: 700, timeout: 5, completion: note())
         }
-        XCTAssertEqual(told, ["ok", "ok", "ok", "ok"])
-        XCTAssertEqual(
-            daemon.options,
-            [["type": "request"], ["type": "command"], ["type": "reliable"], ["offset": "700"]])
+        XCTAssertEqual(told, ["ok", "ok", "ok"])
+        XCTAssertEqual(daemon.options, [["type": "request"], ["type": "command"], ["offset": "700"]])
     }
 
     func testARefusalKeepsItsWordsAndItsATTCode() {
@@ -176,7 +176,7 @@ final class AttributeCallTests: XCTestCase {
         let client = readyClient()
         daemon.silent = ["WriteValue"]
         onLoop { [characteristic, note] in
-            client.daemon.writeValue(characteristic, Data([1]), type: .request, timeout: 50, completion: note())
+            client.daemon.writeValue(characteristic, Data([1]), type: .withResponse, timeout: 50, completion: note())
         }
         daemon.bus.close()
         daemon.loop.advance(by: 60)

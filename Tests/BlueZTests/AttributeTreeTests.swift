@@ -330,3 +330,25 @@ final class AttributeTreeTests: XCTestCase {
         XCTAssertEqual(tree.attributeCount, 3)
     }
 }
+
+extension ObjectTree {
+    fileprivate func services(of device: ObjectKey) -> [AttributeKey] {
+        keys(of: device) { $0.kind == .service }
+    }
+
+    fileprivate func characteristics(of service: AttributeKey) -> [AttributeKey] {
+        keys(of: service.device) { $0.kind == .characteristic && $0.service == service.handle }
+    }
+
+    fileprivate func descriptors(of characteristic: AttributeKey) -> [AttributeKey] {
+        keys(of: characteristic.device) { $0.kind == .descriptor && $0.characteristic == characteristic.handle }
+    }
+
+    private func keys(of device: ObjectKey, where isIncluded: (GattAttribute) -> Bool) -> [AttributeKey] {
+        var keys: [AttributeKey] = []
+        for (key, kind) in attributes(of: device) {
+            if let value = attribute(key, kind), isIncluded(value) { keys.append(key) }
+        }
+        return keys
+    }
+}

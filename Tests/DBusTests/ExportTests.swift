@@ -37,7 +37,7 @@ final class ExportTests: XCTestCase {
             },
             .init("UUIDs", "as") { _, value in value.strings(["180d"]) },
         ],
-        signals: [.init("Disconnected", ["reason": "s", "message": "s"])])
+        signals: ["Disconnected": ["reason": "s", "message": "s"]])
 
     private static let plain = InterfaceTable<Device>(
         "org.example.Plain1", methods: [.init("Do") { _, invocation in invocation.reply() }])

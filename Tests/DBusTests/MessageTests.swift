@@ -32,11 +32,10 @@ final class MessageTests: XCTestCase {
 
         XCTAssertTrue(message.isSignal(interface: "org.bluez.Test1", member: "Changed"))
         XCTAssertFalse(message.isSignal(interface: "org.bluez.Test1", member: "Change"))
-        XCTAssertTrue(message.hasPath("/org/bluez/hci0"))
-        XCTAssertFalse(message.hasPath("/org/bluez"))
+        XCTAssertEqual(message.path, "/org/bluez/hci0")
         XCTAssertFalse(message.hasSender("org.bluez"))
         XCTAssertEqual(message.withPath { String(decoding: $0, as: UTF8.self) }, "/org/bluez/hci0")
-        XCTAssertNil(message.withSender { $0.count })
+        XCTAssertNil(message.sender)
     }
 
     // MARK: Values

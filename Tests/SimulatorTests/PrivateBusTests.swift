@@ -43,7 +43,7 @@ final class PrivateBusTests: XCTestCase {
         let connection = Connection.open(.custom(simulator.address))
         let subscription = connection.subscribe(MatchRule(sender: "org.bluez")) { message in
             if message.hasMember("InterfacesAdded") { added.withLock { $0 += 1 } }
-            guard message.hasMember("PropertiesChanged"), !message.hasPath("/org/bluez/hci0") else { return }
+            guard message.hasMember("PropertiesChanged"), message.path != "/org/bluez/hci0" else { return }
             let count = updated.withLock { updated in
                 updated += 1
                 return updated

@@ -128,8 +128,7 @@ extension CentralSession {
         for id: OperationID, of key: PeripheralKey
     ) {
         client.daemon.writeValue(
-            attribute, value, type: type == .withResponse ? .request : .command, offset: offset,
-            timeout: Self.callLimit
+            attribute, value, type: type, offset: offset, timeout: Self.callLimit
         ) { [reference] result in
             reference.session?.replied(id, of: key, result.map { nil })
         }

@@ -1,24 +1,7 @@
 import DBus
 package import Foundation
+package import GATT
 import Reactor
-
-/// How a value is written (`type` of `WriteValue`).
-package enum WriteType: Hashable, Sendable, CaseIterable {
-    /// The peer confirms the value, which is sent in parts if it does not fit into one packet.
-    case request
-    /// Without confirmation: success means that `bluetoothd` has queued the value. At most MTU - 3 bytes.
-    case command
-    /// In parts that the peer repeats and then carries out at once.
-    case reliable
-
-    fileprivate var text: StaticString {
-        switch self {
-        case .request: "request"
-        case .command: "command"
-        case .reliable: "reliable"
-        }
-    }
-}
 
 /// Calls of the methods of attributes. On the loop only, as each `completion` is, which comes exactly once and never before
 /// the method returns: with BlueZ's reply, with `noReply` after the time limit, with `disconnected` when the bus is lost, or
@@ -39,9 +22,10 @@ extension DaemonLink {
         }
     }
 
-    /// Writes a characteristic or a descriptor.
+    /// Writes a characteristic or a descriptor. Without response, success means that `bluetoothd` has queued the value, of at
+    /// most MTU - 3 bytes; with one, a value that does not fit into one packet is sent in parts.
     package func writeValue(
-        _ key: AttributeKey, _ value: Data, type: WriteType, offset: Int = 0, timeout: Double,
+        _ key: AttributeKey, _ value: Data, type: CBCharacteristicWriteType, offset: Int = 0, timeout: Double,
         completion: @escaping BlueZCompletion<Void>
     ) {
         let isCharacteristic = objects.kind(of: key) == .characteristic
@@ -52,8 +36,9 @@ extension DaemonLink {
                 writer.options { options in
                     options.offset(offset)
                     // Descriptors can be written in one way only.
-                    if isCharacteristic {
-                        options.entry("type", variant: "s") { $0.string(static: type.text) }
+                    guard isCharacteristic else { return }
+                    options.entry("type", variant: "s") {
+                        $0.string(static: type == .withResponse ? "request" : "command")
                     }
                 }
             }, completion: { completion($0.done) })
@@ -61,11 +46,8 @@ extension DaemonLink {
 
     /// Turns notifications on; they come by a socket, past the bus. BlueZ refuses with `notPermitted` ("Notify acquired") or
     /// `inProgress` if a process has them already.
-    package func acquireNotify(
-        _ key: AttributeKey, timeout: Double = DaemonLink.attributeTimeout,
-        completion: @escaping BlueZCompletion<AcquiredSocket>
-    ) {
-        acquire(key, "AcquireNotify", timeout, completion)
+    package func acquireNotify(_ key: AttributeKey, completion: @escaping BlueZCompletion<AcquiredSocket>) {
+        acquire(key, "AcquireNotify", DaemonLink.attributeTimeout, completion)
     }
 
     /// Gets a socket for writing without response, past the bus.

@@ -21,8 +21,6 @@ package final class BlueZClient: @unchecked Sendable {
     /// For the services of all applications of this process.
     var handleLayout = HandleLayout()
     private var observers: [ObserverEntry] = []
-    /// Observers with an observation that ended before they were added.
-    private(set) var departed: Set<UInt64> = []
     private var hasNews = false
     /// Runs from the last observer's departure until everything is closed.
     private let leaveTimer: LoopTimer
@@ -78,16 +76,12 @@ package final class BlueZClient: @unchecked Sendable {
 
 // MARK: - Observers
 
-/// An observer while it is to be called. On the loop; unchecked for the same reason as the client.
-private final class ObserverEntry {
-    let id: UInt64
+/// An observer until its observation ends. On the loop; unchecked for the same reason as the client.
+private final class ObserverEntry: @unchecked Sendable {
     let observer: any BlueZObserver
     var isActive = true
 
-    init(id: UInt64, observer: any BlueZObserver) {
-        self.id = id
-        self.observer = observer
-    }
+    init(_ observer: any BlueZObserver) { self.observer = observer }
 }
 
 extension BlueZClient {
@@ -98,16 +92,17 @@ extension BlueZClient {
     /// after the present work of the loop. The last observation of a client that ends also ends the discovery sessions and
     /// the connection.
     package func observe(_ observer: any BlueZObserver) -> CancelHandle {
-        let id = makeID()
-        loop.post { self.add(observer, id: id) }
-        return CancelHandle(loop: loop) { self.removeObserver(id) }
+        let entry = ObserverEntry(observer)
+        loop.post { self.add(entry) }
+        return CancelHandle(loop: loop) { self.remove(entry) }
     }
 
-    private func add(_ observer: any BlueZObserver, id: UInt64) {
-        guard departed.remove(id) == nil else { return }
-        observers.append(ObserverEntry(id: id, observer: observer))
+    private func add(_ entry: ObserverEntry) {
+        // The observation may have ended before.
+        guard entry.isActive else { return }
+        observers.append(entry)
         leaveTimer.cancel()
-        guard daemon.isStopped else { return reportAll(to: observer) }
+        guard daemon.isStopped else { return reportAll(to: entry.observer) }
         daemon.start(self)
         batchEnded()
     }
@@ -129,12 +124,10 @@ extension BlueZClient {
         observer.batchEnded()
     }
 
-    private func removeObserver(_ id: UInt64) {
-        guard let index = observers.firstIndex(where: { $0.id == id }) else {
-            departed.insert(id)
-            return
-        }
-        observers.remove(at: index).isActive = false
+    private func remove(_ entry: ObserverEntry) {
+        entry.isActive = false
+        guard let index = observers.firstIndex(where: { $0 === entry }) else { return }
+        observers.remove(at: index)
         guard observers.isEmpty else { return }
         // Not inside a report: the tree that is being read is about to be cleared.
         loop.post { [self] in if observers.isEmpty { leave() } }
@@ -209,21 +202,6 @@ extension BlueZClient {
         daemon.readValue(key, offset: offset, timeout: timeout) { value in
             self.forEachObserver { $0.readEnded(key, offset: offset, reply: try? value.get()) }
             completion(value)
-        }
-    }
-
-    /// Turns an adapter on or off. Any thread; `completion` runs on the loop.
-    ///
-    /// Success means that BlueZ has accepted it; the tree shows when it is done.
-    package func setPowered(_ isPowered: Bool, adapter: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        loop.perform { [daemon] in
-            daemon.call(
-                adapter, interface: BlueZName.properties, member: "Set",
-                body: {
-                    $0.string(BlueZName.adapter)
-                    $0.string("Powered")
-                    $0.variant("b") { $0.bool(isPowered) }
-                }, completion: { completion($0.map { _ in }) })
         }
     }
 

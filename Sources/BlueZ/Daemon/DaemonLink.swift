@@ -157,22 +157,21 @@ package final class DaemonLink: @unchecked Sendable {
     /// The subscriptions hold the link, without the cost of a weak reference for each signal; ``closeBus()`` cancels them.
     private func watchDaemon() {
         guard let connection, let number = connectionNumber else { return }
-        let properties = MatchRule(
-            sender: BlueZName.service, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
-        let objects = MatchRule(sender: BlueZName.service, interface: "org.freedesktop.DBus.ObjectManager")
-        // From 5.83 on; earlier ones send no signal of this interface.
-        let disconnections = MatchRule(
-            sender: BlueZName.service, interface: BlueZName.device, member: "Disconnected")
-        let apply: @Sendable (Message) -> Void = { signal in self.change { $0.apply(signal, into: &$1) } }
-        bus?.subscriptions = [
-            connection.subscribe(properties, handler: apply),
-            connection.subscribe(objects, handler: apply),
-            connection.subscribe(disconnections, handler: apply),
-            connection.watchName(BlueZName.service) { [weak self] owner in
-                guard let self, connectionNumber == number else { return }
-                perform(machine.ownerChanged(owner))
-            },
+        let signals: [(interface: String, member: String?)] = [
+            (BlueZName.properties, "PropertiesChanged"),
+            ("org.freedesktop.DBus.ObjectManager", nil),
+            // From 5.83 on; earlier ones send no signal of this interface.
+            (BlueZName.device, "Disconnected"),
         ]
+        let subscriptions = signals.map { interface, member in
+            let rule = MatchRule(sender: BlueZName.service, interface: interface, member: member)
+            return connection.subscribe(rule) { signal in self.change { $0.apply(signal, into: &$1) } }
+        }
+        let owner = connection.watchName(BlueZName.service) { [weak self] owner in
+            guard let self, connectionNumber == number else { return }
+            perform(machine.ownerChanged(owner))
+        }
+        bus?.subscriptions = subscriptions + [owner]
     }
 
     private func requestObjects(_ load: DaemonMachine.LoadID) {

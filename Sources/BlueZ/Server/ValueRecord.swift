@@ -163,12 +163,10 @@ struct ServerOptions {
     var asksForAuthorization = false
 
     init(_ reader: inout MessageReader) {
-        var options = self
         reader.dictionary { entry in
             guard let key = entry.string() else { return }
-            _ = entry.variant { value in options.take(key, &value) }
+            _ = entry.variant { take(key, &$0) }
         }
-        self = options
     }
 
     private mutating func take(_ key: String, _ value: inout MessageReader) {

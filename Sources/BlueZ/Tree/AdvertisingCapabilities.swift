@@ -44,12 +44,10 @@ extension AdvertisingCapabilities {
 
     /// Reads properties of `LEAdvertisingManager1` from an `a{sv}`.
     mutating func take(_ reader: inout MessageReader) {
-        var capabilities = self
         reader.dictionary { entry in
             guard let name = entry.string() else { return }
-            _ = entry.variant { capabilities.take(name, &$0) }
+            _ = entry.variant { take(name, &$0) }
         }
-        self = capabilities
     }
 
     private mutating func take(_ name: String, _ value: inout MessageReader) {
@@ -59,25 +57,13 @@ extension AdvertisingCapabilities {
         case "SupportedIncludes": supportedIncludes = value.strings()
         case "SupportedSecondaryChannels": supportedSecondaryChannels = value.strings()
         case "SupportedFeatures": supportedFeatures = value.strings()
-        case "SupportedCapabilities": takeLimits(&value)
+        case "SupportedCapabilities": take(&value)
+        // These four are in the dictionary `SupportedCapabilities`.
+        case "MaxAdvLen": maxAdvertisementLength = value.byte().map(Int.init)
+        case "MaxScnRspLen": maxScanResponseLength = value.byte().map(Int.init)
+        case "MinTxPower": minTxPower = value.int16().map(Int.init)
+        case "MaxTxPower": maxTxPower = value.int16().map(Int.init)
         default: break
         }
-    }
-
-    private mutating func takeLimits(_ reader: inout MessageReader) {
-        var limits = self
-        reader.dictionary { entry in
-            guard let name = entry.string() else { return }
-            _ = entry.variant { value in
-                switch name {
-                case "MaxAdvLen": limits.maxAdvertisementLength = value.byte().map(Int.init)
-                case "MaxScnRspLen": limits.maxScanResponseLength = value.byte().map(Int.init)
-                case "MinTxPower": limits.minTxPower = value.int16().map(Int.init)
-                case "MaxTxPower": limits.maxTxPower = value.int16().map(Int.init)
-                default: break
-                }
-            }
-        }
-        self = limits
     }
 }

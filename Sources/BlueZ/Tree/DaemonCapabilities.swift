@@ -283,14 +283,10 @@ extension Adapter1 {
         switch extra {
         case .advertisingManager: advertising.take(&reader)
         case .advertisementMonitorManager:
-            var types = monitorTypes
             reader.dictionary { entry in
                 guard entry.string() == "SupportedMonitorTypes" else { return }
-                _ = entry.variant { value in
-                    if let names = value.strings() { types = names }
-                }
+                monitorTypes = entry.variant { $0.strings() } ?? monitorTypes
             }
-            monitorTypes = types
         default: break
         }
     }

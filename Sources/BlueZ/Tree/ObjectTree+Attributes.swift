@@ -7,33 +7,13 @@ extension ObjectTree {
     /// How many attributes all devices have together.
     package var attributeCount: Int { attributes.count }
 
-    /// The services of a device, in the order of their handles; empty also if there is no such device.
-    package func services(of device: ObjectKey) -> [AttributeKey] {
-        keys(of: device) { $0.kind == .service }
-    }
-
-    /// The characteristics of a service, in the order of their handles.
-    package func characteristics(of service: AttributeKey) -> [AttributeKey] {
-        keys(of: service.device) { $0.kind == .characteristic && $0.service == service.handle }
-    }
-
-    /// The descriptors of a characteristic, in the order of their handles.
-    package func descriptors(of characteristic: AttributeKey) -> [AttributeKey] {
-        keys(of: characteristic.device) { $0.kind == .descriptor && $0.characteristic == characteristic.handle }
-    }
-
-    /// All attributes of a device with their kinds, in the order of their handles.
+    /// The attributes of a device, in the order of their handles; empty also if there is no such device.
     package func attributes(of device: ObjectKey) -> [(key: AttributeKey, kind: AttributeKind)] {
-        keys(of: device) { _ in true }.compactMap { key in kind(of: key).map { (key, $0) } }
-    }
-
-    private func keys(of device: ObjectKey, where isIncluded: (borrowing GattAttribute) -> Bool) -> [AttributeKey] {
         guard let slot = slot(of: device) else { return [] }
         return attributes.handles(device: slot).compactMap { handle in
-            guard let index = attributes.index(of: handle, device: slot), isIncluded(attributes[index]) else {
-                return nil
+            attributes.index(of: handle, device: slot).map { index in
+                (AttributeKey(device: device, handle: handle), attributes[index].kind)
             }
-            return AttributeKey(device: device, handle: handle)
         }
     }
 

@@ -328,13 +328,11 @@ extension ObjectTree {
         _ key: ObjectKey, _ reader: inout MessageReader, into changes: inout ChangeBuffer
     ) {
         var level: UInt8?
-        var ignored = 0
         reader.dictionary { entry in
             guard entry.withString({ $0.equals("Percentage") }) == true else { return entry.skip() }
             level = entry.variant { $0.byte() }
-            if level == nil { ignored += 1 }
+            if level == nil { ignoredProperties += 1 }
         }
-        ignoredProperties += ignored
         guard key.isDevice, let level else { return }
         batteries[key] = level
         reportBattery(key, into: &changes)
