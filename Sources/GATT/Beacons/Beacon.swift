@@ -66,8 +66,8 @@ public enum Beacon: Hashable, Sendable {
 
     /// Returns all beacons in an advertisement: those in manufacturer data first, by company, then Eddystone's.
     public static func all(manufacturerData: [UInt16: Data], serviceData: [CBUUID: Data]) -> [Beacon] {
-        manufacturerData.sorted { $0.key < $1.key }
-            .compactMap { Beacon(company: $0.key, manufacturerData: $0.value) }
+        manufacturerData.keys.sorted()
+            .compactMap { Beacon(company: $0, manufacturerData: manufacturerData[$0] ?? Data()) }
             + serviceData.compactMap { Beacon(service: $0.key, serviceData: $0.value) }
     }
 }

@@ -46,7 +46,7 @@ public enum Eddystone {
 
         /// The service data, twenty bytes.
         public var data: Data {
-            Data([0x00, UInt8(bitPattern: powerAtZeroMetres)]) + namespace + instance + Data([0, 0])
+            .joined(Data([0x00, UInt8(bitPattern: powerAtZeroMetres)]), namespace, instance, Data(count: 2))
         }
     }
 
@@ -93,10 +93,10 @@ public enum Eddystone {
             let bytes = [UInt8](data)
             guard bytes.count == 14, bytes[0] == 0x20, bytes[1] == 0x00 else { return nil }
             self.init(
-                batteryMillivolts: UInt16(bigEndian: bytes[2], bytes[3]),
-                advertisementCount: bytes[6..<10].reduce(0) { $0 << 8 | UInt32($1) },
-                tenthsOfUptime: bytes[10..<14].reduce(0) { $0 << 8 | UInt32($1) })
-            rawTemperature = Int16(bitPattern: UInt16(bigEndian: bytes[4], bytes[5]))
+                batteryMillivolts: UInt16(bigEndian: bytes[2..<4]),
+                advertisementCount: UInt32(bigEndian: bytes[6..<10]),
+                tenthsOfUptime: UInt32(bigEndian: bytes[10..<14]))
+            rawTemperature = Int16(bigEndian: bytes[4..<6])
         }
 
         /// The service data, fourteen bytes.

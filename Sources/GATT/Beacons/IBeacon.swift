@@ -38,12 +38,13 @@ public struct IBeacon: Hashable, Sendable {
     /// Reads manufacturer data without its company identifier; `nil` if they are no iBeacon's 23 bytes.
     public init?(data: Data) {
         let bytes = [UInt8](data)
-        guard bytes.count == 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(bytes: bytes[2..<18]) else {
+        guard bytes.count == 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(validating: Data(bytes[2..<18]))
+        else {
             return nil
         }
         self.init(
-            uuid: uuid.nsuuid, major: UInt16(bigEndian: bytes[18], bytes[19]),
-            minor: UInt16(bigEndian: bytes[20], bytes[21]), measuredPower: Int8(bitPattern: bytes[22]))
+            uuid: uuid.nsuuid, major: UInt16(bigEndian: bytes[18..<20]),
+            minor: UInt16(bigEndian: bytes[20..<22]), measuredPower: Int8(bitPattern: bytes[22]))
     }
 
     /// The manufacturer data, without the company identifier, as BlueZ expects it for company ``company``.
@@ -91,11 +92,12 @@ public struct AltBeacon: Hashable, Sendable {
     /// Reads manufacturer data without its company identifier; `nil` if they are no AltBeacon's 24 bytes.
     public init?(company: UInt16, data: Data) {
         let bytes = [UInt8](data)
-        guard bytes.count == 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(bytes: bytes[2..<18]) else {
+        guard bytes.count == 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(validating: Data(bytes[2..<18]))
+        else {
             return nil
         }
         self.init(
-            company: company, organization: id.nsuuid, number: bytes[18..<22].reduce(0) { $0 << 8 | UInt32($1) },
+            company: company, organization: id.nsuuid, number: UInt32(bigEndian: bytes[18..<22]),
             measuredPower: Int8(bitPattern: bytes[22]), manufacturerReserved: bytes[23])
     }
 
@@ -107,14 +109,8 @@ public struct AltBeacon: Hashable, Sendable {
     }
 }
 
-extension CBUUID {
-    fileprivate init?(bytes: ArraySlice<UInt8>) { self.init(validating: Data(bytes)) }
-}
-
-extension UInt16 {
-    init(bigEndian high: UInt8, _ low: UInt8) { self = UInt16(high) << 8 | UInt16(low) }
-}
-
 extension FixedWidthInteger {
+    init(bigEndian bytes: ArraySlice<UInt8>) { self = bytes.reduce(0) { $0 << 8 | Self(truncatingIfNeeded: $1) } }
+
     var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { [UInt8]($0) } }
 }

@@ -31,14 +31,14 @@ extension Data {
     public static func serialize<First: CharacteristicCodable, Second: CharacteristicCodable>(
         _ value1: First, value2: Second
     ) -> Data {
-        value1.serialize() + value2.serialize()
+        joined(value1.serialize(), value2.serialize())
     }
 
     /// Returns the bytes of two arrays of values, one after the other.
     public static func serialize<First: Deserializable, Second: Deserializable>(
         _ value1: [First], value2: [Second]
     ) -> Data {
-        value1.serialized() + value2.serialized()
+        joined(value1.serialized(), value2.serialized())
     }
 
     /// Returns the bytes of values, one after the other.

@@ -100,23 +100,19 @@ public struct CBUUID: Hashable, Sendable {
     /// The bytes of the shortest form, most significant first: 2, 4 or 16.
     public var data: Data {
         guard let number = assignedNumber else {
-            return Data(CBUUID.bigEndianBytes(high) + CBUUID.bigEndianBytes(low))
+            return Data(high.bigEndianBytes + low.bigEndianBytes)
         }
-        return Data(CBUUID.bigEndianBytes(UInt64(number)).suffix(number > 0xFFFF ? 4 : 2))
+        return Data(number.bigEndianBytes.suffix(number > 0xFFFF ? 4 : 2))
     }
 
     /// The same UUID as Foundation's type.
     public var nsuuid: UUID {
-        let h = CBUUID.bigEndianBytes(high)
-        let l = CBUUID.bigEndianBytes(low)
+        let h = high.bigEndianBytes
+        let l = low.bigEndianBytes
         return UUID(
             uuid: (
                 h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], l[0], l[1], l[2], l[3], l[4], l[5], l[6], l[7]
             ))
-    }
-
-    private static func bigEndianBytes(_ value: UInt64) -> [UInt8] {
-        withUnsafeBytes(of: value.bigEndian) { Array($0) }
     }
 }
 

@@ -17,8 +17,8 @@ public protocol CharacteristicConfigurable {
 }
 
 extension CharacteristicConfigurable {
-    public static var permissions: CBAttributePermissions { CharacteristicProfile.defaultPermissions }
-    public static var properties: CBCharacteristicProperties { CharacteristicProfile.defaultProperties }
+    public static var permissions: CBAttributePermissions { [.readable, .writeable] }
+    public static var properties: CBCharacteristicProperties { [.read, .write, .notify] }
     public static var initialValue: Data? { nil }
 }
 
@@ -33,7 +33,7 @@ public protocol ServiceConfigurable {
 }
 
 extension ServiceConfigurable {
-    public static var tag: String { ServiceProfile.defaultTag }
+    public static var tag: String { "Miscellaneous" }
 }
 
 /// A value with a string form: a dictionary of texts, one for each part of the value.

@@ -24,9 +24,6 @@ public class CharacteristicProfile: @unchecked Sendable {
     /// The value that a published characteristic has at first.
     public let initialValue: Data?
 
-    static let defaultPermissions: CBAttributePermissions = [.readable, .writeable]
-    static let defaultProperties: CBCharacteristicProperties = [.read, .write, .notify]
-
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` accepts them; anything else traps.
     ///   - name: The name for display, and the key of the string form.

@@ -15,8 +15,6 @@ public class ServiceProfile: @unchecked Sendable {
     /// A word by which the application groups its profiles.
     public let tag: String
 
-    static let defaultTag = "Miscellaneous"
-
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` accepts them; anything else traps.
     ///   - name: The name for display.

@@ -51,3 +51,26 @@ extension Array where Element: Deserializable {
         return data
     }
 }
+
+extension Data {
+    /// Returns the bytes of the parts that there are, one after another.
+    package static func joined(_ parts: Data?...) -> Data {
+        var data = Data()
+        for case let part? in parts { data.append(part) }
+        return data
+    }
+
+    /// Returns the little-endian number of `count` bytes, at most 16; `nil` if they are not all there.
+    ///
+    /// Not generic, so that the numbers of all sizes share its code.
+    @inline(never) func number(at start: Int, count: Int) -> UInt128? {
+        guard start >= 0, start <= self.count - count else { return nil }
+        var number: UInt128 = 0
+        Swift.withUnsafeMutableBytes(of: &number) { target in
+            self.withUnsafeBytes {
+                target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+            }
+        }
+        return UInt128(littleEndian: number)
+    }
+}

@@ -75,19 +75,15 @@ public struct MedicalFloat: Deserializable, Hashable {
         if text == "unknown" {
             self = .notANumber
         } else if parts.count == 2 {
-            guard let mantissa = Int24(text: parts[0]), let exponent = Int8(parts[1]) else { return nil }
-            self.init(mantissa: mantissa.value, exponent: exponent)
+            let numbers = parts.compactMap { Int32($0) }
+            guard numbers.count == 2, Int24(numbers[0]) != nil, let exponent = Int8(exactly: numbers[1]) else {
+                return nil
+            }
+            self.init(mantissa: numbers[0], exponent: exponent)
         } else {
             guard let value = Double(text), value.isFinite else { return nil }
             let decimals = text.firstIndex(of: ".").map { text.distance(from: $0, to: text.endIndex) - 1 } ?? 0
             self.init(value, decimals: decimals)
         }
-    }
-}
-
-extension Int24 {
-    fileprivate init?(text: Substring) {
-        guard let value = Int32(text) else { return nil }
-        self.init(value)
     }
 }

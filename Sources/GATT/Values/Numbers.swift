@@ -4,10 +4,7 @@ extension Deserializable where Self: FixedWidthInteger & BitwiseCopyable {
     public static var size: Int { bitWidth / 8 }
 
     public static func deserialize(_ data: Data, start: Int) -> Self? {
-        guard start >= 0, start <= data.count - size else { return nil }
-        return data.withUnsafeBytes { bytes in
-            Self(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: Self.self))
-        }
+        data.number(at: start, count: size).map { Self(truncatingIfNeeded: $0) }
     }
 
     public func serialize() -> Data {
@@ -65,10 +62,7 @@ public struct UInt24: Deserializable, Hashable {
     public static var size: Int { 3 }
 
     public static func deserialize(_ data: Data, start: Int) -> UInt24? {
-        guard start >= 0, start <= data.count - 3 else { return nil }
-        let first = data.startIndex + start
-        return UInt24(
-            truncating: UInt32(data[first]) | UInt32(data[first + 1]) << 8 | UInt32(data[first + 2]) << 16)
+        data.number(at: start, count: 3).map { UInt24(truncating: UInt32($0)) }
     }
 
     public func serialize() -> Data { value.serialize().prefix(3) }

@@ -95,7 +95,7 @@ extension RawPairDeserializable {
         ValueReader.read(data) { Self(rawValue1: try $0.next(), rawValue2: try $0.next()) }
     }
 
-    public func serialize() -> Data { rawValue1.serialize() + rawValue2.serialize() }
+    public func serialize() -> Data { .joined(rawValue1.serialize(), rawValue2.serialize()) }
 }
 
 extension RawArrayPairDeserializable {
@@ -103,5 +103,5 @@ extension RawArrayPairDeserializable {
         ValueReader.read(data) { Self(rawValue1: try $0.next(count: size1), rawValue2: try $0.next(count: size2)) }
     }
 
-    public func serialize() -> Data { rawValue1.serialized() + rawValue2.serialized() }
+    public func serialize() -> Data { .joined(rawValue1.serialized(), rawValue2.serialized()) }
 }
