@@ -127,9 +127,8 @@ extension BluetoothSIG {
             public var stringValue: [String: String] { [SystemID.name: String(format: "%016llx", rawValue)] }
 
             public init?(stringValue: [String: String]) {
-                guard let rawValue: UInt64 = TextFields(stringValue).number(SystemID.name, radix: 16) else {
-                    return nil
-                }
+                guard let text = TextFields(stringValue).text(SystemID.name), let rawValue = UInt64(text, radix: 16)
+                else { return nil }
                 self.rawValue = rawValue
             }
         }
@@ -161,7 +160,7 @@ extension BluetoothSIG {
             }
 
             public func serialize() -> Data {
-                vendorSource.serialize() + [vendor, product, version].serialized()
+                .joined(vendorSource.serialize(), [vendor, product, version].serialized())
             }
 
             /// Four numbers, the first in decimal and the others in hexadecimal digits.

@@ -58,12 +58,9 @@ extension BluetoothSIG {
                 if isInContact == true { flags.insert(.contact) }
                 if energyExpended != nil { flags.insert(.energy) }
                 if !intervals.isEmpty { flags.insert(.intervals) }
-                var data = flags.rawValue.serialize()
-                data +=
-                    flags.contains(.wideRate)
-                    ? beatsPerMinute.serialize() : UInt8(truncatingIfNeeded: beatsPerMinute).serialize()
-                if let energyExpended { data += energyExpended.serialize() }
-                return data + intervals.serialized()
+                let rate = beatsPerMinute.serialize().prefix(flags.contains(.wideRate) ? 2 : 1)
+                return .joined(
+                    flags.rawValue.serialize(), rate, energyExpended?.serialize(), intervals.serialized())
             }
 
             /// `"Heart Rate"` in beats per minute, and, where known, `"Contact"`, `"Energy Expended"` in kJ and
@@ -224,8 +221,7 @@ extension HealthTemperature {
 
     public func serialize() -> Data {
         let flags: UInt8 = (isFahrenheit ? 0x01 : 0) | (time == nil ? 0 : 0x02) | (type == nil ? 0 : 0x04)
-        return flags.serialize() + temperature.serialize() + (time?.serialize() ?? Data())
-            + (type?.serialize() ?? Data())
+        return .joined(flags.serialize(), temperature.serialize(), time?.serialize(), type?.serialize())
     }
 
     /// `"Temperature"` with its unit, and, where known, `"Time"` (ISO 8601 without a zone) and `"Type"`.

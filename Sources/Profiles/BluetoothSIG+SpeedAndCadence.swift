@@ -79,10 +79,9 @@ extension BluetoothSIG {
             }
 
             public func serialize() -> Data {
-                var data = Data([(wheel == nil ? 0 : 0x01) | (crank == nil ? 0 : 0x02)])
-                if let wheel { data += wheel.revolutions.serialize() + wheel.lastEvent.serialize() }
-                if let crank { data += crank.revolutions.serialize() + crank.lastEvent.serialize() }
-                return data
+                .joined(
+                    Data([(wheel == nil ? 0 : 0x01) | (crank == nil ? 0 : 0x02)]), wheel?.revolutions.serialize(),
+                    wheel?.lastEvent.serialize(), crank?.revolutions.serialize(), crank?.lastEvent.serialize())
             }
 
             /// `"Wheel Revolutions"`, `"Wheel Event"`, `"Crank Revolutions"`, `"Crank Event"`; events in 1/1024 s.
@@ -173,8 +172,9 @@ extension BluetoothSIG {
             public func serialize() -> Data {
                 let flags: UInt8 =
                     (strideLength == nil ? 0 : 0x01) | (totalDistanceRaw == nil ? 0 : 0x02) | (isRunning ? 0x04 : 0)
-                return flags.serialize() + speedRaw.serialize() + cadence.serialize()
-                    + (strideLength?.serialize() ?? Data()) + (totalDistanceRaw?.serialize() ?? Data())
+                return .joined(
+                    flags.serialize(), speedRaw.serialize(), cadence.serialize(), strideLength?.serialize(),
+                    totalDistanceRaw?.serialize())
             }
 
             /// `"Speed"` in m/s, `"Cadence"` in steps per minute, `"Running"`, and, where known, `"Stride Length"` in cm

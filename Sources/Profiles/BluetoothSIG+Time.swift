@@ -52,7 +52,7 @@ extension BluetoothSIG {
             }
 
             public func serialize() -> Data {
-                time.serialize() + Data([dayOfWeek, fractions, adjustReason.rawValue])
+                .joined(time.serialize(), Data([dayOfWeek, fractions, adjustReason.rawValue]))
             }
 
             /// `"Time"` (ISO 8601 without a zone), `"Day of Week"`, `"Fractions"` in 1/256 s, `"Adjust Reason"`.
@@ -180,7 +180,7 @@ extension BluetoothSIG {
                 year: year, month: parts[0], day: parts[1], hours: parts[2], minutes: parts[3], seconds: parts[4])
         }
 
-        public func serialize() -> Data { year.serialize() + Data([month, day, hours, minutes, seconds]) }
+        public func serialize() -> Data { .joined(year.serialize(), Data([month, day, hours, minutes, seconds])) }
 
         /// The date and time in ISO 8601 without a zone: `"2024-02-29T13:05:00"`.
         var text: String {
@@ -189,9 +189,9 @@ extension BluetoothSIG {
 
         init?(text: String) {
             let parts = text.split(omittingEmptySubsequences: false) { "-T:".contains($0) }
-            guard parts.count == 6, let year = UInt16(parts[0]) else { return nil }
-            let rest = parts.dropFirst().compactMap { UInt8($0) }
-            guard rest.count == 5 else { return nil }
+            let numbers = parts.compactMap { Int($0) }
+            let rest = numbers.dropFirst().compactMap { UInt8(exactly: $0) }
+            guard parts.count == 6, rest.count == 5, let year = UInt16(exactly: numbers[0]) else { return nil }
             self.init(
                 year: year, month: rest[0], day: rest[1], hours: rest[2], minutes: rest[3], seconds: rest[4])
         }

@@ -25,7 +25,12 @@ struct TextFields {
     }
 
     func number<Number: FixedWidthInteger>(_ key: String, unit: String = "", radix: Int = 10) -> Number? {
-        text(key, unit: unit).flatMap { Number($0, radix: radix) }
+        integer(key, unit: unit, radix: radix).flatMap { Number(exactly: $0) }
+    }
+
+    /// Not generic, so that the numbers of all sizes share its code. None of them has 64 bits.
+    private func integer(_ key: String, unit: String, radix: Int) -> Int? {
+        text(key, unit: unit).flatMap { Int($0, radix: radix) }
     }
 
     /// Returns the numbers of these parts, without those that are missing or invalid.
@@ -36,7 +41,7 @@ struct TextFields {
     /// Returns the numbers of one part, which has blanks between them.
     func numbers<Number: FixedWidthInteger>(in key: String) -> [Number]? {
         guard let words = text(key)?.split(separator: " ") else { return nil }
-        let numbers = words.compactMap { Number($0) }
+        let numbers = words.compactMap { Int($0).flatMap { Number(exactly: $0) } }
         return numbers.count == words.count ? numbers : nil
     }
 
