@@ -176,8 +176,9 @@ struct FaultCommand: ParsableCommand {
         var limit = timeval(tv_sec: Self.patience, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var reader = LineReader(descriptor: descriptor, longest: 65_536)
-        guard ControlSocket.send(words.joined(separator: " ") + "\n", over: descriptor), let reply = reader.next()
-        else {
+        CommandRun.ignoreBrokenPipes()
+        try? Output(descriptor: descriptor).write(words.joined(separator: " ") + "\n")
+        guard let reply = reader.next() else {
             throw ToolFailure("The simulator at \(path) ended before it replied.")
         }
         guard reply != "ok" else { return }

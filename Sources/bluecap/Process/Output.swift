@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
 
-/// A file descriptor that text is written to without a buffer, so that a reader receives each line at once.
+/// A file descriptor that text is written to without a buffer, so that a reader receives each line at once. For pipes and
+/// sockets, ``CommandRun/ignoreBrokenPipes()`` must have been called.
 struct Output: Sendable {
     static let standard = Output(descriptor: STDOUT_FILENO)
     static let error = Output(descriptor: STDERR_FILENO)

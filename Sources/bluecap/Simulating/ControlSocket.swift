@@ -110,7 +110,7 @@ final class ControlSocket: Sendable {
             } catch {
                 reply = "error \(error)"
             }
-            guard send(reply + "\n", over: connection) else { return }
+            guard (try? Output(descriptor: connection).write(reply + "\n")) != nil else { return }
         }
     }
 
@@ -120,22 +120,6 @@ final class ControlSocket: Sendable {
         var size = socklen_t(MemoryLayout<UInt32>.stride * credentials.count)
         guard getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
         return credentials[1]
-    }
-
-    /// Sends all of a text; returns `false` if the other side has closed the connection.
-    static func send(_ text: String, over connection: Int32) -> Bool {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                Foundation.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno != EINTR {
-                return false
-            }
-        }
-        return true
     }
 }
 
