@@ -49,6 +49,24 @@ actor Console {
         try Output.standard.write(line + "\n")
     }
 
+    /// Does a command's work, and removes the line that says what it waits for.
+    ///
+    /// - Parameter failure: The failure of an error.
+    /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled: whatever error a cancelled task throws, the
+    ///   cancellation is its cause.
+    nonisolated func run(
+        _ work: () async throws -> Void, failure: (any Error) -> ToolFailure
+    ) async throws {
+        do {
+            try await work()
+            await clear()
+        } catch {
+            await clear()
+            if Task.isCancelled || error is CancellationError { throw CancellationError() }
+            throw (error as? ToolFailure) ?? failure(error)
+        }
+    }
+
     private func draw(_ text: String) {
         isShown = true
         let width = Terminal.size(of: STDERR_FILENO).width - 1

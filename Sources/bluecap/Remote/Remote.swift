@@ -48,14 +48,10 @@ struct RemoteSession: Sendable {
 
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before the work was done.
     func run(_ work: (Remote) async throws -> Void) async throws {
-        do {
+        try await console.run {
             try await use(CentralManager(profileManager: .ready, options: radio.centralOptions), work)
-            await console.clear()
-        } catch {
-            await console.clear()
-            // Whatever error a cancelled task throws, the cancellation is its cause.
-            if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            throw (error as? ToolFailure) ?? ToolFailure(RemoteFailure.text(for: error))
+        } failure: {
+            ToolFailure(RemoteFailure.text(for: $0))
         }
     }
 

@@ -31,7 +31,7 @@ struct Serving: Sendable {
     func run() async throws {
         let clock = Stopwatch()
         let manager = PeripheralManager(options: radio.peripheralOptions)
-        do {
+        try await console.run {
             await console.stage("Waiting for Bluetooth …")
             try await radio.waitUntilUsable(manager.whenStateChanges(), for: limit) { manager.standing }
             do {
@@ -46,11 +46,8 @@ struct Serving: Sendable {
                 throw error
             }
             await end(manager)
-        } catch {
-            await console.clear()
-            // Whatever error a cancelled task throws, the cancellation is its cause.
-            if Task.isCancelled || error is CancellationError { throw CancellationError() }
-            throw ServingFailure.failure(error, limit: limit)
+        } failure: {
+            ServingFailure.failure($0, limit: limit)
         }
     }
 
@@ -316,7 +313,6 @@ enum ServingFailure {
             return ToolFailure(
                 "bluetoothd did not answer within \(Wording.number(limit)) s: it may hang.",
                 "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log.")
-        case let failure as ToolFailure: return failure
         case let error as PeripheralManagerError:
             var failure = ToolFailure(text(for: error))
             switch error {
