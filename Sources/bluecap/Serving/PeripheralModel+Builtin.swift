@@ -14,16 +14,23 @@ extension PeripheralModel {
 
     private static let profiles = ProfileManager.ready
 
+    /// Returns the service with the characteristics of its profile.
     private static func service(
         _ uuid: String, _ behaviours: [String: Behaviour] = [:], values: [String: Data] = [:]
     ) -> Service {
         guard let profile = profiles.service(CBUUID(string: uuid)) else {
             preconditionFailure("The library has no profile for \(uuid): use a service that has one.")
         }
-        let pairs = behaviours.map { (CBUUID(string: $0.key), $0.value) }
-        let bytes = values.map { (CBUUID(string: $0.key), $0.value) }
+        let behaviours = Dictionary(uniqueKeysWithValues: behaviours.map { (CBUUID(string: $0.key), $0.value) })
+        let values = Dictionary(uniqueKeysWithValues: values.map { (CBUUID(string: $0.key), $0.value) })
         return Service(
-            profile, Dictionary(uniqueKeysWithValues: pairs), values: Dictionary(uniqueKeysWithValues: bytes))
+            uuid: profile.uuid, name: profile.name,
+            characteristics: profile.characteristics.map { characteristic in
+                Characteristic(
+                    uuid: characteristic.uuid, profile: characteristic, properties: characteristic.properties,
+                    value: values[characteristic.uuid] ?? characteristic.initialValue ?? Data(),
+                    behaviour: behaviours[characteristic.uuid] ?? .keeps)
+            })
     }
 
     // MARK: Heart rate, battery, UART

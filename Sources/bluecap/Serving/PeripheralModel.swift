@@ -15,6 +15,9 @@ struct PeripheralModel: Sendable {
         var name: String?
         var isPrimary = true
         var characteristics: [Characteristic]
+
+        /// The name, or else the UUID.
+        var label: String { name ?? uuid.uuidString }
     }
 
     struct Characteristic: Sendable {
@@ -36,14 +39,10 @@ struct PeripheralModel: Sendable {
             return description.flatMap { String(validating: $0.value, as: UTF8.self) }
         }
 
-        var isWritable: Bool { !properties.isDisjoint(with: [.write, .writeWithoutResponse]) }
-        var isReadable: Bool { properties.contains(.read) }
-
         /// The permissions that its properties need.
         var permissions: CBAttributePermissions {
-            var permissions: CBAttributePermissions = []
-            if isReadable { permissions.insert(.readable) }
-            if isWritable { permissions.insert(.writeable) }
+            var permissions: CBAttributePermissions = properties.contains(.read) ? .readable : []
+            if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) { permissions.insert(.writeable) }
             return permissions
         }
     }
@@ -76,25 +75,6 @@ struct PeripheralModel: Sendable {
         }
         return (services, models.count == 1 ? models[0].name : nil, models.first?.appearance)
     }
-}
-
-extension PeripheralModel.Service {
-    /// A service with the characteristics of its profile.
-    init(
-        _ profile: ServiceProfile, _ behaviours: [CBUUID: PeripheralModel.Behaviour] = [:], values: [CBUUID: Data] = [:]
-    ) {
-        self.init(
-            uuid: profile.uuid, name: profile.name,
-            characteristics: profile.characteristics.map { characteristic in
-                PeripheralModel.Characteristic(
-                    uuid: characteristic.uuid, profile: characteristic, properties: characteristic.properties,
-                    value: values[characteristic.uuid] ?? characteristic.initialValue ?? Data(),
-                    behaviour: behaviours[characteristic.uuid] ?? .keeps)
-            })
-    }
-
-    /// The name, or else the UUID.
-    var label: String { name ?? uuid.uuidString }
 }
 
 /// The values of a characteristic over time. They depend on the time alone, so that every run is the same.
