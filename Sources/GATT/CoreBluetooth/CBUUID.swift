@@ -107,12 +107,8 @@ public struct CBUUID: Hashable, Sendable {
 
     /// The same UUID as Foundation's type.
     public var nsuuid: UUID {
-        let h = high.bigEndianBytes
-        let l = low.bigEndianBytes
-        return UUID(
-            uuid: (
-                h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], l[0], l[1], l[2], l[3], l[4], l[5], l[6], l[7]
-            ))
+        let bytes = (high.bigEndian, low.bigEndian)
+        return withUnsafeBytes(of: bytes) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
 
@@ -130,24 +126,9 @@ extension CBUUID: CustomStringConvertible {
     }
 
     /// The 128 bit form in upper case, for a UUID of any length.
-    public var fullUUIDString: String {
-        String(unsafeUninitializedCapacity: 36) { text in
-            var digit = 0
-            for index in 0..<36 {
-                if CBUUID.hyphens.contains(index) {
-                    text[index] = UInt8(ascii: "-")
-                } else {
-                    text[index] = Hexadecimal.upperDigit(digit < 16 ? high : low, nibblesFromTheRight: 15 - digit % 16)
-                    digit += 1
-                }
-            }
-            return 36
-        }
-    }
+    public var fullUUIDString: String { nsuuid.uuidString }
 
     public var description: String { uuidString }
-
-    private static let hyphens = [8, 13, 18, 23]
 }
 
 extension CBUUID {

@@ -10,20 +10,11 @@ public struct MedicalFloat: Deserializable, Hashable {
     public let exponent: Int8
 
     /// No number: the device has no usable measurement.
-    public static let notANumber = MedicalFloat(bits: 0x007F_FFFF)
+    public static let notANumber = MedicalFloat(mantissa: 0x7F_FFFF, exponent: 0)
 
     private init(mantissa: Int32, exponent: Int8) {
         self.mantissa = mantissa
         self.exponent = exponent
-    }
-
-    private init(bits: UInt32) {
-        mantissa = Int32(bitPattern: bits << 8) >> 8
-        exponent = Int8(truncatingIfNeeded: Int32(bitPattern: bits) >> 24)
-    }
-
-    private var bits: UInt32 {
-        UInt32(UInt8(bitPattern: exponent)) << 24 | UInt32(bitPattern: mantissa) & 0xFF_FFFF
     }
 
     /// Creates the nearest number with so many digits after the point, or ``notANumber`` if it is out of range.
@@ -57,10 +48,13 @@ public struct MedicalFloat: Deserializable, Hashable {
     public static var size: Int { 4 }
 
     public static func deserialize(_ data: Data, start: Int) -> MedicalFloat? {
-        UInt32.deserialize(data, start: start).map { MedicalFloat(bits: $0) }
+        guard let mantissa = Int24.deserialize(data, start: start),
+            let exponent = Int8.deserialize(data, start: start + Int24.size)
+        else { return nil }
+        return MedicalFloat(mantissa: mantissa.value, exponent: exponent)
     }
 
-    public func serialize() -> Data { bits.serialize() }
+    public func serialize() -> Data { .joined(mantissa.serialize().prefix(Int24.size), exponent.serialize()) }
 
     /// The number in decimal digits with as many after the point as were measured, or as `"12e9"`.
     package var text: String {
