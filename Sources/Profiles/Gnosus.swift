@@ -105,7 +105,7 @@ public enum Gnosus {
                     guard degrees.count == 2 else { return nil }
                     self.init(latitude: degrees[0], longitude: degrees[1])
                 } else {
-                    self.init(rawValue: raw.compactMap { Int16($0) })
+                    self.init(rawValue: raw.compactMap { TextFields.number($0) })
                 }
             }
         }

@@ -67,10 +67,10 @@ extension SensorTagPeriod {
     /// Creates the period from `"periodRaw"`, or without that from `"period"` in milliseconds.
     public init?(stringValue: [String: String]) {
         if let text = stringValue["periodRaw"] {
-            guard let periodRaw = UInt8(text) else { return nil }
+            guard let periodRaw: UInt8 = TextFields.number(text) else { return nil }
             self.init(rawValue: periodRaw)
         } else {
-            guard let period = stringValue["period"].flatMap({ UInt16($0) }),
+            guard let period: UInt16 = stringValue["period"].flatMap({ TextFields.number($0) }),
                 let periodRaw = UInt8(exactly: period / 10)
             else { return nil }
             self.init(rawValue: periodRaw)
@@ -145,7 +145,7 @@ extension SensorTagAxes {
             guard values.count == 3 else { return nil }
             self.init(x: values[0], y: values[1], z: values[2])
         } else {
-            self.init(rawValue: raw.compactMap { RawType($0) })
+            self.init(rawValue: raw.compactMap { TextFields.number($0) })
         }
     }
 }

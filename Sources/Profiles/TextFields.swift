@@ -33,6 +33,11 @@ struct TextFields {
         text(key, unit: unit).flatMap { Int($0, radix: radix) }
     }
 
+    /// Returns the number that a text is.
+    static func number<Number: FixedWidthInteger>(_ text: String) -> Number? {
+        Int(text).flatMap { Number(exactly: $0) }
+    }
+
     /// Returns the numbers of these parts, without those that are missing or invalid.
     func numbers<Number: FixedWidthInteger>(of keys: [String], radix: Int = 10) -> [Number] {
         keys.compactMap { number($0, radix: radix) }
