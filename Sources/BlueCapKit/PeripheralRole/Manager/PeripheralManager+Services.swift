@@ -32,13 +32,13 @@ extension PeripheralManager {
     ///     time-out of the call that is under way.
     ///   - timeout: The time-out in seconds, from the call to the success, including the wait for `poweredOn`. With 0
     ///     or less `add` fails unless it succeeds at once; `.infinity` sets no limit.
-    /// - Returns: Succeeds when BlueZ has registered it, at once if it was added before. When the time-out has passed it
-    ///   fails with ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
+    /// - Returns: Succeeds when BlueZ has registered it, at once if it was added before. When the time-out has passed
+    ///   it fails with ``PeripheralManagerError/notPoweredOn(_:)`` if the manager is not `poweredOn`, with
     ///   ``PeripheralManagerError/servicesNotSupported`` if the adapter cannot offer services, with
     ///   ``PeripheralManagerError/serviceRefused(_:)`` if BlueZ was asked again after an error, and otherwise with
-    ///   ``PeripheralManagerError/serviceTimeout``. Before, it fails with ``PeripheralManagerError/serviceRefused(_:)``,
-    ///   ``PeripheralManagerError/serviceInUse`` if the service belongs to another manager,
-    ///   ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
+    ///   ``PeripheralManagerError/serviceTimeout``. Before, it fails with
+    ///   ``PeripheralManagerError/serviceRefused(_:)``, ``PeripheralManagerError/serviceInUse`` if the service belongs
+    ///   to another manager, ``PeripheralManagerError/invalidService(_:)``, ``PeripheralManagerError/serviceRemoved``,
     ///   ``PeripheralManagerError/invalidOption(_:)``.
     @discardableResult
     @_disfavoredOverload  // `manager.add` without a call is the method that is documented

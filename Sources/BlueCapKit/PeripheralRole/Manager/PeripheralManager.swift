@@ -109,3 +109,19 @@ public final class PeripheralManager: Sendable {
     /// manager.
     public func whenCentralsChange() -> FutureStream<[Central]> { session.centralStream }
 }
+
+// The options that this library adds to `CBPeripheralManagerOptionRestoreIdentifierKey`. A value of the wrong type fails
+// with `PeripheralManagerError.invalidOption`.
+
+/// `PeripheralManager(options:)`: the D-Bus address of the bus to use, a `String`, as
+/// ``CentralManagerOptionBusAddressKey``.
+public let PeripheralManagerOptionBusAddressKey = "PeripheralManagerOptionBusAddressKey"
+
+/// `PeripheralManager(options:)`: the adapter to use, a `String`: a name such as `hci0`, or an address, as
+/// ``CentralManagerOptionAdapterKey``.
+public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKey"
+
+/// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, as
+/// ``CentralManagerOptionStateDirectoryKey``. The option has an effect only together with
+/// `CBPeripheralManagerOptionRestoreIdentifierKey`.
+public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
