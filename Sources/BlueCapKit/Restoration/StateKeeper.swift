@@ -12,8 +12,8 @@ final class StateKeeper<State: KeptState>: Sendable {
     /// The outcome of opening the kept state.
     enum Opening: Equatable, Sendable {
         case kept(State)
-        /// Nothing can be restored. If the reason is that another manager keeps its state under this identifier, `inUse`
-        /// is the path of the file.
+        /// Nothing can be restored. If the reason is that another manager keeps its state under this identifier,
+        /// `inUse` is the path of the file.
         case failed(inUse: String?)
         /// The process has reached a limit: the state is to be opened again later.
         case postponed

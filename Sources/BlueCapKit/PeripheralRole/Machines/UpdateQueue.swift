@@ -16,8 +16,8 @@ public enum UpdateQueuePolicy: Hashable, Sendable, CaseIterable {
 /// What happens to the updates of a characteristic while no central is subscribed to it.
 ///
 /// No policy lets `update` throw ``MutableCharacteristicError/updateQueueFull(limit:)`` while no central is subscribed.
-/// ``MutableCharacteristic/droppedUpdates`` counts the updates that a policy drops. ``UpdateQueuePolicy`` applies while a
-/// central is subscribed.
+/// ``MutableCharacteristic/droppedUpdates`` counts the updates that a policy drops. ``UpdateQueuePolicy`` applies while
+/// a central is subscribed.
 public enum UnsubscribedUpdatePolicy: Hashable, Sendable, CaseIterable {
     /// The updates wait in their order and are sent when a central subscribes. The queue keeps the newest
     /// ``MutableCharacteristic/updateQueueLimit`` updates and drops older ones, including updates that were handed over

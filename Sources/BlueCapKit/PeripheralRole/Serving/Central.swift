@@ -14,10 +14,11 @@ public struct Central: CBCentralInjectable, CustomStringConvertible {
     /// The size of an ATT packet on its link in bytes; `nil` if BlueZ does not report it.
     public let mtu: Int?
 
-    /// Whether BlueZ reports that a central has subscribed, without its name: so it does for subscribers over signals.
+    /// Whether BlueZ reports that a central has subscribed without naming it, as it does for subscribers over signals.
     public var isAnonymous: Bool { address == nil }
 
-    /// How many bytes of an update reach it; BlueZ cuts off what is more. 20 if the size of its packets is not known.
+    /// The largest number of bytes of an update that the central receives; BlueZ cuts longer updates. It is 20 if the
+    /// size of its packets is not known.
     public var maximumUpdateValueLength: Int { (mtu ?? 23) - 3 }
 
     init(address: BluetoothAddress?, type: BluetoothAddress.AddressType?, mtu: Int?) {
@@ -36,18 +37,18 @@ extension Central: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 }
 
-/// A read or a write of a central that waits for the application's answer.
+/// A read or a write of a central that waits for the application's response.
 public struct ATTRequest: CBATTRequestInjectable, CustomStringConvertible {
     public let characteristicUUID: CBUUID
-    /// At which byte of the value the request begins: 0, unless a central writes or reads an end without its beginning.
-    /// What a central writes in parts is delivered as one value.
+    /// The byte of the value at which the request begins: 0, unless a central writes or reads the end of a value
+    /// without its beginning. A value that a central writes in parts is delivered as one.
     public let offset: Int
     /// What the central writes; `nil` in a read request.
     public let value: Data?
-    /// Whether the central waits for an answer. Otherwise none is needed, and one that is given has no effect.
+    /// Whether the central waits for a response. Otherwise a response has no effect.
     public let expectsAnswer: Bool
     let characteristic: ServerAttributeID
-    /// The number of the answer among those that wait; `nil` if the central expects none.
+    /// The number of the request among those that wait for a response; `nil` if the central expects none.
     let number: UInt64?
 
     /// Whether the central reads.

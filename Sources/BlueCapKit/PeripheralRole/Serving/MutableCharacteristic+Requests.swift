@@ -30,7 +30,7 @@ extension MutableCharacteristic {
         startResponding(isRead: false, capacity)
     }
 
-    /// Stops delivering writes: the stream ends. Those that were delivered can still be answered.
+    /// Stops delivering writes: the stream ends. The application can still respond to those that were delivered.
     public func stopRespondingToWriteRequests() { stopResponding(isRead: false) }
 
     /// Starts to deliver the reads of centrals to the application, which responds to each with
@@ -60,15 +60,15 @@ extension MutableCharacteristic {
         if let session { session.complete { promise.finish() } } else { promise.finish() }
     }
 
-    // MARK: Answering
+    // MARK: Responding
 
     /// Responds to a request, once.
     ///
     /// - Parameters:
     ///   - request: One of this characteristic's stream.
-    ///   - result: `success`, or why not. BlueZ can express `readNotPermitted` for reads, `writeNotPermitted` for writes,
-    ///     `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`, `invalidAttributeValueLength` and the
-    ///     application's own 0x80 to 0x9F; everything else reaches the central as `unlikelyError`.
+    ///   - result: `success`, or why not. BlueZ can express `readNotPermitted` for reads, `writeNotPermitted` for
+    ///     writes, `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`, `invalidAttributeValueLength`
+    ///     and the application's own 0x80 to 0x9F; everything else reaches the central as `unlikelyError`.
     /// - Returns: Whether this was the response; `false` if there was one before, by the application or because the
     ///   time was up, if the request expects none, and if it belongs to another characteristic.
     @discardableResult
@@ -98,7 +98,7 @@ extension MutableCharacteristic {
         return give(answer, request.isRead)
     }
 
-    // MARK: What happens; on the loop
+    // MARK: Events; on the loop
 
     func requested(
         _ request: ServerRequest, from central: Central, _ answer: ServerAnswer, _ session: PeripheralManagerSession
@@ -174,7 +174,7 @@ extension MutableCharacteristic {
     }
 }
 
-/// The requests of centrals for which the application asks, and their answers until those are given.
+/// The streams of requests that the application has started, and the requests that wait for its response.
 struct CentralRequests {
     typealias Request = MutableCharacteristic.Request
 
@@ -183,10 +183,10 @@ struct CentralRequests {
     private var answers: [UInt64: ServerAnswer] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// How many wait for the application.
+    /// The number of requests that wait for a response.
     var count: Int { answers.count }
 
-    /// The stream of reads or writes, which begins now if there is none.
+    /// Returns the stream of reads or writes, and starts it if there is none.
     mutating func start(isRead: Bool, capacity: Int) -> FutureStream<Request> {
         let promise = (isRead ? reads : writes) ?? StreamPromise(capacity: capacity)
         if isRead { reads = promise } else { writes = promise }
@@ -199,8 +199,8 @@ struct CentralRequests {
         return isRead ? reads : writes
     }
 
-    /// Keeps an answer. Returns its number and the stream of the request, or `nil` if the application does not ask for
-    /// such requests.
+    /// Keeps the reply to a request. Returns its number and the stream of the request, or `nil` if the application has
+    /// not started that stream.
     mutating func open(_ answer: ServerAnswer, isRead: Bool) -> (number: UInt64, stream: StreamPromise<Request>)? {
         guard let stream = isRead ? reads : writes else { return nil }
         lastNumber += 1
@@ -210,7 +210,7 @@ struct CentralRequests {
 
     mutating func take(_ number: UInt64) -> ServerAnswer? { answers.removeValue(forKey: number) }
 
-    /// Returns the answers that were not given, in the sequence of their requests, and the streams.
+    /// Returns the replies that were not sent, in the sequence of their requests, and the streams.
     mutating func close() -> (answers: [ServerAnswer], streams: [StreamPromise<Request>]) {
         defer { (writes, reads, answers) = (nil, nil, [:]) }
         return (answers.sorted { $0.key < $1.key }.map(\.value), [writes, reads].compactMap { $0 })

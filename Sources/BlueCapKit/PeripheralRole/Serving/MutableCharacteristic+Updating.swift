@@ -4,11 +4,11 @@ public import Futures
 public import GATT
 import Reactor
 
-// Updates: new values that are sent to the subscribed centrals. `update` may be called fast: it takes one lock, and the
-// loop is woken once for several calls.
+// Updates: new values that are sent to the subscribed centrals. `update` may be called often: it takes one lock, and
+// several calls wake the loop once.
 
 extension MutableCharacteristic {
-    /// Whether it can be subscribed to.
+    /// Whether centrals can subscribe to the characteristic.
     var canNotify: Bool {
         propertyEnabled([.notify, .indicate, .notifyEncryptionRequired, .indicateEncryptionRequired])
     }
@@ -17,36 +17,37 @@ extension MutableCharacteristic {
 
     /// Sets the value and sends it to all subscribed centrals.
     ///
-    /// Values are sent in the order of the calls, to every central that is subscribed. Values that a link does not yet
-    /// carry wait, at most ``updateQueueLimit`` of them; ``updateQueuePolicy`` says what happens to one more. While no
-    /// central is subscribed, ``unsubscribedUpdatePolicy`` says which values wait, and no call fails because many do. A
-    /// value that was handed over and not taken when the subscription ended counts as one that waits, and as the oldest.
+    /// Values are sent in the order of the calls, and each subscribed central receives each value once. Values that
+    /// cannot be sent yet wait, at most ``updateQueueLimit`` of them; ``updateQueuePolicy`` determines what happens to
+    /// one more. While no central is subscribed, ``unsubscribedUpdatePolicy`` determines which values wait, and no call
+    /// fails because the queue is full. A value whose sending was not confirmed when the subscription ended waits as
+    /// the oldest.
     ///
-    /// Each subscribed central receives each value once, with every version of BlueZ.
+    /// The sending of a notification is confirmed when the bus has accepted it. Bluetooth does not confirm
+    /// notifications: those under way on a link that ends are lost. For an indication, one confirmation is expected
+    /// from each central with an open socket. BlueZ does not report which central has confirmed. So the first
+    /// confirmation is enough if no socket shows how many to expect: up to BlueZ 5.68, and if
+    /// ``sendsUpdatesOverSocket`` is `false`. Centrals without a socket need not confirm. After thirty seconds one
+    /// confirmation is enough.
     ///
-    /// A notification is taken when the bus has it. Bluetooth does not confirm notifications: those on their way over a
-    /// link that ends are lost. An indication is taken when as many confirmations have come as centrals have a socket
-    /// that is open. BlueZ does not say which central has confirmed, so the first confirmation is enough where no
-    /// socket says how many to expect: up to BlueZ 5.68, and with ``sendsUpdatesOverSocket`` `false`. Centrals without
-    /// a socket need not confirm. After thirty seconds one confirmation is enough.
-    ///
-    /// BlueZ cuts a value that is longer than a central's packets, and reports nothing: to the MTU less 3, and to the MTU less 5
-    /// if the central accepts several values in a packet, as another BlueZ does.
+    /// BlueZ cuts a value that is longer than a central's packets without an error: to the MTU less 3, or to the MTU
+    /// less 5 if the central accepts several values in a packet, as BlueZ does in the central role.
     /// - Parameter value: At most 512 bytes.
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
     ///   ``MutableCharacteristicError/tooLong(count:maximum:)``, and, only while a central is subscribed,
-    ///   ``MutableCharacteristicError/updateQueueFull(limit:)``: then the value is not set either.
+    ///   ``MutableCharacteristicError/updateQueueFull(limit:)``. After an error the value is unchanged.
     public func update(withData value: Data) throws { try submit(value) }
 
-    /// Sets the value that texts spell, by the profile, and sends it.
-    /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if they spell none.
+    /// Sets a value that is given as text, converted by the characteristic's profile, and sends it.
+    /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if the texts are not a
+    ///   valid value of the profile.
     public func update(withString value: [String: String]) throws {
         try checkUpdating()
         guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
         try submit(data)
     }
 
-    /// Sets a value of a type that has a form on the air, and sends it.
+    /// Sets a value, converted to bytes, and sends it.
     /// - Throws: As ``update(withData:)``.
     public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(value.serialize()) }
 
@@ -68,20 +69,21 @@ extension MutableCharacteristic {
     /// }
     /// ```
     ///
-    /// BlueZ can do this from 5.76 on. With earlier versions nothing is sent, and the call throws.
+    /// This needs BlueZ 5.76 or later. With earlier versions nothing is sent, and the call throws.
     ///
-    /// ``value`` stays as it is: a central that reads receives the value of all. The update waits in the same queue as the others
-    /// (``updateQueueLimit``, ``pendingUpdates``, ``whenUpdatesSent()``), and each central receives its updates, those for all and
-    /// those for it, in the order of the calls. A change between the two costs a round trip to `bluetoothd`.
+    /// ``value`` does not change: a central that reads receives the value for all. The update waits in the same queue
+    /// as the others (``updateQueueLimit``, ``pendingUpdates``, ``whenUpdatesSent()``), and each central receives its
+    /// updates, those for all and those for it, in the order of the calls. Each change between the two kinds costs a
+    /// round trip to `bluetoothd`.
     ///
-    /// If its central leaves before an update is sent, the update is dropped, and ``droppedUpdates`` counts it; if it
-    /// is for several, it is sent to the remaining ones. ``unsubscribedUpdatePolicy`` does not keep it.
+    /// If the central leaves before the update is sent, the update is dropped, and ``droppedUpdates`` counts it. An
+    /// update for several centrals is sent to the remaining ones. ``unsubscribedUpdatePolicy`` does not keep it.
     ///
-    /// An indication is taken when each of the centrals has confirmed it. BlueZ 5.76 to 5.79 does not report that; there it is
-    /// taken when BlueZ has it.
+    /// The sending of an indication is confirmed when each of the centrals has confirmed it. BlueZ 5.76 to 5.79 does
+    /// not report that; there it is confirmed when BlueZ has accepted it.
     /// - Parameters:
-    ///   - value: 1 to 512 bytes. BlueZ has no way to send no bytes to one central.
-    ///   - centrals: Of ``subscribers``, one at least. They are compared by `identifier`.
+    ///   - value: 1 to 512 bytes. BlueZ cannot send an update without bytes to one central.
+    ///   - centrals: At least one of ``subscribers``. They are compared by `identifier`.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/directedUpdateRefused(_:)``.
     public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws {
         try submit(value, for: centrals)
@@ -94,38 +96,39 @@ extension MutableCharacteristic {
         try update(withData: value, for: [central])
     }
 
-    /// Sends a value of a type that has a form on the air to one subscribed central, and to no other.
+    /// Sends a value, converted to bytes, to one subscribed central, and to no other.
     ///
     /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
     public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable) throws {
         try update(withData: value.serialize(), for: [central])
     }
 
-    // MARK: What waits
+    // MARK: The queue
 
-    /// Whether updates are being sent: a central is subscribed.
+    /// Whether updates are being sent, which is the case while a central is subscribed.
     public var isUpdating: Bool { core.withLock { $0.updates.isSubscribed } }
 
-    /// The updates that were not taken yet, the oldest first.
+    /// The updates whose sending is not confirmed yet, the oldest first.
     public var pendingUpdates: [Data] { core.withLock { $0.updates.pending } }
 
-    /// How many updates may wait, 1,024 at first; at least 1.
+    /// The largest number of updates that may wait: initially 1,024, and at least 1.
     ///
-    /// Lowering it drops no update at once, and none while a central is subscribed. Without a subscription the oldest updates
-    /// above the limit are dropped: at the next update, when the last subscriber leaves, or when
+    /// Setting a lower limit drops no update at once, and none while a central is subscribed. Without a subscription
+    /// the oldest updates above the limit are dropped: at the next update, when the last subscriber leaves, or when
     /// ``unsubscribedUpdatePolicy`` is set.
     public var updateQueueLimit: Int {
         get { core.withLock { $0.updates.limit } }
         set { core.withLock { $0.updates.limit(to: newValue) } }
     }
 
-    /// What happens to an update when as many wait and a central is subscribed; ``UpdateQueuePolicy/refuse`` at first.
+    /// What happens to an update if the queue is full while a central is subscribed; initially
+    /// ``UpdateQueuePolicy/refuse``.
     public var updateQueuePolicy: UpdateQueuePolicy {
         get { core.withLock { $0.updates.policy } }
         set { core.withLock { $0.updates.policy = newValue } }
     }
 
-    /// What happens to updates while no central is subscribed; ``UnsubscribedUpdatePolicy/queue`` at first.
+    /// What happens to updates while no central is subscribed; initially ``UnsubscribedUpdatePolicy/queue``.
     ///
     /// ```swift
     /// let temperature = MutableCharacteristic(uuid: "2A6E", properties: [.read, .notify], permissions: .readable)
@@ -134,14 +137,14 @@ extension MutableCharacteristic {
     ///
     /// The policy applies at these times:
     /// - To each update while no central is subscribed.
-    /// - To what waits, when the last subscriber leaves, its link falls, or `bluetoothd` ends. While one of several
-    ///   subscribers stays, nothing is dropped.
-    /// - To what waits, when the policy is set while no central is subscribed.
+    /// - To the updates that wait, when the last subscriber leaves, its link ends, or `bluetoothd` ends. While one of
+    ///   several subscribers stays, nothing is dropped.
+    /// - To the updates that wait, when the policy is set while no central is subscribed.
     ///
-    /// The first central that subscribes receives what waits, the oldest first. A central that subscribes while another
-    /// one is subscribed receives what is sent from then on. A value that was sent and taken is not sent again to the
-    /// next subscriber, which can read it. Updates that wait, and the policy, do not outlive the process: a restored
-    /// characteristic begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
+    /// The first central that subscribes receives the updates that wait, the oldest first. A central that subscribes
+    /// while another one is subscribed receives the updates that are sent after that. A value whose sending was
+    /// confirmed is not sent again to the next subscriber, which can read it. The updates that wait, and the policy,
+    /// are not restored: a restored characteristic begins with ``UnsubscribedUpdatePolicy/queue`` and no updates.
     public var unsubscribedUpdatePolicy: UnsubscribedUpdatePolicy {
         get { core.withLock { $0.updates.unsubscribedPolicy } }
         set {
@@ -154,16 +157,16 @@ extension MutableCharacteristic {
         }
     }
 
-    /// How many updates were accepted and dropped without being sent.
+    /// The number of updates that were accepted and dropped without being sent.
     ///
-    /// It counts what ``UpdateQueuePolicy/dropOldest`` and ``unsubscribedUpdatePolicy`` drop, and indications that no central
-    /// confirmed although they were sent twice, for thirty seconds each. It does not count what waits when the service is
-    /// removed.
+    /// It counts the updates that ``UpdateQueuePolicy/dropOldest`` and ``unsubscribedUpdatePolicy`` drop, and
+    /// indications that no central confirmed although they were sent twice, for thirty seconds each. It does not count
+    /// the updates that wait when the service is removed.
     public var droppedUpdates: Int { core.withLock { $0.updates.dropped } }
 
-    /// Completes when no update waits any more, because each was sent or dropped: for programs that make values faster
-    /// than a link carries them. It fails with ``MutableCharacteristicError/unconfigured`` if the characteristic is not
-    /// offered.
+    /// Returns a future that succeeds when no update waits any more, because each was sent or dropped. It is for
+    /// programs that update faster than a link can send. It fails with ``MutableCharacteristicError/unconfigured`` if
+    /// the characteristic is not offered.
     public func whenUpdatesSent() -> Future<Void> {
         let promise = Promise<Void>()
         let outcome = core.withLock { core -> Try<Void>? in
@@ -176,7 +179,7 @@ extension MutableCharacteristic {
         return promise.future
     }
 
-    // MARK: Doing
+    // MARK: Sending
 
     private func checkUpdating() throws {
         guard core.withLock({ $0.session != nil }) else { throw MutableCharacteristicError.unconfigured }
@@ -209,7 +212,7 @@ extension MutableCharacteristic {
         return isUpdating
     }
 
-    /// Hands over what waits, as much as may be under way. On the loop.
+    /// Hands over the updates that wait, up to the number that may be under way. On the loop.
     func send(through session: PeripheralManagerSession) {
         let (updates, epoch, application) = core.withLock { ($0.updates.take(), $0.updates.epoch, $0.application) }
         guard !updates.isEmpty else { return }
@@ -220,7 +223,7 @@ extension MutableCharacteristic {
         application.notify(id, updates, completion: taken)
     }
 
-    /// On the loop, for each value, in their order.
+    /// The outcome of an update; called on the loop for each one, in their order.
     private func handedOver(
         _ result: Result<Void, BlueZError>, _ epoch: UpdateQueue.Epoch, _ session: PeripheralManagerSession
     ) {
@@ -249,16 +252,16 @@ extension MutableCharacteristic {
 extension MutableCharacteristic {
     /// The centrals that have subscribed, as far as BlueZ reports them.
     ///
-    /// BlueZ up to 5.68 names the first of them, and only if updates go over a socket; later versions name each. For
-    /// subscribers that BlueZ does not name, the list has one ``Central`` that is ``Central/isAnonymous``. So the list
-    /// is empty if and only if no central has subscribed.
+    /// BlueZ up to 5.68 reports the first of them, and only if updates are sent over a socket; later versions report
+    /// each one. If BlueZ reports subscribers without naming them, the list has one ``Central`` that is
+    /// ``Central/isAnonymous``. So the list is empty if and only if no central has subscribed.
     public var subscribers: [any CBCentralInjectable] { core.withLock { $0.subscribers.map(\.central) } }
 
     /// Whether a central has subscribed.
     public var hasSubscribers: Bool { core.withLock { !$0.subscribers.isEmpty } }
 
-    /// The subscribers at each change that BlueZ reports: when the first one subscribes, when the last one leaves, when
-    /// `bluetoothd` ends, and at each that it names.
+    /// Returns a stream of the ``subscribers`` at each change that BlueZ reports: when the first one subscribes, when
+    /// the last one leaves, when `bluetoothd` ends, and for each one that BlueZ names.
     ///
     /// It begins with the present subscribers. Every call returns the same stream, which keeps only the newest list. It
     /// ends when the service is removed.
@@ -269,18 +272,18 @@ extension MutableCharacteristic {
             core.subscriberPromise = promise
             return (promise, core.session)
         }
-        if promise === made, let session { session.loop.post { self.tellSubscribers(promise, session) } }
+        if promise === made, let session { session.loop.post { self.reportSubscribers(to: promise, session) } }
         return promise.stream
     }
 
-    private func tellSubscribers(
-        _ promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
+    private func reportSubscribers(
+        to promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
     ) {
         let subscribers = core.withLock { $0.subscribers.map(\.central) }
         if !subscribers.isEmpty { session.complete { promise.success(subscribers) } }
     }
 
-    // MARK: What happens; on the loop
+    // MARK: Events; on the loop
 
     func subscribersChanged(to subscribers: [Subscriber], _ session: PeripheralManagerSession) {
         let (promise, mustSend, released, finished) = core.withLock { core in

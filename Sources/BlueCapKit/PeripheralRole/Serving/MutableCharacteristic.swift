@@ -39,12 +39,13 @@ public final class MutableCharacteristic: Sendable {
         var requests = CentralRequests()
     }
 
-    /// What is known of characteristics of this kind; of one that was made by hand, its UUID and properties.
+    /// The profile of the characteristic. If the characteristic was created from a UUID, its profile has only that and
+    /// the properties and permissions.
     public let profile: CharacteristicProfile
     /// What centrals can do with it.
     public let properties: CBCharacteristicProperties
-    /// Whether centrals may read and write it, and whether that needs encryption. What its properties allow and its
-    /// permissions do not is refused.
+    /// Whether centrals may read and write it, and whether that needs encryption. A request that the properties allow
+    /// and the permissions do not is refused.
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
     let core: Locked<Core>
@@ -59,18 +60,18 @@ public final class MutableCharacteristic: Sendable {
         core = Locked(Core(value: value))
     }
 
-    /// A characteristic as its profile has it, with the profile's initial value.
+    /// Creates a characteristic with the properties, the permissions and the initial value of a profile.
     public convenience init(profile: CharacteristicProfile) {
         self.init(profile, profile.properties, profile.permissions, profile.initialValue)
     }
 
-    /// A characteristic by hand.
+    /// Creates a characteristic without a profile.
     ///
     /// - Parameters:
-    ///   - uuid: What kind of characteristic it is.
+    ///   - uuid: The UUID of its type.
     ///   - properties: What centrals can do with it.
     ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
-    ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
+    ///   - value: The initial value, at most 512 bytes; `nil` is read as no bytes.
     public convenience init(
         uuid: CBUUID, properties: CBCharacteristicProperties = [.read, .write, .notify],
         permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil
@@ -78,12 +79,13 @@ public final class MutableCharacteristic: Sendable {
         self.init(uuid: uuid.fullUUIDString, properties: properties, permissions: permissions, value: value)
     }
 
-    /// The same with a text.
+    /// Creates a characteristic without a profile, with a UUID that is given as text.
+    ///
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
     ///   - properties: What centrals can do with it.
     ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
-    ///   - value: The value that it begins with, at most 512 bytes; `nil` reads as none.
+    ///   - value: The initial value, at most 512 bytes; `nil` is read as no bytes.
     public convenience init(
         uuid: String, properties: CBCharacteristicProperties = [.read, .write, .notify],
         permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil
@@ -93,72 +95,74 @@ public final class MutableCharacteristic: Sendable {
             properties, permissions, value)
     }
 
-    /// A characteristic for each profile.
+    /// Returns a characteristic for each profile.
     public static func withProfiles(_ profiles: [CharacteristicProfile]) -> [MutableCharacteristic] {
         profiles.map { MutableCharacteristic(profile: $0) }
     }
 
-    /// What kind of characteristic it is. Several of a service may have the same.
+    /// The UUID of its type, which several characteristics of a service may have.
     public var uuid: CBUUID { profile.uuid }
     /// The name of its profile, or "Unknown".
     public var name: String { profile.name }
-    /// The service that it is a characteristic of.
+    /// The service that the characteristic belongs to.
     public var service: MutableService? { core.withLock { $0.service } }
 
-    /// Whether the property is among ``properties``; of several, whether any is.
+    /// Returns whether ``properties`` contain the property, or at least one of several.
     public func propertyEnabled(_ property: CBCharacteristicProperties) -> Bool {
         !properties.isDisjoint(with: property)
     }
 
-    /// Whether the permission is among ``permissions``; of several, whether any is.
+    /// Returns whether ``permissions`` contain the permission, or at least one of several.
     public func permissionEnabled(_ permission: CBAttributePermissions) -> Bool {
         !permissions.isDisjoint(with: permission)
     }
 
     // MARK: Value
 
-    /// Its value: what centrals read. Setting it notifies no central; `update` does.
+    /// The value that centrals read. Setting it sends nothing to subscribed centrals; `update` does.
     public var value: Data? {
         get { core.withLock { $0.value } }
         set { core.replace(\.value, with: newValue) }
     }
 
-    /// Its value as a type that has a form on the air; `nil` if it has none or it is no such value.
+    /// Returns the value, converted to a type; `nil` if there is no value, or if its bytes are not a value of that
+    /// type.
     public func value<T: CharacteristicCodable>(as type: T.Type) -> T? { value.flatMap { T.deserialize($0) } }
 
-    /// Its value as people read it, by its profile; `nil` if it has none or it is no such value.
+    /// The value as readable text, converted by the profile; `nil` if there is no value, or if its bytes are not a
+    /// valid value of the profile.
     public var stringValue: [String: String]? { value.flatMap { profile.stringValue($0) } }
 
-    /// All texts that a value can have; empty when there are too many to choose from.
+    /// The texts of all values that the profile allows; empty if there are too many to choose from.
     public var stringValues: [String] { profile.stringValues }
 
-    // MARK: What counts from the next `add` on
+    // MARK: Definition
 
-    /// Its descriptors, in the order in which centrals find them. What is set while the service is added counts from the
-    /// next time.
+    /// The descriptors, in the order in which centrals find them. A change takes effect the next time that the service
+    /// is added.
     public var descriptors: [MutableDescriptor] {
         get { core.withLock { $0.descriptors } }
         set { core.replace(\.descriptors, with: newValue) }
     }
 
-    /// Whether BlueZ is offered a socket for each central that subscribes, `true` at first.
+    /// Whether BlueZ is offered a socket for each central that subscribes; initially `true`.
     ///
-    /// The updates for that central alone (``update(withData:for:)-(_,CBCentralInjectable)``) go over the socket, and by it BlueZ
-    /// names the centrals (``subscribers``). Updates for all go over the bus in either case. A change takes effect the next time
-    /// that the service is added.
+    /// Updates for that central alone (``update(withData:for:)-(_,CBCentralInjectable)``) are sent over the socket, and
+    /// with sockets BlueZ names the centrals (``subscribers``). Updates for all are sent over the bus in either case. A
+    /// change takes effect the next time that the service is added.
     public var sendsUpdatesOverSocket: Bool {
         get { core.withLock { $0.sendsUpdatesOverSocket } }
         set { core.withLock { $0.sendsUpdatesOverSocket = newValue } }
     }
 
-    /// Whether writes without response come over a socket, `false` at first: faster, but BlueZ then names only the
-    /// central that has written first. A change takes effect the next time that the service is added.
+    /// Whether writes without response are received over a socket; initially `false`. A socket is faster, but BlueZ
+    /// names only the central that has written first. A change takes effect the next time that the service is added.
     public var takesWritesOverSocket: Bool {
         get { core.withLock { $0.takesWritesOverSocket } }
         set { core.withLock { $0.takesWritesOverSocket = newValue } }
     }
 
-    // MARK: Belonging; any thread
+    // MARK: Ownership; any thread
 
     func joined(_ service: MutableService) { core.withLock { $0.service = service } }
 

@@ -14,17 +14,16 @@ public final class MutableDescriptor: Sendable {
         var written: StreamPromise<Data>?
     }
 
-    /// What kind of descriptor it is.
+    /// The UUID of its type.
     public let uuid: CBUUID
     /// Whether centrals may read and write it, and whether that needs encryption.
-
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
     private let core: Locked<Core>
 
     /// - Parameters:
-    ///   - uuid: What kind of descriptor it is; neither 2900 nor 2902, which BlueZ adds.
-    ///   - value: At most 512 bytes; `nil` reads as none.
+    ///   - uuid: The UUID of its type; neither 2900 nor 2902, which BlueZ adds.
+    ///   - value: At most 512 bytes; `nil` is read as no bytes.
     ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
     public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {
         self.uuid = uuid
@@ -32,16 +31,17 @@ public final class MutableDescriptor: Sendable {
         core = Locked(Core(value: value))
     }
 
-    /// A text for people (0x2901; Core Specification, Vol 3, Part G, 3.3.3.2).
+    /// Returns a descriptor with a readable description of the value (0x2901; Core Specification, Vol 3, Part G,
+    /// 3.3.3.2).
     public static func userDescription(_ text: String) -> MutableDescriptor {
         MutableDescriptor(uuid: CBUUID(string: "2901"), value: Data(text.utf8))
     }
 
-    /// How the value is to be read (0x2904; Core Specification, Vol 3, Part G, 3.3.3.5).
+    /// Returns a descriptor with the format of the value (0x2904; Core Specification, Vol 3, Part G, 3.3.3.5).
     ///
     /// - Parameters:
     ///   - format: The number of a type, such as 0x04 for an unsigned byte (Bluetooth Assigned Numbers, 2.4.1).
-    ///   - exponent: The value is multiplied with ten to this power.
+    ///   - exponent: The power of ten by which the value is multiplied.
     ///   - unit: The 16 bits of a unit's UUID, such as 0x27AD for per cent (Bluetooth Assigned Numbers, 3.5).
     ///   - namespace: 1 for the Bluetooth SIG, which defines the meaning of `description` then.
     ///   - description: What the value describes, by the namespace's numbers, such as 0x0001 for the first of several
@@ -56,13 +56,14 @@ public final class MutableDescriptor: Sendable {
         return MutableDescriptor(uuid: CBUUID(string: "2904"), value: Data(bytes))
     }
 
-    /// Its value; `nil` reads as none.
+    /// The value that centrals read; `nil` is read as no bytes.
     public var value: Data? {
         get { core.withLock { $0.value } }
         set { core.replace(\.value, with: newValue) }
     }
 
-    /// The values that centrals write. Every call returns the same stream, which keeps nothing and does not end.
+    /// Returns a stream of the values that centrals write. Every call returns the same stream, which keeps no values
+    /// for handlers that are added later, and does not end.
     public func whenWritten() -> FutureStream<Data> {
         core.withLock { core in
             let promise = core.written ?? StreamPromise(capacity: 0)

@@ -1,21 +1,21 @@
 public import Foundation
 
-/// Why something asked of a ``MutableService`` failed.
+/// Why a request to a ``MutableService`` failed.
 public enum MutableServiceError: Swift.Error, Hashable, Sendable {
     /// The service was not added to a ``PeripheralManager``.
     case unconfigured
 }
 
-/// Why something asked of a ``MutableCharacteristic`` failed.
+/// Why a request to a ``MutableCharacteristic`` failed.
 public enum MutableCharacteristicError: Swift.Error, Hashable, Sendable {
     /// Its service was not added to a ``PeripheralManager``.
     case unconfigured
-    /// The texts do not spell a value of the characteristic's profile.
+    /// The texts are not a valid value of the characteristic's profile.
     case notSerializable
     /// The characteristic neither notifies nor indicates.
     case notifyNotSupported
-    /// As many updates as the queue takes wait to be sent to a subscribed central, and the policy is
-    /// ``UpdateQueuePolicy/refuse``. It is not thrown while no central is subscribed.
+    /// The queue of updates is full while a central is subscribed, and the policy is ``UpdateQueuePolicy/refuse``. It
+    /// is not thrown while no central is subscribed.
     case updateQueueFull(limit: Int)
     /// The value has more bytes than an attribute can have, 512.
     case tooLong(count: Int, maximum: Int)
@@ -29,9 +29,11 @@ public enum DirectedUpdateRefusal: Swift.Error, Hashable, Sendable, CaseIterable
     case notSupported
     /// One of the centrals is not among ``MutableCharacteristic/subscribers``, or no central was given.
     case notSubscribed
-    /// One of the centrals is subscribed, and BlueZ has no socket open for it: ``MutableCharacteristic/sendsUpdatesOverSocket`` is
-    /// `false`, or the central is bonded and its link has ended since, or BlueZ has closed its socket when another central left
-    /// (bluez#1452). Updates for all reach it. BlueZ opens a socket when the central unsubscribes and subscribes again.
+    /// One of the centrals is subscribed, and BlueZ has no socket open for it.
+    ///
+    /// Either ``MutableCharacteristic/sendsUpdatesOverSocket`` is `false`, or the central is bonded and its link has
+    /// ended since, or BlueZ has closed its socket when another central left (bluez#1452). The central still receives
+    /// updates for all. BlueZ opens a socket when the central unsubscribes and subscribes again.
     case noSocket
     /// The value has no bytes.
     case emptyValue

@@ -15,8 +15,8 @@ public import GATT
 /// manager.add(service)
 /// ```
 ///
-/// It belongs to one manager at a time. What centrals see is what it was when it was added: characteristics that are set
-/// after that are offered when it is removed and added again.
+/// A service belongs to one manager at a time. Centrals find the characteristics that it had when it was added:
+/// characteristics that are set after that are offered when the service is removed and added again.
 public final class MutableService: Sendable {
     private struct Core {
         var characteristics: [MutableCharacteristic] = []
@@ -26,16 +26,16 @@ public final class MutableService: Sendable {
         var isAdded = false
     }
 
-    /// What kind of service it is.
+    /// The UUID of its type.
     public let uuid: CBUUID
-    /// What is known of services of this kind; of one that was made from a UUID, that alone.
+    /// The profile of the service. If the service was created from a UUID, its profile has only that.
     public let profile: ServiceProfile
-    /// Whether it describes what the peripheral does; a secondary service is a part of others.
+    /// Whether the service describes a function of the peripheral; a secondary service is included by others.
     public let isPrimary: Bool
     let id = ServerAttributeID.next()
     private let core = Locked(Core())
 
-    /// A service without characteristics; ``characteristicsFromProfiles()`` makes those of the profile.
+    /// Creates a service without characteristics; ``characteristicsFromProfiles()`` adds those of the profile.
     public init(profile: ServiceProfile, isPrimary: Bool = true) {
         self.profile = profile
         uuid = profile.uuid
@@ -44,7 +44,7 @@ public final class MutableService: Sendable {
 
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
-    ///   - isPrimary: Whether it describes what the peripheral does.
+    ///   - isPrimary: Whether the service describes a function of the peripheral.
     public convenience init(uuid: String, isPrimary: Bool = true) {
         self.init(profile: ServiceProfile(uuid: uuid, name: "Unknown"), isPrimary: isPrimary)
     }
@@ -56,9 +56,7 @@ public final class MutableService: Sendable {
     /// The name of its profile, or "Unknown".
     public var name: String { profile.name }
 
-    /// Its characteristics, in the order in which centrals find them.
-    ///
-    /// A characteristic belongs to one service.
+    /// The characteristics, in the order in which centrals find them. A characteristic belongs to one service.
     public var characteristics: [MutableCharacteristic] {
         get { core.withLock { $0.characteristics } }
         set {
@@ -67,19 +65,19 @@ public final class MutableService: Sendable {
         }
     }
 
-    /// Replaces its characteristics with those that its profile knows, in the profile's order.
+    /// Replaces the characteristics with those of the profile, in the profile's order.
     public func characteristicsFromProfiles() {
         characteristics = MutableCharacteristic.withProfiles(profile.characteristics)
     }
 
-    /// The first characteristic with this UUID.
+    /// Returns the first characteristic with this UUID.
     public func characteristic(_ uuid: CBUUID) -> MutableCharacteristic? { characteristics.first { $0.uuid == uuid } }
 
-    /// Whether centrals can find it: from the success of `add` until it is removed. It stays so while the adapter is off or
-    /// `bluetoothd` away, since it comes back with them.
+    /// Whether the service was added: from the success of `add` until it is removed. This includes the time while the
+    /// adapter is off or `bluetoothd` is not running, because the service is offered again when they return.
     public var isAdded: Bool { core.withLock { $0.isAdded } }
 
-    // MARK: Belonging; any thread
+    // MARK: Ownership; any thread
 
     enum Claim { case granted, repeated, refused }
 

@@ -7,8 +7,8 @@ import Reactor
 
 /// Owns the lock and the state of a `PeripheralManager`, and performs the orders that the state returns.
 ///
-/// Values and their updates are behind the locks of their characteristics, which are leaves as well: no two locks are ever
-/// held.
+/// Values and their updates are behind the locks of their characteristics, which are leaves as well: no two locks are
+/// ever held.
 final class PeripheralManagerSession: ManagerSession {
     typealias Number = PeripheralManagerState.Number
 
@@ -25,8 +25,8 @@ final class PeripheralManagerSession: ManagerSession {
         var stopping: [PeripheralManagerState.Stop: Promise<Void>] = [:]
         /// What an earlier run advertised.
         var restored: AdvertisingData?
-        /// The centrals that are connected to the adapter, in the sequence in which they connected, which the object tree
-        /// does not have.
+        /// The centrals that are connected to the adapter, in the sequence in which they connected, which the object
+        /// tree does not have.
         var centrals: [(key: ObjectKey, central: Central)] = []
         private var lastNumber: UInt64 = 0
 
