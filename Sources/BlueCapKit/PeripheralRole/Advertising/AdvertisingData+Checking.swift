@@ -45,7 +45,7 @@ extension AdvertisingData {
     }
 
     /// The lengths that advertisements may have.
-    fileprivate struct Lengths {
+    struct Lengths {
         var plain = AdvertisingData.capacity
         var onChannel = AdvertisingData.capacity
         var scanResponse = AdvertisingData.capacity
@@ -59,11 +59,7 @@ extension AdvertisingData {
     }
 
     /// Returns the longest field of the part that is too long, and the number of bytes that are too many.
-    func excess(over limits: AdvertisingLimits) -> (field: AdvertisingField, count: Int)? {
-        excess(over: Lengths(limits))
-    }
-
-    private func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
+    func excess(over lengths: Lengths) -> (field: AdvertisingField, count: Int)? {
         let mayGrow = secondaryChannel != nil || lengths.plain > Self.capacity
         let isNameInside = isNameInside && mayGrow
         // A longer scan response needs extended advertising (Bluetooth Core Specification 5.4, volume 4, part E,
@@ -137,7 +133,7 @@ extension AdvertisingData.ScanResponse {
 }
 
 extension AdvertisingData.Lengths {
-    fileprivate init(_ limits: AdvertisingLimits) {
+    init(_ limits: AdvertisingLimits) {
         plain = limits.maximumLength ?? AdvertisingData.capacity
         onChannel = limits.maximumLengthOnSecondaryChannel
         scanResponse = limits.maximumScanResponseLength

@@ -53,7 +53,7 @@ public struct AdvertisingLimits: Hashable, Sendable {
             return .invalidAdvertisement(
                 "The adapter has no secondary channel \(channel.rawValue), or BlueZ does not offer it.")
         }
-        return data.excess(over: self).map { .advertisementTooLong(field: $0.field, by: $0.count) }
+        return data.excess(over: .init(self)).map { .advertisementTooLong(field: $0.field, by: $0.count) }
     }
 
     /// Returns which parts of the advertisement this BlueZ ignores or changes.
