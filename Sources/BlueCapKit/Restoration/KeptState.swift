@@ -6,17 +6,19 @@ import Foundation
 protocol KeptState: Codable, Equatable, Sendable {
     /// Creates an empty state.
     init()
-    var isEmpty: Bool { get }
 
-    /// The folder for states of this type.
+    /// The name of the folder for states of this type.
     static var folder: String { get }
-    /// The first entry in each file of this type.
-    static var format: String { get }
     /// The layout of the file that this version writes. A change that older versions would misread increases it.
     static var version: Int { get }
 }
 
 extension KeptState {
+    /// Identifies the files of this type.
+    private static var format: String { "bluecap \(folder) state" }
+
+    var isEmpty: Bool { self == Self() }
+
     /// Returns the state as a file's contents: JSON, so that people can read it too.
     func encoded(for identifier: String) throws -> Data {
         let encoder = JSONEncoder()

@@ -27,15 +27,12 @@ struct RestorationState: KeptState {
     }
 
     static let folder = "central"
-    static let format = "bluecap central state"
     static let version = 1
 
     /// In ascending order of their keys, so that equal states give equal files.
     var connections: [Connection] = []
     /// The scan that was running.
     var scan: ScanRequest?
-
-    var isEmpty: Bool { connections.isEmpty && scan == nil }
 }
 
 extension RestorationState.Subscription: Codable {

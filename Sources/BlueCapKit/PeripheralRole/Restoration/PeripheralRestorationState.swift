@@ -55,14 +55,11 @@ struct PeripheralRestorationState: KeptState {
     }
 
     static let folder = "peripheral"
-    static let format = "bluecap peripheral state"
     static let version = 1
 
     /// In the sequence in which they were added.
     var services: [Service] = []
     var advertisements: [Advertisement] = []
-
-    var isEmpty: Bool { services.isEmpty && advertisements.isEmpty }
 }
 
 extension PeripheralRestorationState.Service {
