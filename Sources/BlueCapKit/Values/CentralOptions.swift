@@ -1,3 +1,5 @@
+import Foundation
+
 // The options that this library adds to those that GATT has from Core Bluetooth. All are keys of the `options`
 // dictionaries. A value of the wrong type or range fails with `CentralManagerError.invalidOption`.
 
@@ -54,3 +56,47 @@ public let CentralManagerScanOptionPatternKey = "CentralManagerScanOptionPattern
 /// `startScanning(options:)`: the number of seconds without any report after which the discovery is restarted, a
 /// number; 90 without this option, 0 for never.
 public let CentralManagerScanOptionWatchdogKey = "CentralManagerScanOptionWatchdogKey"
+
+/// Reads an `options` dictionary: returns `nil` for a missing key, and throws an error for a wrong value that says what
+/// the key takes.
+struct OptionReader {
+    private let options: [String: Any]
+
+    init(_ options: [String: Any]?) { self.options = options ?? [:] }
+
+    /// Returns a text that `isTaken` accepts; `form` describes such texts.
+    func string(
+        _ key: String, takes form: String = "a String", _ isTaken: (String) -> Bool = { _ in true }
+    ) throws -> String? {
+        try value(key, takes: form) { any in (any as? String).flatMap { isTaken($0) ? $0 : nil } }
+    }
+
+    func bool(_ key: String) throws -> Bool? {
+        try value(key, takes: "a Bool") { ($0 as? Bool) ?? ($0 as? NSNumber)?.boolValue }
+    }
+
+    func integer(_ key: String, in range: ClosedRange<Int>, unit: String) throws -> Int? {
+        try value(key, takes: "an Int from \(range.lowerBound) to \(range.upperBound) \(unit)") { any in
+            guard let number = (any as? Int) ?? (any as? NSNumber)?.intValue, range.contains(number) else { return nil }
+            return number
+        }
+    }
+
+    /// Returns a finite number of seconds, zero or more.
+    func seconds(_ key: String) throws -> TimeInterval? {
+        try value(key, takes: "a number of seconds, zero or more") { any in
+            guard let number = (any as? Double) ?? (any as? Int).map(Double.init) ?? (any as? NSNumber)?.doubleValue,
+                number.isFinite, number >= 0
+            else { return nil }
+            return number
+        }
+    }
+
+    private func value<T>(_ key: String, takes form: String, _ read: (Any) -> T?) throws -> T? {
+        guard let any = options[key] else { return nil }
+        guard let value = read(any) else {
+            throw CentralManagerError.invalidOption("The option \(key) takes \(form), not \(any).")
+        }
+        return value
+    }
+}

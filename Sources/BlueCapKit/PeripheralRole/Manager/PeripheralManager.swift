@@ -1,6 +1,7 @@
 public import Dispatch
 public import Foundation
 public import Futures
+import GATT
 
 /// The peripheral role: offers services to centrals, and advertises.
 ///
@@ -125,3 +126,12 @@ public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKe
 /// ``CentralManagerOptionStateDirectoryKey``. The option has an effect only together with
 /// `CBPeripheralManagerOptionRestoreIdentifierKey`.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
+
+extension ManagerOptions<PeripheralManagerError> {
+    init(_ options: [String: Any]?) {
+        self.init(
+            options, busAddress: PeripheralManagerOptionBusAddressKey, adapter: PeripheralManagerOptionAdapterKey,
+            restoreIdentifier: CBPeripheralManagerOptionRestoreIdentifierKey,
+            stateFolder: PeripheralManagerOptionStateDirectoryKey)
+    }
+}
