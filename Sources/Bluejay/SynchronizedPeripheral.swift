@@ -194,12 +194,7 @@ public final class SynchronizedPeripheral: Swift.Sendable {
     }
 
     private func receive(_ values: Values, _ timeout: Timeout, _ take: (Data) throws -> ListenAction) throws {
-        let timer: ManagerTimer? =
-            switch timeout {
-            case .seconds(let seconds):
-                session.timer(after: seconds) { values.put(.failure(BluejayError.listenTimedOut)) }
-            case .none: nil
-            }
+        let timer = session.timer(after: timeout.interval) { values.put(.failure(BluejayError.listenTimedOut)) }
         defer { timer?.cancel() }
         while try take(values.take().get()) == .keepListening {}
     }

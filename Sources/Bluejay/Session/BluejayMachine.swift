@@ -277,7 +277,7 @@ struct BluejayMachine {
             connection = .disconnecting(wasConnected: false, isRequested: false)
             return [.endLink]
         case .scan, .operation:
-            // The settlement before has said so.
+            // `mustStop` of its settlement ends it.
             return []
         case .connect, .disconnect, .firstState:
             // A connection may have waited for the end of the previous link. A link that ends does not block the queue.
@@ -418,7 +418,9 @@ struct BluejayMachine {
 
     /// Fails the operations, which require the connection. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        ((queue.current.map { [$0] } ?? []) + queue.waiting).filter(\.isOperation).flatMap { ended($0, .failure(error)) }
+        ((queue.current.map { [$0] } ?? []) + queue.waiting).filter(\.isOperation).flatMap {
+            ended($0, .failure(error))
+        }
     }
 
     /// The disconnect handler has returned.
