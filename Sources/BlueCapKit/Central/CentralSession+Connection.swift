@@ -46,10 +46,7 @@ extension CentralSession {
 
     /// A reply that comes after the peripheral's state was removed is ignored.
     private func send(_ event: ConnectionMachine.Event, to key: PeripheralKey) {
-        _ = decideIfOpen { core in
-            guard core.state.hasState(of: key) else { return }
-            core.state.peripheral(key, into: &core.shell.orders) { $0.connect(event, into: &$1) }
-        }
+        decideHere(key) { $0.connect(event, into: &$1) }
     }
 
     func connect(_ key: PeripheralKey, _ attempt: ConnectionMachine.Attempt, _ device: ObjectKey?) {

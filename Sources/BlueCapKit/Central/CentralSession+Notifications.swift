@@ -7,15 +7,6 @@ import Reactor
 extension CentralSession {
     // MARK: Streams; any thread
 
-    /// Returns a stream of the characteristic's notifications from now on.
-    func notifications<T: Sendable>(
-        of subject: CharacteristicKey, capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
-    ) -> FutureStream<T> {
-        let stream = FutureStream<T>(capacity: capacity)
-        feed(NotificationSink(stream, gap: gap, element: element), with: subject)
-        return stream
-    }
-
     /// Delivers the values of the characteristic to a stream from now on.
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in

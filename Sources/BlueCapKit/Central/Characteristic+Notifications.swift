@@ -220,6 +220,8 @@ extension Characteristic {
         _ capacity: Int, gap: Try<T>, element: @escaping @Sendable (Data) -> T
     ) -> FutureStream<T> {
         guard canNotify else { return .failed(CharacteristicError.notifyNotSupported) }
-        return session.notifications(of: subject, capacity: max(0, capacity), gap: gap, element: element)
+        let stream = FutureStream<T>(capacity: max(0, capacity))
+        session.feed(NotificationSink(stream, gap: gap, element: element), with: subject)
+        return stream
     }
 }

@@ -194,7 +194,7 @@ extension Characteristic {
         let start = session.loop.now
         // Waits until the services are known, as every operation does.
         let known: Future<Void> = session.operation(on: peripheral.key, yielding: ()) {
-            $0.attributes.discoverServices([], $1, timeout: timeout, into: &$2)
+            $0.attributes.request(.services([]), $1, timeout: timeout, into: &$2)
         }
         known.onSuccess(context: ImmediateContext()) { [self] in
             session.loop.perform {

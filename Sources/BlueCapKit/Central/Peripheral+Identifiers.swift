@@ -68,7 +68,7 @@ extension Peripheral {
         session.operation(on: key) {
             if case .found(let id) = $0 { id } else { nil }
         } _: {
-            $0.attributes.lookUp(name, $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
+            $0.attributes.request(.attribute(name), $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
         }
     }
 

@@ -15,10 +15,7 @@ extension Peripheral {
     /// The future fails with ``PeripheralError/disconnected`` if there is no connection, and with
     /// ``PeripheralError/rssiUnavailable`` if BlueZ has no value.
     public func readRSSI() -> Future<Int> {
-        let future = Future<Int>()
-        let result = rssiOfConnection
-        session.complete { future.complete(result) }
-        return future
+        session.settled(Self.rssi(of: key, in: session))
     }
 
     /// Reads the signal strength in dBm now and then every `period` seconds, and returns a stream of the readings.
@@ -53,8 +50,6 @@ extension Peripheral {
     private func finish(_ promise: StreamPromise<Int>?) {
         if let promise { session.complete { promise.finish() } }
     }
-
-    private var rssiOfConnection: Try<Int> { Self.rssi(of: key, in: session) }
 
     private static func rssi(of key: PeripheralKey, in session: CentralSession) -> Try<Int> {
         session.core.withLock { core in

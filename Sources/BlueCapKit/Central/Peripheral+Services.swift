@@ -88,7 +88,7 @@ extension Peripheral {
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
         return session.operation(on: key, yielding: value) {
-            $0.attributes.discoverServices(uuids.isEmpty ? nil : uuids, $1, timeout: timeout, into: &$2)
+            $0.attributes.request(.services(uuids.isEmpty ? nil : uuids), $1, timeout: timeout, into: &$2)
         }
     }
 

@@ -106,8 +106,8 @@ public final class Service: PeripheralAttribute {
     ) -> Future<T> {
         let uuids = Set(uuids ?? [])
         return session.operation(on: peripheral.key, yielding: value) {
-            $0.attributes.discoverCharacteristics(
-                uuids.isEmpty ? nil : uuids, of: id, $1, timeout: timeout, into: &$2)
+            $0.attributes.request(
+                .characteristics(uuids.isEmpty ? nil : uuids, of: id), $1, timeout: timeout, into: &$2)
         }
     }
 }

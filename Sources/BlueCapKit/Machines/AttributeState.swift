@@ -209,42 +209,22 @@ struct AttributeState {
 
     // MARK: Requests of the application
 
-    /// - Parameter uuids: The services to be shown; `nil` for all.
-    mutating func discoverServices(
-        _ uuids: Set<CBUUID>?, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
-    ) {
-        request(.services(uuids), id, timeout, into: &orders)
-    }
-
-    mutating func discoverCharacteristics(
-        _ uuids: Set<CBUUID>?, of service: AttributeID, _ id: OperationID, timeout: TimeInterval,
+    /// Starts a request that needs the services: it is settled when they are known, or when it is known that they
+    /// cannot be.
+    /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
+    mutating func request(
+        _ request: DiscoveryRequests.Request, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
         into orders: inout Orders
     ) {
-        request(.characteristics(uuids, of: service), id, timeout, into: &orders)
+        requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
+        startTimer(id, timeout, &orders)
+        discover(.wanted(id), &orders)
     }
 
     /// Shows all services on the next link.
     mutating func discoverServicesOnNextLink(_ id: OperationID, timeout: TimeInterval, into orders: inout Orders) {
         requests.add(.services(nil), id, hasTimeout: timeout.isFinite, waitsForNextLink: true)
         startTimer(id, timeout, &orders)
-    }
-
-    /// Finds an attribute by its name when the services are known, and marks it as discovered.
-    /// - Parameter outlivesLinks: Whether it waits for the next link, now or after a loss, and does not fail.
-    mutating func lookUp(
-        _ name: AttributeName, _ id: OperationID, timeout: TimeInterval, outlivesLinks: Bool = false,
-        into orders: inout Orders
-    ) {
-        request(.attribute(name), id, timeout, outlivesLinks: outlivesLinks, into: &orders)
-    }
-
-    private mutating func request(
-        _ request: DiscoveryRequests.Request, _ id: OperationID, _ timeout: TimeInterval, outlivesLinks: Bool = false,
-        into orders: inout Orders
-    ) {
-        requests.add(request, id, hasTimeout: timeout.isFinite, outlivesLinks: outlivesLinks)
-        startTimer(id, timeout, &orders)
-        discover(.wanted(id), &orders)
     }
 
     /// Starts an operation on a characteristic or a descriptor when it is first in its lane.

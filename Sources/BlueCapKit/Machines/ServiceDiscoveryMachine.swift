@@ -204,9 +204,11 @@ struct ServiceDiscoveryMachine: Equatable {
 /// The operations that wait for the services of a peripheral to be known, and what each of them requests.
 struct DiscoveryRequests {
     enum Request {
+        /// Marks the services with these UUIDs as discovered; `nil` for all.
         case services(Set<CBUUID>?)
+        /// Marks the characteristics of a service with these UUIDs as discovered; `nil` for all.
         case characteristics(Set<CBUUID>?, of: AttributeID)
-        /// An attribute that is identified by its name alone.
+        /// Finds an attribute by its name, and marks it as discovered.
         case attribute(AttributeName)
     }
 
