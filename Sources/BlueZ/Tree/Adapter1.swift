@@ -14,11 +14,8 @@ package struct Adapter1: Sendable {
     /// The name that other devices discover.
     package internal(set) var alias = ""
     package internal(set) var uuids: [CBUUID] = []
-    /// `central`, `peripheral`, `central-peripheral`.
-    package internal(set) var roles: [String] = []
     package internal(set) var powerState: PowerState?
     package internal(set) var modalias: String?
-    package internal(set) var deviceClass: UInt32 = 0
     /// The other interfaces of the adapter's object.
     package internal(set) var interfaces: Interfaces = []
     /// The properties of its `LEAdvertisingManager1`.
@@ -33,7 +30,6 @@ package struct Adapter1: Sendable {
     package var isPowered: Bool { truths.contains(.isPowered) }
     package var isDiscovering: Bool { truths.contains(.isDiscovering) }
     package var isDiscoverable: Bool { truths.contains(.isDiscoverable) }
-    package var isPairable: Bool { truths.contains(.isPairable) }
 
     /// `PowerState`: experimental at 5.66, stable since 5.73.
     package enum PowerState: String, Hashable, Sendable, CaseIterable {
@@ -78,15 +74,12 @@ package struct Adapter1: Sendable {
         package static let addressType = Fields(rawValue: 1 << 1)
         package static let name = Fields(rawValue: 1 << 2)
         package static let alias = Fields(rawValue: 1 << 3)
-        package static let deviceClass = Fields(rawValue: 1 << 4)
         package static let isPowered = Fields(rawValue: 1 << 5)
         package static let powerState = Fields(rawValue: 1 << 6)
         package static let isDiscoverable = Fields(rawValue: 1 << 7)
-        package static let isPairable = Fields(rawValue: 1 << 8)
         package static let isDiscovering = Fields(rawValue: 1 << 9)
         package static let uuids = Fields(rawValue: 1 << 10)
         package static let modalias = Fields(rawValue: 1 << 11)
-        package static let roles = Fields(rawValue: 1 << 12)
         package static let manufacturer = Fields(rawValue: 1 << 13)
         package static let isConnectable = Fields(rawValue: 1 << 14)
         /// Not a property: ``Adapter1/capabilities`` has changed.
@@ -105,7 +98,6 @@ extension Adapter1: PropertyOwner {
             .value("AddressType", .addressType, "s") { $0.addressType().set(&$1.addressType) },
             .value("Name", .name, "s") { $0.string().set(&$1.name) },
             .value("Alias", .alias, "s") { $0.string().set(&$1.alias) },
-            .value("Class", .deviceClass, "u") { $0.uint32().set(&$1.deviceClass) },
             .flag("Powered", .isPowered),
             .value(
                 "PowerState", .powerState, "s", isOptional: true,
@@ -115,14 +107,12 @@ extension Adapter1: PropertyOwner {
                     return true
                 }, clear: { $0.powerState = nil }),
             .flag("Discoverable", .isDiscoverable),
-            .flag("Pairable", .isPairable),
             // Whether any process of this machine discovers.
             .flag("Discovering", .isDiscovering),
             .value("UUIDs", .uuids, "as") { $0.uuids().set(&$1.uuids) },
             .value(
                 "Modalias", .modalias, "s", isOptional: true,
                 read: { $0.string().set(&$1.modalias) }, clear: { $0.modalias = nil }),
-            .value("Roles", .roles, "as") { $0.strings().set(&$1.roles) },
             // The controller's manufacturer, since 5.71, of which only the presence counts.
             .value("Manufacturer", .manufacturer, "q") { reader, _ in reader.uint16() != nil },
             // Since 5.79.

@@ -3,7 +3,7 @@ package import GATT
 
 /// `org.bluez.Device1`: the properties of a remote device.
 ///
-/// Kept small, 112 bytes without its data, because there may be ten thousand devices.
+/// Kept small, 96 bytes without its data, because there may be ten thousand devices.
 package struct Device1: Equatable, Sendable {
     /// The properties that have a value. The first fields are those that each report changes.
     package internal(set) var fields: Fields = []
@@ -11,7 +11,10 @@ package struct Device1: Equatable, Sendable {
     var truths: Fields = []
     var rawRSSI: Int16 = Device1.unknownPower
     var rawTxPower: Int16 = Device1.unknownPower
-    var rawClass: UInt32 = 0
+    // These four bytes fill a gap.
+    var rawAppearance: UInt16 = 0
+    var rawAdvertisingFlags: UInt8 = 0
+    package internal(set) var addressType = BluetoothAddress.AddressType.public
     package internal(set) var manufacturerData = PackedData<UInt16>()
     package internal(set) var serviceData = PackedData<CBUUID>()
     package internal(set) var advertisingData = PackedData<UInt8>()
@@ -24,10 +27,6 @@ package struct Device1: Equatable, Sendable {
     /// Empty when ``name`` is `nil`.
     var rawName = ""
     var shortAlias = Alias.absent
-    private var labels: Labels?
-    var rawAppearance: UInt16 = 0
-    var rawAdvertisingFlags: UInt8 = 0
-    package internal(set) var addressType = BluetoothAddress.AddressType.public
 
     /// The value of the specification and of `bluetoothd` for a power that is not known.
     static let unknownPower: Int16 = 127
@@ -48,20 +47,14 @@ extension Device1 {
         package static let addressType = Fields(rawValue: 1 << 1)
         package static let name = Fields(rawValue: 1 << 2)
         package static let alias = Fields(rawValue: 1 << 3)
-        package static let deviceClass = Fields(rawValue: 1 << 4)
         package static let appearance = Fields(rawValue: 1 << 5)
-        package static let icon = Fields(rawValue: 1 << 6)
         package static let isPaired = Fields(rawValue: 1 << 7)
         package static let isBonded = Fields(rawValue: 1 << 8)
-        package static let isTrusted = Fields(rawValue: 1 << 9)
-        package static let isBlocked = Fields(rawValue: 1 << 10)
-        package static let usesLegacyPairing = Fields(rawValue: 1 << 11)
         package static let rssi = Fields(rawValue: 1 << 12)
         package static let txPower = Fields(rawValue: 1 << 13)
         package static let isConnected = Fields(rawValue: 1 << 14)
         package static let areServicesResolved = Fields(rawValue: 1 << 15)
         package static let uuids = Fields(rawValue: 1 << 16)
-        package static let modalias = Fields(rawValue: 1 << 17)
         package static let adapter = Fields(rawValue: 1 << 18)
         package static let manufacturerData = Fields(rawValue: 1 << 19)
         package static let serviceData = Fields(rawValue: 1 << 20)
@@ -79,21 +72,6 @@ extension Device1 {
         package static let heard: Fields = [
             .rssi, .txPower, .manufacturerData, .serviceData, .advertisingFlags, .advertisingData,
         ]
-    }
-
-    /// Properties that few devices have, in a separate allocation.
-    private final class Labels: Equatable, Sendable {
-        let icon: String?
-        let modalias: String?
-
-        init(icon: String?, modalias: String?) {
-            self.icon = icon
-            self.modalias = modalias
-        }
-
-        static func == (one: Labels, other: Labels) -> Bool {
-            one.icon == other.icon && one.modalias == other.modalias
-        }
     }
 
     /// An alias is nearly always the name, or the address with hyphens for a device without a name. Neither is stored.
@@ -128,20 +106,6 @@ extension Device1 {
         }
     }
 
-    /// The type of the device, as a name from the desktop's icon theme.
-    package internal(set) var icon: String? {
-        get { labels?.icon }
-        set { labels = Labels(icon: newValue, modalias: modalias) }
-    }
-
-    /// Maker and product, such as `bluetooth:v004CpD001`.
-    package internal(set) var modalias: String? {
-        get { labels?.modalias }
-        set { labels = Labels(icon: icon, modalias: newValue) }
-    }
-
-    /// The class of a BR/EDR device.
-    package var deviceClass: UInt32? { fields.contains(.deviceClass) ? rawClass : nil }
     /// The type of the device, as a number of the SIG's table.
     package var appearance: UInt16? { fields.contains(.appearance) ? rawAppearance : nil }
     /// The flags of its advertisement (Core Specification Supplement, Part A, 1.3).
@@ -149,9 +113,6 @@ extension Device1 {
 
     package var isPaired: Bool { truths.contains(.isPaired) }
     package var isBonded: Bool { truths.contains(.isBonded) }
-    package var isTrusted: Bool { truths.contains(.isTrusted) }
-    package var isBlocked: Bool { truths.contains(.isBlocked) }
-    package var usesLegacyPairing: Bool { truths.contains(.usesLegacyPairing) }
     package var isConnected: Bool { truths.contains(.isConnected) }
     package var areServicesResolved: Bool { truths.contains(.areServicesResolved) }
 
@@ -175,21 +136,12 @@ extension Device1: PropertyOwner {
             .value("Name", .name, "s", isOptional: true, read: { $1.readName(&$0) }, clear: { $0.setName("") }),
             // The name that it has on this machine; always present.
             .value("Alias", .alias, "s") { $1.readAlias(&$0) },
-            // BR/EDR class of device.
-            .value("Class", .deviceClass, "u", isOptional: true) { $0.uint32().set(&$1.rawClass) },
             // GAP appearance.
             .value("Appearance", .appearance, "q", isOptional: true) { $0.uint16().set(&$1.rawAppearance) },
-            // A name from the freedesktop icon theme, derived from class or appearance.
-            .value(
-                "Icon", .icon, "s", isOptional: true,
-                read: { $0.string().set(&$1.icon) }, clear: { $0.icon = nil }),
             .flag("Paired", .isPaired),
             // Since 5.65.
             .flag("Bonded", .isBonded),
             .flag("CablePairing", .hasCablePairing),
-            .flag("Trusted", .isTrusted),
-            .flag("Blocked", .isBlocked),
-            .flag("LegacyPairing", .usesLegacyPairing),
             // Of the last advertisement; gone when discovery stops. 127 is "not available".
             .value(
                 "RSSI", .rssi, "n", isOptional: true,
@@ -203,9 +155,6 @@ extension Device1: PropertyOwner {
             .flag("ServicesResolved", .areServicesResolved),
             // Services, advertised or resolved.
             .value("UUIDs", .uuids, "as", read: { $0.uuids().set(&$1.uuids) }, clear: { $0.uuids = [] }),
-            .value(
-                "Modalias", .modalias, "s", isOptional: true,
-                read: { $0.string().set(&$1.modalias) }, clear: { $0.modalias = nil }),
             // The path of the adapter; below it lies the device's own.
             .value("Adapter", .adapter, "o") {
                 guard let key = $0.withString({ ObjectKey(path: $0) }) else { return false }
