@@ -71,25 +71,9 @@ package struct ServerDescriptor: Hashable, Sendable {
     }
 }
 
-/// Chooses the handles of an application's attributes, for a BlueZ that does not.
-///
-/// BlueZ 5.74 and 5.75 refuse a characteristic with the `Handle` 0 (`database_add_chrc`). With chosen handles a service
-/// must have one as well, since they have to lie within it, and each descriptor, in the order in which BlueZ creates
-/// the attributes of a service (`database_add_service`): its declaration, the included services, and for each
-/// characteristic its declaration, its value, 0x2902 and 0x2900, which BlueZ adds, and its descriptors.
-///
-/// Which handles are free is not on the bus. BlueZ gives its own services and those of other programs the handle after
-/// the highest one, so ours begin far above, and far enough below 0xFFFF that others fit behind them. If they are taken
-/// nevertheless, BlueZ refuses the registration and the next ones are tried.
-struct HandleLayout {
-    private static let first: UInt16 = 0x1000
-    private static let last: UInt16 = 0xEFFF
-
-    private var next = HandleLayout.first
-
-    /// Returns handles for all attributes of a service, the same for the same services in the same order: after those that
-    /// were returned before, or else from the beginning. Returns none if the service has more attributes than there are
-    /// handles.
+extension HandleLayout {
+    /// Returns handles for all attributes of a service, the same for the same services in the same order, and none if the
+    /// service has more attributes than there are handles. A further attribute gives all of its service new handles.
     mutating func place(_ service: ServerService, includes: Int) -> [ServerAttributeID: UInt16] {
         var offsets = [service.id: 0]
         var offset = 1 + includes
@@ -103,9 +87,7 @@ struct HandleLayout {
                 offset += 1
             }
         }
-        guard let first = [next, Self.first].first(where: { Int($0) + offset <= Int(UInt16.max) }) else { return [:] }
-        let end = first + UInt16(offset)
-        next = end < Self.last ? end : Self.first
+        guard let first = reserve(offset) else { return [:] }
         return offsets.mapValues { first + UInt16($0) }
     }
 }
