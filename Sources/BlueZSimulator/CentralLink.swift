@@ -207,11 +207,10 @@ public final class CentralLink: Sendable {
 
 /// A request of a central.
 public final class CentralRequest: Sendable {
-    private let held: Locked<Result<[UInt8], CentralFailure>?>
+    private let held = Locked<Result<[UInt8], CentralFailure>?>(nil)
     private let completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?
 
     init(_ completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)?) {
-        held = Locked(nil)
         self.completion = completion
     }
 

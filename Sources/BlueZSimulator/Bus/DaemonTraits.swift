@@ -111,8 +111,11 @@ struct DaemonTraits: Hashable, Sendable {
     var hasAddressResolution = false
     var advertisingLength = AdvertisingLength.legacy
     var undiscoverableFlags = UndiscoverableFlags.none
-    /// The properties of an advertisement that are read beside those that all versions read.
-    var advertisementProperties: Set<String> = []
+    /// The properties of an advertisement that the version does not read.
+    var missingAdvertisementProperties: Set = [
+        "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
+        "ScanResponseServiceData", "ScanResponseData", "MinInterval", "MaxInterval", "TxPower",
+    ]
     /// Whether BlueZ writes the number of an advertisement to its property `Instance`, if it has one.
     var setsAdvertisementInstance = false
     var notificationSockets = NotificationSockets.shared
@@ -200,7 +203,7 @@ struct DaemonTraits: Hashable, Sendable {
             ])
         },
         Change(77, "`MinInterval`, `MaxInterval` and `TxPower` of an advertisement are used") {
-            $0.advertisementProperties.formUnion(["MinInterval", "MaxInterval", "TxPower"])
+            $0.missingAdvertisementProperties.subtract(["MinInterval", "MaxInterval", "TxPower"])
         },
         Change(77, "`Discoverable: false` sends flags of 4") { $0.undiscoverableFlags = .withoutClassic },
         Change(78, "`Device1.AdvertisingFlags` and `AdvertisingData`") {
@@ -211,10 +214,7 @@ struct DaemonTraits: Hashable, Sendable {
             $0.undiscoverableFlags = .withoutClassicInPeripherals
         },
         Change(80, "`ScanResponseServiceUUIDs`, `…SolicitUUIDs`, `…ManufacturerData`, `…ServiceData`, `…Data`") {
-            $0.advertisementProperties.formUnion([
-                "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
-                "ScanResponseServiceData", "ScanResponseData",
-            ])
+            $0.missingAdvertisementProperties = []
         },
         Change(80, "services that BlueZ uses itself (`1800`) have objects, which cannot be written") {
             $0.showsClaimedServices = true

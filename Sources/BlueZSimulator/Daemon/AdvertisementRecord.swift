@@ -9,11 +9,11 @@ struct AdvertisementRecord: Hashable, Sendable {
         case registered
     }
 
-    struct Includes: OptionSet, Hashable, Sendable {
-        let rawValue: UInt8
-        static let txPower = Includes(rawValue: 1)
-        static let appearance = Includes(rawValue: 2)
-        static let localName = Includes(rawValue: 4)
+    /// What the kernel adds.
+    enum Include: String, Sendable {
+        case txPower = "tx-power"
+        case appearance
+        case localName = "local-name"
     }
 
     let key: AdvertisementKey
@@ -26,7 +26,7 @@ struct AdvertisementRecord: Hashable, Sendable {
 
     /// Whether it takes connections. BlueZ broadcasts an advertisement without a `Type`.
     var isPeripheral = false
-    var includes: Includes = []
+    var includes: Set<Include> = []
     var name: String?
     /// Nil if the object never had it.
     var appearance: UInt16?
@@ -77,16 +77,7 @@ extension AdvertisementRecord {
         "MinInterval", "MaxInterval", "TxPower",
     ]
 
-    /// Those that not all versions read.
-    private static let laterProperties: Set = [
-        "ScanResponseServiceUUIDs", "ScanResponseSolicitUUIDs", "ScanResponseManufacturerData",
-        "ScanResponseServiceData",
-        "ScanResponseData", "MinInterval", "MaxInterval", "TxPower",
-    ]
-
-    private func isKnown(_ name: String) -> Bool {
-        !Self.laterProperties.contains(name) || traits.advertisementProperties.contains(name)
-    }
+    private func isKnown(_ name: String) -> Bool { !traits.missingAdvertisementProperties.contains(name) }
 
     /// The advertising interval, in seconds.
     var interval: Double { minInterval == 0 ? Radio.hostInterval : Double(minInterval) * 0.000_625 }
@@ -137,10 +128,8 @@ extension AdvertisementRecord {
             guard case .int16(let power)? = value, (-127...20).contains(power) else { return false }
             txPower = power
         case "Includes":
-            includes = []
-            guard let value else { return true }
-            for text in value.strings ?? [] { includes.formUnion(Self.includes[text] ?? []) }
-            return value.isArray
+            includes = Set((value?.strings ?? []).compactMap(Include.init))
+            return value?.isArray != false
         case "LocalName":
             guard let value else { self.name = nil; return true }
             guard let text = value.text, !includes.contains(.localName) else { return false }
@@ -168,9 +157,6 @@ extension AdvertisementRecord {
     }
 
     private static let scanResponse = "ScanResponse"
-    private static let includes: [String: Includes] = [
-        "tx-power": .txPower, "appearance": .appearance, "local-name": .localName,
-    ]
 
     private mutating func takeNumber(_ value: BusValue?, into place: WritableKeyPath<Self, UInt16>) -> Bool {
         guard let number = value == nil ? 0 : value?.number else { return false }

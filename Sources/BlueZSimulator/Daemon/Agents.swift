@@ -1,15 +1,10 @@
 /// Pairing agents, one for each client, and profiles. They are registered as with BlueZ, and never called.
 struct Agents: Sendable {
-    private struct Profile: Sendable {
-        var owner: String
-        var path: String
-    }
-
     /// The paths of the agents, by client.
     private var agents: [String: String] = [:]
     /// The clients that asked for the default agent, the latest first.
     private var defaultAgents: [String] = []
-    private var profiles: [Profile] = []
+    private var profiles: [(owner: String, path: String)] = []
 
     /// The clients that have registered something.
     var owners: [String] { agents.keys + profiles.map(\.owner) }
@@ -38,7 +33,7 @@ struct Agents: Sendable {
     mutating func registerProfile(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
         guard ServiceUUID.long(call.text(1)) != nil else { throw .invalidArguments }
         guard profile(call) == nil else { throw .alreadyExists }
-        profiles.append(Profile(owner: call.client, path: call.path(0)))
+        profiles.append((call.client, call.path(0)))
         core.reply(call.id)
     }
 

@@ -153,8 +153,8 @@ struct Applications: Sendable {
             let database = databases[application.adapter]
         else { return nil }
         var builder = ApplicationBuilder(application, in: database, traits: core.traits)
-        var failure: ApplicationBuilder.Failure?
-        do throws(ApplicationBuilder.Failure) {
+        var failure: DaemonError?
+        do throws(DaemonError) {
             try builder.build(reply.value?.objects ?? [])
         } catch {
             failure = error
@@ -169,7 +169,7 @@ struct Applications: Sendable {
             // What was begun is removed, and its handles are not given again.
             _ = databases[application.adapter]?.remove(id)
             applications[id] = nil
-            core.fail(call, .failed(failure.message))
+            core.fail(call, failure)
             return nil
         }
         applications[id] = builder.application

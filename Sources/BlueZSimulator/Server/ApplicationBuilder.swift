@@ -1,16 +1,5 @@
 /// Makes attributes of an application's objects.
 struct ApplicationBuilder {
-    struct Failure: Error, Hashable {
-        let message: String
-    }
-
-    /// A handle that BlueZ has given, to be written to the object's property.
-    struct GivenHandle: Hashable {
-        var path: String
-        var interface: String
-        var handle: UInt16
-    }
-
     /// An object with one of its interfaces.
     private struct Item {
         var path: String
@@ -34,7 +23,8 @@ struct ApplicationBuilder {
     var database: AttributeDatabase
     var application: LocalApplication
     private let traits: DaemonTraits
-    private(set) var handles: [GivenHandle] = []
+    /// The handles that BlueZ has given, to be written to the objects' properties.
+    private(set) var handles: [(path: String, interface: String, handle: UInt16)] = []
     private(set) var added: [AttributeDatabase.Service] = []
 
     init(_ application: LocalApplication, in database: AttributeDatabase, traits: DaemonTraits) {
@@ -45,22 +35,22 @@ struct ApplicationBuilder {
 
     /// Adds the objects, in the order of the message. The order of handles is that of the services, and in each that of its
     /// characteristics.
-    mutating func build(_ objects: [ObjectState]) throws(Failure) {
+    mutating func build(_ objects: [ObjectState]) throws(DaemonError) {
         let items = objects.flatMap { object in
             object.interfaces.filter { !Self.standard.contains($0.name) }
                 .map { Item(path: object.path, interface: $0.name, properties: $0.properties) }
         }
-        guard !items.isEmpty else { throw Failure(message: "No object received") }
+        guard !items.isEmpty else { throw .failed("No object received") }
         var services = items.filter { $0.interface == InterfaceName.service }
         let isComplete =
             items.filter { $0.interface == InterfaceName.characteristic }.allSatisfy { take($0, &services) }
             && items.filter { $0.interface == InterfaceName.descriptor }.allSatisfy { take($0, &services) }
         guard isComplete, !services.isEmpty || items.contains(where: { $0.interface == "org.bluez.GattProfile1" })
         else {
-            throw Failure(message: "No valid service object found")
+            throw .failed("No valid service object found")
         }
         for service in services {
-            guard add(service) else { throw Failure(message: "Failed to create entry in database") }
+            guard add(service) else { throw .failed("Failed to create entry in database") }
         }
     }
 
@@ -167,7 +157,7 @@ struct ApplicationBuilder {
     /// Only an object that has the property gets its handle.
     private mutating func give(_ handle: UInt16, _ item: Item) {
         guard item.properties["Handle"] != nil else { return }
-        handles.append(GivenHandle(path: item.path, interface: item.interface, handle: handle))
+        handles.append((item.path, item.interface, handle))
     }
 
     // MARK: Properties

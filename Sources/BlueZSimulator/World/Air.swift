@@ -133,7 +133,9 @@ struct Air: Sendable {
             for (address, announcement) in before where hosts[address] == nil { radio.withdraw(announcement.adapter) }
             for announcement in announcements where before[announcement.address] != announcement {
                 radio.announce(announcement, now: now)
-                for end in links.keys.sorted() where isWaiting(end, for: announcement.adapter) { meet(end) }
+                for (end, link) in links.sorted(by: { $0.key < $1.key }) where !link.isUp {
+                    if case .adapter(let server, _) = link.server, server.adapter == announcement.adapter { meet(end) }
+                }
             }
         case .hangUp(let end): drop(end, .remote, server: .local)
         case .respond(let end, let id, let result, let packets):
@@ -150,11 +152,6 @@ struct Air: Sendable {
             guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
             events.append(.servicesChanged(key))
         }
-    }
-
-    private func isWaiting(_ end: CentralEnd, for adapter: Int) -> Bool {
-        guard let link = links[end], !link.isUp, case .adapter(let server, _) = link.server else { return false }
-        return server.adapter == adapter
     }
 
     mutating func takeEvents() -> [AirEvent] {
