@@ -139,9 +139,9 @@ struct Simulation: Sendable {
     }
 
     /// Passes advertisements to bluetoothd, each at its own time.
-    mutating func hear(_ sightings: [(seconds: TimeInterval, sighting: Sighting)]) {
-        for (seconds, sighting) in sightings {
-            daemon.timePassed(to: seconds)
+    mutating func hear(_ sightings: [Sighting]) {
+        for sighting in sightings {
+            daemon.timePassed(to: sighting.seconds)
             daemon.received(sighting)
         }
         statistics.sightings += sightings.count

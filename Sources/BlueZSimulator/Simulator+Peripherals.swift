@@ -59,7 +59,7 @@ extension Simulator {
         let now = seconds
         guard var sighting = stage.look({ $0.air.radio.utterance(of: address, now: now) })?.sighting() else { return }
         if let rssi { sighting.rssi = RSSICourse.nearest(to: rssi) }
-        stage.decide { $0.hear([(seconds: now, sighting: sighting)]) }
+        stage.decide { [sighting] in $0.hear([sighting]) }
     }
 
     /// Sends an advertisement of each peripheral, one after another and again, as fast as the bus carries the signals,
@@ -87,7 +87,8 @@ extension Simulator {
                     var sighting = sightings[place % count]
                     // 10 dB: more than the 8 that a scan without filters waits for.
                     if place / count % 2 == 1 { sighting.rssi += sighting.rssi < -60 ? 10 : -10 }
-                    return (seconds: simulation.air.now, sighting: sighting)
+                    sighting.seconds = simulation.now
+                    return sighting
                 })
         }
         stage.loop.post { [weak stage] in stage?.run(flood) }

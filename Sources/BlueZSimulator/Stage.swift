@@ -154,9 +154,7 @@ final class Stage: Sendable {
         // The loop's clock rounds seconds; what is due must not appear to be early.
         let now = max(seconds, deadline)
         let utterances = shared.withLock { $0.simulation.air.radio.utterances(upTo: now) }
-        let sightings = utterances.compactMap { utterance in
-            utterance.sighting().map { (seconds: utterance.seconds, sighting: $0) }
-        }
+        let sightings = utterances.compactMap { $0.sighting() }
         decide { simulation in
             simulation.hear(sightings)
             simulation.timePassed(to: now)

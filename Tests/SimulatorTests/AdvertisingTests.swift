@@ -78,7 +78,7 @@ final class AdvertisingTests: XCTestCase {
             ("too much of one company", [("ManufacturerData", company(28))], parse),
             ("a name twice", [("Includes", .strings(["local-name"])), ("LocalName", .string("A"))], parse),
             (
-                "who broadcasts is not discoverable", [("Type", .string("broadcast")), ("Discoverable", .bool(true))],
+                "a broadcast is not discoverable", [("Type", .string("broadcast")), ("Discoverable", .bool(true))],
                 parse
             ),
             (
@@ -90,7 +90,8 @@ final class AdvertisingTests: XCTestCase {
             ("too long together", [("ManufacturerData", company(27)), ("ServiceUUIDs", .strings(["180d"]))], register),
             ("a look that the kernel is to know", [("Includes", .strings(["appearance"]))], register),
             (
-                "no room for the strength", [("ManufacturerData", company(26)), ("Includes", .strings(["tx-power"]))],
+                "too long with the strength",
+                [("ManufacturerData", company(26)), ("Includes", .strings(["tx-power"]))],
                 register
             ),
         ]

@@ -19,7 +19,7 @@ final class BusClient: Sendable {
         let log = log
         subscriptions = [
             connection.subscribe(MatchRule(sender: "org.bluez")) { message in
-                // The bus's own word on our name comes before it is known who org.bluez is.
+                // The bus's signal about our own name comes before the owner of org.bluez is known.
                 guard !message.hasSender("org.freedesktop.DBus") else { return }
                 log.withLock { $0.append(Self.outline(of: message)) }
             },

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// Centrals that subscribe to a program's characteristics: whom BlueZ asks, and who gets the values.
+/// Centrals that subscribe to a program's characteristics: which calls BlueZ makes, and which centrals get the values.
 final class CentralSubscriptionTests: XCTestCase {
     private func scene(mtu: Int = 100) -> (Simulator, ServingProgram, CentralLink) {
         let simulator = Simulator.inProcess(room: .empty, bluez: .v5_66)

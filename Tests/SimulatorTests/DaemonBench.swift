@@ -100,7 +100,7 @@ extension [Effect] {
         }
     }
 
-    /// Each effect as one word, to compare orders: `reply`, `fail`, or what the signal says of whom.
+    /// Each effect as one word, to compare orders: `reply`, `fail`, or the object and the properties of a signal.
     var outline: [String] {
         map { effect in
             switch effect {
@@ -128,7 +128,7 @@ extension Emission {
         }
     }
 
-    /// The value of a property that this signal tells.
+    /// The value of a property in this signal.
     func value(of name: String) -> BusValue? {
         switch self {
         case .propertiesChanged(_, _, let changed, _):

@@ -57,10 +57,10 @@ final class DiscoveryFilterTests: XCTestCase {
             KernelFilter(rssi: -80, transport: .lowEnergy, uuids: ["b", "h"]), "the wider of each")
         XCTAssertEqual(
             KernelFilter.merged([session(heart), session(anything)], rule: .anyFilter, adapter: .both),
-            KernelFilter(rssi: nil, transport: .lowEnergy, uuids: []), "who names nothing gets all")
+            KernelFilter(rssi: nil, transport: .lowEnergy, uuids: []), "a filter without UUIDs and strength passes all")
         XCTAssertEqual(
             KernelFilter.merged([session(heart), session(nil)], rule: .anyFilter, adapter: .both),
-            KernelFilter(rssi: nil, transport: .both, uuids: []), "who has no filter opens everything")
+            KernelFilter(rssi: nil, transport: .both, uuids: []), "a client without a filter opens everything")
     }
 
     func testWithoutAFilterOnlyDiscoverableDevicesAreReportedAndSmallChangesAreNot() {

@@ -58,7 +58,7 @@ final class DiscoverySessionTests: XCTestCase {
         XCTAssertEqual(bench.daemon.discovery.scans[0]?.waiting.count, 0)
     }
 
-    /// BlueZ 5.66 counts the scanning sessions without looking whose they are.
+    /// BlueZ 5.66 counts the scanning sessions and ignores their owners.
     func testAClientThatOnlySetAFilterAndLeavesEndsTheScanOfTheOneOther() {
         var bench = DaemonBench()
         _ = bench.ask(.start, as: ":1.7")

@@ -100,7 +100,7 @@ final class FaultTests: XCTestCase {
         XCTAssertNil(client.error(of: "StopDiscovery"))
         XCTAssertNil(client.error(of: "StartDiscovery"))
         simulator.advance(by: 2)
-        XCTAssertTrue(client.takeLog().contains { $0.contains("RSSI=") }, "a new start hears again")
+        XCTAssertTrue(client.takeLog().contains { $0.contains("RSSI=") }, "a new start receives again")
         simulator.simulateDiscoveryDeath()
         simulator.advance(by: 5)
         XCTAssertEqual(client.takeLog().last, "hci0 Discovering=false")

@@ -61,7 +61,7 @@ final class PrivateBusTests: XCTestCase {
     }
 
     private func ownerOfBlueZ(on address: String) -> String? {
-        let answered = expectation(description: "the bus has said who it is, or is gone")
+        let answered = expectation(description: "the bus has reported the owner, or is gone")
         answered.assertForOverFulfill = false
         let owner = Locked<String?>(nil)
         let connection = Connection.open(.custom(address)) { state in

@@ -3,7 +3,7 @@ import XCTest
 @testable import BlueZSimulator
 
 final class RadioTests: XCTestCase {
-    func testNobodyIsHeardWhileNobodyListens() {
+    func testNothingIsSentWhileNoAdapterScans() {
         var radio = Radio()
         radio.add(VirtualPeripheral("C0:00:00:00:00:01"), behavior: nil, now: 0)
         XCTAssertNil(radio.nextUtterance)
@@ -32,7 +32,7 @@ final class RadioTests: XCTestCase {
         XCTAssertEqual(radio.utterances(upTo: 100, limit: 10).count, 10)
     }
 
-    func testABehaviourDecidesWhatIsSentAndWhetherItIsHeard() {
+    func testABehaviourDecidesWhatIsSentAndWhetherItIsReceived() {
         final class Blinker: PeripheralBehavior {
             func rssi(of peripheral: VirtualPeripheral, at seconds: Double) -> Int? { seconds < 5 ? -40 : nil }
             func advertisement(of peripheral: VirtualPeripheral, at seconds: Double) -> Advertisement {

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// What a room's file may contain, and what is said of the rest.
+/// What a JSON file of peripherals may contain, and the errors for everything else.
 final class RoomFileTests: XCTestCase {
     func testANumberOutOfRangeIsSaidWithItsPathAndItsRange() {
         let wrong = [
@@ -116,7 +116,7 @@ final class RoomFileTests: XCTestCase {
             func room(_ member: String) throws -> Room {
                 try Room.decoded(from: Data(#"{"peripherals": [{"address": "C0:FF:EE:00:00:02", \#(member)}]}"#.utf8))
             }
-            // The same without the member whose value is null.
+            // The same without the member with the value null.
             let absent = member.replacing(/"[A-Za-z]+": null(, )?/, with: "").replacing(", }", with: "}")
             let expected = try room(absent.isEmpty ? #""services": []"# : absent)
             XCTAssertEqual(try room(member), expected, member)
@@ -219,7 +219,7 @@ final class RoomFileTests: XCTestCase {
         XCTAssertGreaterThan(loaded, 50)
     }
 
-    /// Somebody listens to it for a while.
+    /// Receives what its peripherals send for a while.
     private func play(_ room: Room) throws {
         for peripheral in room.peripherals {
             for seconds in [0, 0.5, 3, 1e6] {

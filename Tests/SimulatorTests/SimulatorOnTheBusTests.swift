@@ -45,7 +45,7 @@ final class SimulatorOnTheBusTests: XCTestCase {
         simulator.advance(by: 24)
         XCTAssertEqual(client.takeLog(), [])
         simulator.advance(by: 6)
-        XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_02"], "thirty seconds after it was last heard")
+        XCTAssertEqual(client.takeLog(), ["- dev_C0_00_00_00_00_02"], "thirty seconds after it was last received")
     }
 
     func testAClientThatLeavesTheBusEndsItsSession() {

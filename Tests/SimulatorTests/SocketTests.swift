@@ -165,7 +165,7 @@ final class SocketTests: XCTestCase {
 }
 
 extension Simulator {
-    /// How many packets wait for room in a socket.
+    /// The number of packets that wait until a socket can take them.
     fileprivate var waitingPackets: Int {
         stage.wire.withLock { $0.sockets.values.map(\.waiting.count).reduce(0, +) }
     }

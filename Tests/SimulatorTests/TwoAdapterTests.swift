@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// Two adapters of one room: a program serves on `hci1`, another looks and talks from `hci0`.
+/// Two adapters of one simulator: a program serves on `hci1`, a client scans and connects from `hci0`.
 final class TwoAdapterTests: XCTestCase {
     private let device: ObjectPath = "/org/bluez/hci0/dev_00_AA_01_01_00_01"
     private let central = "dev_00_AA_01_01_00_00"

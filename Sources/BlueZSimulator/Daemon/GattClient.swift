@@ -18,21 +18,15 @@ struct GattClient: Sendable {
     }
 
     /// A request to the peer.
-    struct Request: Hashable, Sendable {
-        let purpose: Purpose
+    struct Request: Sendable {
         /// The handle of the declaration.
         let handle: UInt16
+        let isSubscription: Bool
+        let conclude: Conclusion
     }
 
-    /// What a request is for.
-    enum Purpose: Hashable, Sendable {
-        case read
-        case write(CallID)
-        /// The call is nil for a subscription that is renewed on a new link.
-        case subscribe(owner: String, CallID?)
-        case unsubscribe
-        case acquire(owner: String, CallID)
-    }
+    /// Takes the response to a request, or the error of a link that has ended.
+    typealias Conclusion = @Sendable (inout GattClient, AttributeResult, inout Core) -> Void
 
     private(set) var links: [DeviceKey: Link] = [:]
     private(set) var tables: [DeviceKey: RemoteTable] = [:]
@@ -85,7 +79,7 @@ struct GattClient: Sendable {
             return change(key) { $0.reading?.calls.append(call.id) }
         }
         change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
-        send(.read, .read(handle: attribute.requestHandle, offset: offset), key, &core)
+        send(.read(handle: attribute.requestHandle, offset: offset), key, &core) { $0.concludeRead(key, $1, &$2) }
     }
 
     private mutating func concludeRead(_ key: AttributeKey, _ result: AttributeResult, _ core: inout Core) {
@@ -134,7 +128,13 @@ struct GattClient: Sendable {
             return core.reply(call.id)
         }
         change(key) { $0.isWriting = true }
-        send(.write(call.id), request, key, &core)
+        send(request, key, &core) { client, result, core in
+            client.change(key) { $0.isWriting = false }
+            switch result {
+            case .bytes: core.reply(call.id)
+            case .error(let code): core.fail(call.id, .attribute(code))
+            }
+        }
     }
 
     /// Returns the kind of a write. A kind that the caller asks for is not compared with the flags.
@@ -188,7 +188,7 @@ struct GattClient: Sendable {
         guard let attribute = attribute(key), attribute.armed.isEmpty else { return }
         if attribute.isConfigured, links[key.device] != nil {
             change(key) { $0.isConfigured = false }
-            send(.unsubscribe, .configure(characteristic: key.handle, bits: 0), key, &core)
+            send(.configure(characteristic: key.handle, bits: 0), key, &core) { _, _, _ in }
         }
         setNotifying(false, key, &core)
     }
@@ -202,19 +202,22 @@ struct GattClient: Sendable {
     }
 
     /// The subscription of the first client is written to the peer; later ones need no request.
+    ///
+    /// - Parameter call: Nil for a subscription that is renewed on a new link.
     private mutating func arm(_ client: String, at key: AttributeKey, call: CallID?, _ core: inout Core) {
         guard let attribute = attribute(key) else { return }
-        let isBeingConfigured = links[key.device]?.requests.values.contains { request in
-            if case .subscribe = request.purpose, request.handle == key.handle { true } else { false }
+        let isBeingConfigured = links[key.device]?.requests.values.contains {
+            $0.isSubscription && $0.handle == key.handle
         }
         if attribute.isConfigured, isBeingConfigured != true {
             return concludeSubscription(key, owner: client, call: call, .bytes([]), &core)
         }
         change(key) { $0.isConfigured = true }
         // A second client at the same time writes the same again, so that the replies keep their order.
-        send(
-            .subscribe(owner: client, call),
-            .configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core)
+        let request = AttributeRequest.Kind.configure(characteristic: key.handle, bits: attribute.configurationBits)
+        send(request, key, isSubscription: true, &core) {
+            $0.concludeSubscription(key, owner: client, call: call, $1, &$2)
+        }
     }
 
     private mutating func concludeSubscription(
@@ -277,9 +280,9 @@ struct GattClient: Sendable {
             attribute.notifySocket = .pending
             attribute.isConfigured = true
         }
-        send(
-            .acquire(owner: call.client, call.id),
-            .configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core)
+        send(.configure(characteristic: key.handle, bits: attribute.configurationBits), key, &core) {
+            $0.concludeAcquisition(key, owner: call.client, call: call.id, $1, &$2)
+        }
     }
 
     /// The subscription is in effect, or was refused. Values that came before this moment are lost, as with BlueZ.
@@ -397,12 +400,14 @@ struct GattClient: Sendable {
     // MARK: Requests
 
     private mutating func send(
-        _ purpose: Purpose, _ kind: AttributeRequest.Kind, _ key: AttributeKey, _ core: inout Core
+        _ kind: AttributeRequest.Kind, _ key: AttributeKey, isSubscription: Bool = false, _ core: inout Core,
+        _ conclude: @escaping Conclusion
     ) {
         guard let link = links[key.device] else { return }
         if link.requests.isEmpty { core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout) }
         requestCount += 1
-        links[key.device]?.requests[requestCount] = Request(purpose: purpose, handle: key.handle)
+        links[key.device]?.requests[requestCount] = Request(
+            handle: key.handle, isSubscription: isSubscription, conclude: conclude)
         core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
     }
 
@@ -422,31 +427,13 @@ struct GattClient: Sendable {
         if links[key]?.requests.isEmpty == false {
             core.alarms.set(.requestTimeout(key), to: core.now + Self.requestTimeout)
         }
-        conclude(request, result, of: key, &core)
-    }
-
-    private mutating func conclude(
-        _ request: Request, _ result: AttributeResult, of device: DeviceKey, _ core: inout Core
-    ) {
-        let key = AttributeKey(device: device, handle: request.handle)
-        switch request.purpose {
-        case .read: concludeRead(key, result, &core)
-        case .write(let call):
-            change(key) { $0.isWriting = false }
-            switch result {
-            case .bytes: core.reply(call)
-            case .error(let code): core.fail(call, .attribute(code))
-            }
-        case .subscribe(let owner, let call): concludeSubscription(key, owner: owner, call: call, result, &core)
-        case .acquire(let owner, let call): concludeAcquisition(key, owner: owner, call: call, result, &core)
-        case .unsubscribe: break
-        }
+        request.conclude(&self, result, &core)
     }
 
     /// The requests of a link fail with it, in their order.
-    private mutating func failRequests(of link: Link, at key: DeviceKey, _ core: inout Core) {
+    private mutating func failRequests(of link: Link, _ core: inout Core) {
         for (_, request) in link.requests.sorted(by: { $0.key < $1.key }) {
-            conclude(request, .error(ATTError.unlikely), of: key, &core)
+            request.conclude(&self, .error(ATTError.unlikely), &core)
         }
     }
 
@@ -483,7 +470,7 @@ struct GattClient: Sendable {
 
     /// Ends what was under way over a link, when its end has been announced.
     mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout Core) {
-        failRequests(of: link, at: key, &core)
+        failRequests(of: link, &core)
         closeSockets(of: key, &core)
         exporting.remove(key)
     }
@@ -491,7 +478,7 @@ struct GattClient: Sendable {
     /// Ends the link of a device that is removed, and removes its attributes.
     mutating func remove(_ key: DeviceKey, _ core: inout Core) {
         if let link = links[key] {
-            failRequests(of: link, at: key, &core)
+            failRequests(of: link, &core)
             links[key] = nil
             for alarm in [Alarm.dropLink(key), .requestTimeout(key)] { core.alarms.remove(alarm) }
             core.order(.disconnect(key))

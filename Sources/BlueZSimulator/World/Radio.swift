@@ -8,6 +8,8 @@ struct Sighting: Sendable, Equatable {
     var report: AdvertisingReport
     /// The adapter that sent it; nil for a peripheral.
     var sender: Int?
+    /// The time at which it was sent.
+    var seconds: TimeInterval = 0
 }
 
 /// What an adapter sends.
@@ -50,7 +52,7 @@ struct Radio: Sendable {
             let peripheral = resident.peripheral
             var sighting = Sighting(
                 address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: resident.report,
-                sender: resident.adapter)
+                sender: resident.adapter, seconds: seconds)
             guard let behavior = resident.behavior else {
                 sighting.rssi = peripheral.rssi.rssi(at: seconds)
                 return sighting
