@@ -4,8 +4,8 @@ import XCTest
 
 @testable import BlueZSimulator
 
-/// A program that serves attributes and advertises, written down call by call: the calls of BlueZ with their options, and
-/// the replies.
+/// A program that serves attributes and advertises, written down call by call: the calls of BlueZ with their options,
+/// and the replies.
 final class ServingProgram: Sendable {
     typealias Handler = @Sendable (Message) -> Message?
 

@@ -72,8 +72,8 @@ struct DaemonTraits: Hashable, Sendable {
     // MARK: Discovery
     var discoveryFilterKeys = ["UUIDs", "RSSI", "Pathloss", "Transport", "DuplicateData", "Discoverable", "Pattern"]
     var filterRule = FilterRule.anyFilter
-    /// Whether `RSSI` is signalled at each report only if some client's filter has `RSSI` or `Pathloss`, and not in each
-    /// discovery that is filtered. Otherwise it is signalled in steps of 8 dB.
+    /// Whether `RSSI` is signalled at each report only if some client's filter has `RSSI` or `Pathloss`, and not in
+    /// each discovery that is filtered. Otherwise it is signalled in steps of 8 dB.
     var repeatsStrengthByProximityOnly = false
     /// Of how many bytes, behind its type, a field may be that is kept of what a device advertises.
     var longestField = 29
@@ -89,8 +89,8 @@ struct DaemonTraits: Hashable, Sendable {
     var diesOfRemovingConnected = false
 
     // MARK: Attributes
-    /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be read
-    /// and subscribed to, and not be written.
+    /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be
+    /// read and subscribed to, and not be written.
     var showsClaimedServices = false
     /// Whether `AcquireNotify` takes characteristics that only indicate.
     var acquiresIndications = false

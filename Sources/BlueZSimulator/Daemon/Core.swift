@@ -332,7 +332,8 @@ enum Effect: Hashable, Sendable {
     /// Sends a packet to the client.
     case transmit(SocketID, [UInt8])
     case closeSocket(SocketID)
-    /// Watches a client: its sessions and registrations end with its connection to the bus, and its objects send signals.
+    /// Watches a client: its sessions and registrations end with its connection to the bus, and its objects send
+    /// signals.
     case watch(client: String)
     case unwatch(client: String)
     case call(ClientCall)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// `bluetoothd` as a value without a bus, a thread or a clock: the time, calls, events of the air and faults go in, effects
-/// come out.
+/// `bluetoothd` as a value without a bus, a thread or a clock: the time, calls, events of the air and faults go in,
+/// effects come out.
 ///
 /// It routes each to the part that it concerns, and does itself what concerns several parts: power, the removal of
 /// devices, and the clients that are watched.

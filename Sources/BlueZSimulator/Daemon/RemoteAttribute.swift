@@ -13,9 +13,11 @@ struct RemoteAttribute: Sendable {
     var reading: ReadOperation?
     /// Whether a write is under way, the only one at a time.
     var isWriting = false
-    /// The clients that have a session of notifications, in their order. It ends with the client's connection to the bus.
+    /// The clients that have a session of notifications, in their order. It ends with the client's connection to the
+    /// bus.
     var clients: [String] = []
-    /// Those of them whose session is in effect on this link; the others' are put into effect when the device connects again.
+    /// Those of them whose session is in effect on this link; the others' are put into effect when the device connects
+    /// again.
     var armed: Set<String> = []
     /// Whether the configuration was written on this link, or is being written.
     var isConfigured = false

@@ -13,7 +13,8 @@ struct LocalApplication: Hashable, Sendable {
     var services: [String: UInt16] = [:]
 }
 
-/// What BlueZ stores about the object of a characteristic or a descriptor; a descriptor has no sockets and no subscriptions.
+/// What BlueZ stores about the object of a characteristic or a descriptor; a descriptor has no sockets and no
+/// subscriptions.
 struct ServedObject: Hashable, Sendable {
     let interface: String
     /// The handle of the value, or of the descriptor.

@@ -189,7 +189,8 @@ struct Air: Sendable {
         if delay <= 0 { perform(due) } else { deadlines.set(due, to: now + delay) }
     }
 
-    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a behaviour.
+    /// Has a method of a peripheral's behaviour called, with the peripheral and the time. Returns whether it has a
+    /// behaviour.
     @discardableResult
     private mutating func ask(
         _ peripheral: ScriptedPeripheral,

@@ -1,8 +1,8 @@
 import Foundation
 import Reactor
 
-/// Keys by deadline, the earliest first, and among equals the one that was set first. Deadlines are in seconds, and are kept
-/// in whole nanoseconds, as on an event loop.
+/// Keys by deadline, the earliest first, and among equals the one that was set first. Deadlines are in seconds, and are
+/// kept in whole nanoseconds, as on an event loop.
 struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     private var queue = TimerQueue<Key>()
     /// The entries of the keys in the queue.

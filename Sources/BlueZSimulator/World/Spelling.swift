@@ -54,8 +54,8 @@ enum ServiceUUID {
     /// In ASCII: `isHexDigit` alone accepts the full-width digits of East Asian fonts as well.
     private static func isHexadecimal(_ text: String) -> Bool { text.allSatisfy { $0.isASCII && $0.isHexDigit } }
 
-    /// Returns the least number of bytes that a long form can be sent in: 2 or 4 if it is made of the Bluetooth base UUID
-    /// and as many bytes, else 16.
+    /// Returns the least number of bytes that a long form can be sent in: 2 or 4 if it is made of the Bluetooth base
+    /// UUID and as many bytes, else 16.
     static func size(_ long: String) -> Int { long.hasSuffix(base) ? long.hasPrefix("0000") ? 2 : 4 : 16 }
 
     private static let base = "-0000-1000-8000-00805f9b34fb"
