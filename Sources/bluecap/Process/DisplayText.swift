@@ -1,14 +1,5 @@
 /// Text as a terminal shows it: what is safe to print, how many cells it takes, how to cut and pad it.
 enum DisplayText {
-    /// How a scalar of a text is printed.
-    enum Showing: Equatable, Sendable {
-        case asItIs
-        /// It could move the cursor, change colours or the direction of the text, or is invisible.
-        case escaped
-        /// A combining mark beyond those that a character may have.
-        case excess
-    }
-
     /// The number of combining marks of one character that are printed. Languages need fewer; more would cover other lines.
     static let mostMarks = 8
 
@@ -26,20 +17,19 @@ enum DisplayText {
         }
     }
 
-    /// Calls `body` with each scalar of the text, and with how it is printed in its place.
-    static func forEachScalar(of text: String, _ body: (Unicode.Scalar, Showing) -> Void) {
+    /// Calls `body` with each scalar of the text, and with whether it is printed as it is. If not, it could move the cursor,
+    /// change colours or the direction of the text, is invisible, or is a combining mark too many.
+    static func forEachScalar(of text: String, _ body: (_ scalar: Unicode.Scalar, _ isPrinted: Bool) -> Void) {
         for character in text {
             let scalars = character.unicodeScalars
             let isFlag = isTaggedFlag(scalars)
             var marks = 0
             for scalar in scalars {
-                if scalar.isASCII {
-                    body(scalar, isUnsafe(scalar) ? .escaped : .asItIs)
-                } else if isUnsafe(scalar) {
-                    body(scalar, isFlag && tags.contains(scalar.value) ? .asItIs : .escaped)
+                if isUnsafe(scalar) {
+                    body(scalar, isFlag && tags.contains(scalar.value))
                 } else {
                     if isMark(scalar) { marks += 1 }
-                    body(scalar, marks > mostMarks ? .excess : .asItIs)
+                    body(scalar, marks <= mostMarks)
                 }
             }
         }
@@ -50,12 +40,11 @@ enum DisplayText {
     static func safe(_ text: String) -> String {
         guard !text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return text }
         var result = String.UnicodeScalarView()
-        forEachScalar(of: text) { scalar, showing in
-            switch showing {
-            case .asItIs: result.append(scalar)
-            case .escaped:
+        forEachScalar(of: text) { scalar, isPrinted in
+            if isPrinted {
+                result.append(scalar)
+            } else if isUnsafe(scalar) {
                 result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}".unicodeScalars
-            case .excess: break
             }
         }
         return String(result)

@@ -44,14 +44,14 @@ struct JSON: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     /// comes from outside, and must not disturb the terminal that shows the line.
     static func quoted(_ text: String) -> String {
         var result = "\""
-        DisplayText.forEachScalar(of: text) { scalar, showing in
+        DisplayText.forEachScalar(of: text) { scalar, isPrinted in
             switch scalar {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where showing != .asItIs:
+            case _ where !isPrinted:
                 for unit in String(scalar).utf16 { result += String(format: "\\u%04x", Int(unit)) }
             default: result.unicodeScalars.append(scalar)
             }
