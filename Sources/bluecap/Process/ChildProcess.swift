@@ -35,9 +35,8 @@ struct ChildProcess: Sendable {
             }
         }
         guard code == 0 else {
-            var failure = ToolFailure("Cannot run \(name): \(String(cString: strerror(code))).")
-            failure.status = code == ENOENT ? 127 : 126
-            throw failure
+            throw ToolFailure(
+                "Cannot run \(name): \(String(cString: strerror(code))).", status: code == ENOENT ? 127 : 126)
         }
         self.identifier = identifier
     }

@@ -93,12 +93,13 @@ struct ToolFailure: Error, Equatable, CustomStringConvertible {
 
     /// What is wrong and what to do, in whole sentences.
     let description: String
-    var status: Int32 = 1
+    var status: Int32
 
     /// Joins sentences in one line, and makes them safe to print: they may quote text from outside.
-    init(_ sentences: String...) {
+    init(_ sentences: String..., status: Int32 = 1) {
         description = sentences.flatMap { $0.split(whereSeparator: \.isNewline) }
             .map { DisplayText.safe(String($0)) }.joined(separator: " ")
+        self.status = status
     }
 
     /// What an error says.

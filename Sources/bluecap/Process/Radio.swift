@@ -64,9 +64,8 @@ struct Radio: Sendable {
 
     /// A failure of the radio, with what the user can do without one.
     func failure(_ problem: String, status: Int32) -> ToolFailure {
-        var failure = ToolFailure(problem, busAddress == nil ? "Without a radio, try `bluecap scan --simulated`." : "")
-        failure.status = status
-        return failure
+        ToolFailure(
+            problem, busAddress == nil ? "Without a radio, try `bluecap scan --simulated`." : "", status: status)
     }
 }
 
