@@ -57,14 +57,12 @@ struct ServeCommand: AsyncParsableCommand {
     func validate() throws {
         if name?.isEmpty == true { throw ValidationError("--name takes a name; it was empty.") }
         if name != nil, !advertise { throw ValidationError("--name is advertised: omit --no-advertise.") }
-        if let plan { try ServingOptions.check(plan.plan.data) }
+        if let advertisement { try ServingOptions.check(advertisement.data) }
     }
 
-    private var peripheral: (services: [PeripheralModel.Service], name: String?, appearance: UInt16?) {
-        PeripheralModel.joined(profiles)
-    }
+    private var peripheral: PeripheralModel { PeripheralModel.joined(profiles) }
 
-    private var plan: (plan: AdvertisingPlan, left: [CBUUID])? {
+    private var advertisement: (data: AdvertisingData, left: [CBUUID])? {
         guard advertise else { return nil }
         let peripheral = peripheral
         return AdvertisingPlan.announcing(
@@ -73,12 +71,13 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let plan = plan
-        if let left = plan?.left, !left.isEmpty, !options.json {
+        let advertisement = advertisement
+        if let left = advertisement?.left, !left.isEmpty, !options.json {
             let names = peripheral.services.filter { left.contains($0.uuid) }.map(\.label).joined(separator: ", ")
             Output.remark("The advertisement has space for some of the services only; not in it: \(names).")
         }
         try await options.run(
-            services: peripheral.services, advertising: (plan?.plan).map { [$0] } ?? [], showsUpdates: updates)
+            services: peripheral.services, advertising: advertisement.map { [AdvertisingPlan($0.data)] } ?? [],
+            showsUpdates: updates)
     }
 }

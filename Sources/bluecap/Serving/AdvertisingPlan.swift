@@ -20,7 +20,7 @@ struct AdvertisingPlan: Sendable {
     /// ones, otherwise in their order; and the services that do not fit.
     static func announcing(
         _ services: [CBUUID], name: String?, appearance: UInt16?
-    ) -> (plan: AdvertisingPlan, left: [CBUUID]) {
+    ) -> (data: AdvertisingData, left: [CBUUID]) {
         var data = AdvertisingData(localName: name)
         var left: [CBUUID] = []
         for service in services.filter({ $0.data.count == 2 }) + services.filter({ $0.data.count > 2 }) {
@@ -31,7 +31,7 @@ struct AdvertisingPlan: Sendable {
         }
         data.appearance = appearance
         if data.byteCount > capacity { data.appearance = nil }
-        return (AdvertisingPlan(data), left)
+        return (data, left)
     }
 
     /// The bytes of an advertisement (Core Specification, Vol 6, Part B, 2.3.1).

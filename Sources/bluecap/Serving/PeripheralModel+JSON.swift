@@ -47,7 +47,7 @@ extension PeripheralModel {
                     try characteristic($0, of: service, profile: profile, source: source)
                 })
         }
-        return PeripheralModel(name: file.name ?? "BlueCap", appearance: file.appearance, services: services)
+        return PeripheralModel(name: file.name, appearance: file.appearance, services: services)
     }
 
     private static func characteristic(

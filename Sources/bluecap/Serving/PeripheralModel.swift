@@ -5,7 +5,7 @@ import Profiles
 /// A peripheral to serve: its services, and how each characteristic behaves. A value, from a built-in profile or a file.
 struct PeripheralModel: Sendable {
     /// The name that it advertises unless the command line has another.
-    var name: String
+    var name: String?
     /// Its appearance (Assigned Numbers, 2.6).
     var appearance: UInt16?
     var services: [Service]
@@ -68,12 +68,13 @@ struct PeripheralModel: Sendable {
     }
 
     /// Joins several models: the services of all, each once; the name if there is one model only.
-    static func joined(_ models: [PeripheralModel]) -> (services: [Service], name: String?, appearance: UInt16?) {
-        var services: [Service] = []
-        for service in models.flatMap(\.services) where !services.contains(where: { $0.uuid == service.uuid }) {
-            services.append(service)
+    static func joined(_ models: [PeripheralModel]) -> PeripheralModel {
+        var model = PeripheralModel(
+            name: models.count == 1 ? models[0].name : nil, appearance: models.first?.appearance, services: [])
+        for service in models.flatMap(\.services) where !model.services.contains(where: { $0.uuid == service.uuid }) {
+            model.services.append(service)
         }
-        return (services, models.count == 1 ? models[0].name : nil, models.first?.appearance)
+        return model
     }
 }
 

@@ -38,13 +38,13 @@ final class AdvertisementArgumentTests: XCTestCase {
 
     func testAsManyServicesAreAnnouncedAsFit() throws {
         let services = PeripheralModel.builtin.flatMap(\.model.services).map(\.uuid)
-        let (plan, left) = AdvertisingPlan.announcing(services, name: "All", appearance: 0x0341)
-        XCTAssertNoThrow(try plan.data.check())
-        XCTAssertEqual(plan.data.serviceUUIDs.filter { $0.data.count == 2 }.count, 3)
-        XCTAssertEqual(plan.data.serviceUUIDs.count + left.count, services.count)
-        XCTAssertNil(plan.data.appearance, "a long UUID tells more than a look")
+        let (data, left) = AdvertisingPlan.announcing(services, name: "All", appearance: 0x0341)
+        XCTAssertNoThrow(try data.check())
+        XCTAssertEqual(data.serviceUUIDs.filter { $0.data.count == 2 }.count, 3)
+        XCTAssertEqual(data.serviceUUIDs.count + left.count, services.count)
+        XCTAssertNil(data.appearance, "a long UUID tells more than a look")
         let (small, none) = AdvertisingPlan.announcing([CBUUID(string: "180D")], name: "One", appearance: 0x0341)
-        XCTAssertEqual(small.data.appearance, 0x0341)
+        XCTAssertEqual(small.appearance, 0x0341)
         XCTAssertEqual(none, [])
     }
 
