@@ -24,9 +24,7 @@ struct Terminal: Equatable, Sendable {
     }
 
     /// Columns and rows now; 80 and 24 if the terminal does not report them.
-    static var size: (width: Int, height: Int) { size(of: STDOUT_FILENO) }
-
-    static func size(of descriptor: Int32) -> (width: Int, height: Int) {
+    static func size(of descriptor: Int32 = STDOUT_FILENO) -> (width: Int, height: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)

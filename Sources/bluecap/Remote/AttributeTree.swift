@@ -119,10 +119,8 @@ struct AttributeDirectory: Sendable {
     /// Reads every value that can be read into the tree. All reads are started together; the library performs them one after
     /// the other.
     mutating func readValues(timeout: Double) async throws {
-        let readable = characteristics.values.filter { $0.propertyEnabled(.read) }
-        let values =
-            Dictionary(uniqueKeysWithValues: readable.map { ($0.number, $0.read(timeout: timeout)) })
-            as [UInt32: Future<Characteristic>]
+        let readable = characteristics.filter { $0.value.propertyEnabled(.read) }
+        let values: [UInt32: Future<Characteristic>] = readable.mapValues { $0.read(timeout: timeout) }
         let descriptorValues: [UInt32: Future<Descriptor>] = descriptors.mapValues { $0.read(timeout: timeout) }
         for service in tree.services.indices {
             for place in tree.services[service].characteristics.indices {

@@ -63,7 +63,7 @@ struct ScanDisplay {
     }
 
     private mutating func draw(_ board: ScanBoard, summary: String? = nil, at now: Double) throws {
-        let size = Terminal.size
+        let size = Terminal.size()
         // The last frame stays as the result, with all its rows; the others must not be taller than the terminal, and leave a
         // line for the cursor.
         let table = ScanTable(
