@@ -164,6 +164,11 @@ public final class Future<T>: Futurable {
         return true
     }
 
+    /// The same for a future that follows another one. Not inlined, since a handler would else contain the handlers of
+    /// the handlers of its follower, in each module and for each type.
+    @inlinable @inline(never)
+    func completeFollower(_ result: Try<T>) { complete(result) }
+
     /// Runs `first` and the handlers that are added until those have run. Only the thread that set `delivering` calls
     /// this.
     @inlinable

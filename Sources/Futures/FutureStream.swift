@@ -130,8 +130,7 @@ public final class FutureStream<T> {
         }
         let evicted = backlog.append(element, isReceived: flags & (Flag.watched | Flag.delivering) != 0)
         if flags & Flag.delivering != 0 {
-            inbox.append(.element(element))
-            state.unlock(flags | Flag.more)
+            push(.element(element), flags)
         } else if flags & Flag.watched != 0 {
             state.unlock(flags | Flag.delivering)
             deliver(element)

@@ -22,7 +22,7 @@ enum Handler<T> {
         case .derived(let handle):
             handle(outcome)
         case .follower(let future):
-            future.complete(outcome)
+            future.completeFollower(outcome)
         case .cancellable(let handler):
             handler.dispatch(outcome)
         }
@@ -88,8 +88,14 @@ enum Handlers<T> {
         case .one(let handler):
             handler(outcome)
         case .many(let handlers):
-            for handler in handlers { handler(outcome) }
+            Self.call(handlers, outcome)
         }
+    }
+
+    /// Not inlinable: each module would compile it again for each type, and futures with several handlers are rare.
+    @usableFromInline
+    static func call(_ handlers: [Handler<T>], _ outcome: Try<T>) {
+        for handler in handlers { handler(outcome) }
     }
 
     func abandon() {
