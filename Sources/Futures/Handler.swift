@@ -92,8 +92,8 @@ enum Handlers<T> {
         }
     }
 
-    /// Not inlinable: each module would compile it again for each type, and futures with several handlers are rare.
-    @usableFromInline
+    /// A function of its own, so that it is not part of every completion.
+    @inlinable @inline(never)
     static func call(_ handlers: [Handler<T>], _ outcome: Try<T>) {
         for handler in handlers { handler(outcome) }
     }
