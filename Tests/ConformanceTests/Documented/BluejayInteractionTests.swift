@@ -249,7 +249,7 @@ final class BluejayInteractionTests: DocumentedBluejayCase, @unchecked Swift.Sen
             if case .failure(let error) = result { seen.note(error.localizedDescription) }
         }
         eventually("the failure") { seen.count == 1 }
-        XCTAssertTrue(seen.texts[0].contains("sends no values by itself"), seen.texts[0])
+        XCTAssertTrue(seen.texts[0].contains("does not send notifications"), seen.texts[0])
     }
 
     func testABatchRunsInTheBackground() {
