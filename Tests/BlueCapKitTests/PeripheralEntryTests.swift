@@ -9,20 +9,18 @@ final class PeripheralEntryTests: XCTestCase {
         queue: nil, profileManager: nil,
         options: ManagerOptions([CentralManagerOptionBusAddressKey: "loopback:name=nobody"]))
 
-    private func make() -> Peripheral { Peripheral(session: session, key: key) }
-
     func testOneKeyHasOneObjectWhileThereAreReferencesToIt() {
-        var entry = PeripheralEntry()
-        let first = entry.peripheral.hold(or: make)
-        XCTAssertTrue(entry.weaken().peripheral.object === first)
-        XCTAssertTrue(entry.peripheral.hold(or: make) === first)
+        var core = session.core.withLock { $0 }
+        let first = core.hold(key, in: session)
+        XCTAssertTrue(core.weaken(key).0 === first)
+        XCTAssertTrue(core.hold(key, in: session) === first)
     }
 
     func testAnObjectThatIsDeallocatedLeavesItsSuccessorInPlace() {
         var core = session.core.withLock { $0 }
         let successor = core.hold(key, in: session)
-        XCTAssertTrue(core.withEntry(of: key) { $0.weaken() }.peripheral.object === successor)
-        XCTAssertTrue(core.withEntry(of: key) { $0.peripheral.object } === successor)
+        XCTAssertTrue(core.weaken(key).0 === successor)
+        XCTAssertTrue(core.objects[key]?.object === successor)
     }
 
     func testAnEntryWithoutContentsIsRemoved() {
@@ -36,9 +34,10 @@ final class PeripheralEntryTests: XCTestCase {
         var peripheral: Peripheral? = session.core.withLock { $0.hold(key, in: session) }
         XCTAssertNotNil(peripheral)
         // The entry's own reference is the last one when it is released outside the lock.
-        var entry: PeripheralEntry? = session.withEntry(of: key) { $0.weaken() }
-        XCTAssertTrue(entry?.peripheral.object === peripheral)
-        (peripheral, entry) = (nil, nil)
+        var objects: (Peripheral?, PeripheralEntry)? = session.core.withLock { $0.weaken(key) }
+        XCTAssertTrue(objects?.0 === peripheral)
+        (peripheral, objects) = (nil, nil)
         XCTAssertEqual(session.core.withLock { $0.entries.keys }, [])
+        XCTAssertEqual(session.core.withLock { $0.objects.keys }, [])
     }
 }

@@ -32,6 +32,8 @@ final class CentralSession: ManagerSession {
     struct Core: SessionCore {
         var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
+        /// The objects of the peripherals, referenced strongly while the peripheral is listed.
+        private(set) var objects = KeyedTable<ObjectReference<Peripheral>>()
         private(set) var entries = KeyedTable<PeripheralEntry>()
         var scans = Scans()
         /// The time of the current batch of reports, if it was read.
@@ -82,19 +84,41 @@ final class CentralSession: ManagerSession {
         }
 
         /// Removes what the manager has of any peripheral, and returns it in the order of the keys.
-        mutating func removeEntries() -> [(key: PeripheralKey, entry: PeripheralEntry)] {
-            defer { entries = KeyedTable() }
-            return entries.keys.sorted().compactMap { key in entries[key].map { (key, $0) } }
+        mutating func removeAll() -> (objects: [Peripheral], entries: [PeripheralEntry]) {
+            defer { (objects, entries) = (KeyedTable(), KeyedTable()) }
+            return (
+                objects.keys.compactMap { objects[$0]?.object }, entries.keys.sorted().compactMap { entries[$0] }
+            )
         }
 
         /// Returns the object of a listed peripheral; makes it if there is none.
         mutating func hold(_ key: PeripheralKey, in session: CentralSession) -> Peripheral {
-            withEntry(of: key) { $0.peripheral.hold { Peripheral(session: session, key: key) } }
+            hold(key) { Peripheral(session: session, key: key) }
+        }
+
+        private mutating func hold(_ key: PeripheralKey, or make: () -> Peripheral) -> Peripheral {
+            if let held = objects.update(key, { $0.hold(or: make) }) { return held }
+            let peripheral = make()
+            objects[key] = ObjectReference(peripheral)
+            return peripheral
+        }
+
+        /// Makes the references to the objects of a peripheral weak. Returns them, to be released after the lock.
+        mutating func weaken(_ key: PeripheralKey) -> (Peripheral?, PeripheralEntry) {
+            let object = objects[key]?.object
+            objects.update(key) { $0.weaken() }
+            return (object, withEntry(of: key) { $0.weaken() })
+        }
+
+        /// Removes the references to the objects of a peripheral that was deallocated. Returns the entry as it was.
+        mutating func removeObjects(of key: PeripheralKey) -> PeripheralEntry {
+            objects[key] = nil
+            return withEntry(of: key) { $0.removeObjects() }
         }
 
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
         mutating func relist(_ peripheral: Peripheral) {
-            withEntry(of: peripheral.key) { _ = $0.peripheral.hold { peripheral } }
+            _ = hold(peripheral.key) { peripheral }
             state.relist(peripheral.key, into: &shell.orders)
         }
     }
@@ -148,17 +172,17 @@ final class CentralSession: ManagerSession {
     }
 
     func finish() {
-        let (entries, streams, states) = core.withLock { core in
+        let (all, streams, states) = core.withLock { core in
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
-            return (core.removeEntries(), core.streams, core.shell.streams)
+            return (core.removeAll(), core.streams, core.shell.streams)
         }
-        let services = entries.compactMap(\.entry.serviceStream)
+        let services = all.entries.compactMap(\.serviceStream)
         complete {
             for promise in services { promise.finish() }
             streams.finish()
             states.finish()
         }
-        for (_, var entry) in entries {
+        for var entry in all.entries {
             finish(entry.removeSinks())
             end(entry.removeWriters(), .disconnected)
         }
@@ -229,16 +253,15 @@ final class CentralSession: ManagerSession {
             if let stream { complete { stream.finish(error) } }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
-                (core.withEntry(of: key) { $0.peripheral.object }, core.streams.expiries)
+                (core.objects[key]?.object, core.streams.expiries)
             }
             if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
-            let entry = core.withLock { core -> PeripheralEntry? in
-                guard core.state.read(key, { $0.isListed }) != true else { return nil }
-                return core.withEntry(of: key) { $0.weaken() }
+            let objects = core.withLock { core in
+                core.state.read(key, { $0.isListed }) == true ? nil : core.weaken(key)
             }
-            withExtendedLifetime(entry) {}
+            withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
 
         case .callConnect(let attempt): connect(key, attempt, subject.device)
@@ -273,7 +296,7 @@ final class CentralSession: ManagerSession {
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock { core in
-                core.withEntry(of: key) { ($0.serviceStream, $0.peripheral.object) }
+                (core.withEntry(of: key) { $0.serviceStream }, core.objects[key]?.object)
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
@@ -439,11 +462,12 @@ final class CentralSession: ManagerSession {
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
         let (successor, entry, sinks) = core.withLock { core -> (Peripheral?, PeripheralEntry?, [NotificationSink]) in
-            if let successor = core.withEntry(of: key, { $0.peripheral.object }) { return (successor, nil, []) }
+            if let successor = core.objects[key]?.object { return (successor, nil, []) }
             core.state.release(key)
             // Without a state, no subscription is resumed.
             let hasState = core.state.hasState(of: key)
-            return core.withEntry(of: key) { (nil, $0.removeObjects(), hasState ? [] : $0.removeSinks()) }
+            let entry = core.removeObjects(of: key)
+            return (nil, entry, hasState ? [] : core.withEntry(of: key) { $0.removeSinks() })
         }
         if let services = entry?.serviceStream { complete { services.finish() } }
         finish(sinks)

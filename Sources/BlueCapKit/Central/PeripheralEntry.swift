@@ -3,14 +3,14 @@ import Futures
 import GATT
 import Reactor
 
-/// What a manager has of one peripheral besides its state: objects, streams, and calls that have not ended.
+/// What a manager has of one peripheral in use besides its object and its state: the objects of attributes, streams, and
+/// calls that have not ended.
 ///
-/// The manager has an entry of a peripheral as long as there is something in it. The object of a peripheral calls its
-/// session when it is deallocated, which acquires the session's lock. So what may be the last reference to a
-/// peripheral, or to one of its attributes, is returned to the caller, which releases it after the lock.
+/// The manager has an entry of a peripheral as long as there is something in it; of a peripheral that is only listed it
+/// has none. The object of a peripheral calls its session when it is deallocated, which acquires the session's lock. So
+/// what may be the last reference to a peripheral, or to one of its attributes, is returned to the caller, which releases
+/// it after the lock.
 struct PeripheralEntry {
-    /// Referenced strongly while the peripheral is listed.
-    var peripheral = ObjectReference<Peripheral>()
     /// The `Service`, `Characteristic` and `Descriptor` objects. They are referenced strongly while the attribute exists,
     /// because applications capture them weakly.
     private var attributes: [AttributeID: ObjectReference<AnyObject>] = [:]
@@ -32,19 +32,15 @@ struct PeripheralEntry {
     var pause: CancelHandle?
 
     var isEmpty: Bool {
-        peripheral.isEmpty && attributes.isEmpty && serviceStream == nil && connections.isEmpty && sinks.isEmpty
-            && writers.isEmpty && writerRequests.isEmpty && runs.isEmpty && attempt == nil && search == nil
-            && pause == nil
+        attributes.isEmpty && serviceStream == nil && connections.isEmpty && sinks.isEmpty && writers.isEmpty
+            && writerRequests.isEmpty && runs.isEmpty && attempt == nil && search == nil && pause == nil
     }
 
     // MARK: Objects
 
     /// Makes the references to the objects weak: the peripheral has left the list. Returns the entry as it was.
     mutating func weaken() -> PeripheralEntry {
-        defer {
-            peripheral.weaken()
-            for id in attributes.keys { attributes[id]?.weaken() }
-        }
+        defer { for id in attributes.keys { attributes[id]?.weaken() } }
         return self
     }
 
@@ -58,7 +54,6 @@ struct PeripheralEntry {
     /// Returns the entry as it was.
     mutating func removeObjects() -> PeripheralEntry {
         defer {
-            peripheral = ObjectReference()
             attributes = [:]
             serviceStream = nil
         }
@@ -131,6 +126,7 @@ struct ObjectReference<Object: AnyObject> {
     private var weak: Weak?
 
     init() {}
+    init(_ object: Object) { strong = object }
     init(weakTo object: Object) { weak = Weak(object) }
 
     /// Whether there never was an object.
