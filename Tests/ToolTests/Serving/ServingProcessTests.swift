@@ -222,7 +222,8 @@ final class ServeProcessTests: XCTestCase {
                     "bluecap: bluetoothd did not answer within 3 s: it may hang. `systemctl restart bluetooth` "
                         + "restarts it, and `journalctl -u bluetooth` shows its log.",
                 ], "\(arguments)")
-            XCTAssertEqual(Date().timeIntervalSince(began), 3, accuracy: 2.5, "\(arguments)")
+            // A call without a limit of its own would take 25 s.
+            XCTAssertLessThan(Date().timeIntervalSince(began), 15, "\(arguments)")
         }
         bench.simulator.simulateIgnoredRegistrations(false)
         bench.assertNothingIsLeft()
