@@ -16,8 +16,8 @@ extension CentralManager {
     public func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [Peripheral] {
         let places = Dictionary(identifiers.enumerated().map { ($1, $0) }) { first, _ in first }
         // The identifiers are computed outside the locks.
-        let found = candidates { _ in true }.compactMap { candidate in
-            places[candidate.key.address.identifier(type: candidate.key.addressType)].map { ($0, candidate) }
+        let found = candidates { _, _ in true }.compactMap { candidate in
+            (places[candidate.key.identifier] ?? places[candidate.address.identifier]).map { ($0, candidate) }
         }
         return list(found.sorted { $0.0 < $1.0 }.map(\.1))
     }
@@ -26,8 +26,8 @@ extension CentralManager {
     /// link. If the list of services is empty, returns all peripherals that have a link.
     public func retrieveConnectedPeripherals(withServices services: [CBUUID]) -> [Peripheral] {
         let services = Set(services)
-        let connected = candidates { device in
-            PeripheralState.Facts(device).isConnected
+        let connected = candidates { source, device in
+            PeripheralState.Facts(source, device).isConnected
                 && (services.isEmpty || device.uuids.contains(where: services.contains))
         }
         return list(connected.sorted { $0.key < $1.key })
@@ -36,28 +36,36 @@ extension CentralManager {
     /// Returns the peripherals that this manager has discovered or retrieved and that are still referenced, expired or
     /// not.
     public func retrievePeripherals() -> [Peripheral] {
-        list(session.core.withLock { $0.state.recordKeys }.map { ($0, nil) })
+        list(session.core.withLock { $0.state.recordKeys }.map { ($0, $0, nil) })
     }
 
-    /// A peripheral, and the BlueZ device to list it for if it has no record.
-    private typealias Candidate = (key: PeripheralKey, device: ObjectKey?)
+    /// A peripheral, its present address, and the BlueZ device to list it for if it has no record.
+    private typealias Candidate = (key: PeripheralKey, address: PeripheralKey, device: ObjectKey?)
 
     /// Returns the peripherals that `isIncluded` accepts, of those that BlueZ has on the adapter in use and those that
     /// this manager has found.
-    private func candidates(_ isIncluded: (borrowing Device1) -> Bool) -> [Candidate] {
+    private func candidates(_ isIncluded: (ObjectKey, borrowing Device1) -> Bool) -> [Candidate] {
         let daemon = session.client.daemon
         guard let adapter = session.core.withLock({ $0.shell.adapter }) else { return [] }
+        var devices: [(source: ObjectKey, address: PeripheralKey, isIncluded: Bool)] = []
+        daemon.forEachDevice(on: adapter) { source, device in
+            devices.append((source, PeripheralKey(device), isIncluded(source, device)))
+        }
         var found: [Candidate] = []
         var present: Set<PeripheralKey> = []
-        daemon.forEachDevice(on: adapter) { source, device in
-            let key = PeripheralKey(device)
-            present.insert(key)
-            if isIncluded(device) { found.append((key, source)) }
+        let absent = session.core.withLock { core in
+            for device in devices {
+                let key = core.state.key(of: device.source, at: device.address)
+                present.insert(key)
+                if device.isIncluded { found.append((key, device.address, device.source)) }
+            }
+            return core.state.absent(from: adapter).map { ($0, core.state.presentAddress(of: $0), $1) }
         }
-        for (key, record) in session.core.withLock({ $0.state.absent(from: adapter) }) where !present.contains(key) {
+        for (key, address, record) in absent where !present.contains(key) {
             let isFound =
-                record.lastValues.map { isIncluded($0.device) } ?? daemon.readDevice(record.device, isIncluded)
-            if isFound == true { found.append((key, nil)) }
+                record.lastValues.map { isIncluded(record.device, $0.device) }
+                ?? daemon.readDevice(record.device) { isIncluded(record.device, $0) }
+            if isFound == true { found.append((key, address, nil)) }
         }
         return found
     }
@@ -67,7 +75,7 @@ extension CentralManager {
         var listed: [Peripheral] = []
         let (now, date) = (session.loop.now, session.date)
         _ = session.decideIfOpen { core in
-            for (key, candidate) in candidates {
+            for (key, _, candidate) in candidates {
                 // BlueZ's removal of a device that exists now is reported after the device has a record.
                 let device = candidate.flatMap { session.client.daemon.hasDevice($0) ? $0 : nil }
                 core.state.list(key, device: device, at: now, date: date, into: &core.shell.orders)

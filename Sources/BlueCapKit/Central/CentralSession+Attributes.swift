@@ -94,8 +94,8 @@ extension CentralSession {
         guard let device = tree.handle(of: attribute.device) else { return }
         let adapter = tree.adapter(of: device)
         tree.read(device) { device in
-            let key = PeripheralKey(device)
             core.withLock { core in
+                let key = core.state.key(of: attribute.device, at: PeripheralKey(device))
                 guard adapter == core.shell.adapter, core.state.hasState(of: key) else { return }
                 core.state.peripheral(key, into: &core.shell.orders, decision)
             }

@@ -38,10 +38,10 @@ extension CentralSession {
     }
 
     private func deviceRemoved(_ source: ObjectKey, _ device: borrowing Device1) {
-        let key = PeripheralKey(device)
         core.withLock { core in
+            let key = core.state.key(of: source, at: PeripheralKey(device))
             core.state.valuesEnd(key, source, device)
-            guard device.adapter == core.shell.adapter else { return }
+            guard device.adapter == core.shell.adapter, !core.state.isDuplicate(source, of: key) else { return }
             core.state.factsChanged(PeripheralState.Facts(), of: key, into: &core.shell.orders)
             // When the daemon ends, it removes all devices; they may still be in range.
             if client.availability == .ready { core.state.deviceRemoved(key, into: &core.shell.orders) }
@@ -52,11 +52,12 @@ extension CentralSession {
         _ source: ObjectKey, _ device: borrowing Device1, fields: Device1.Fields, isAdvertised: Bool,
         linkEnd: LinkEnd? = nil, only: ScanNumber? = nil
     ) {
-        let key = PeripheralKey(device)
         core.withLock { core in
             guard device.adapter == core.shell.adapter else { return }
+            let key = core.state.key(of: source, at: PeripheralKey(device))
+            guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
-                var facts = PeripheralState.Facts(device)
+                var facts = PeripheralState.Facts(source, device)
                 facts.linkEnd = linkEnd
                 core.state.factsChanged(facts, of: key, into: &core.shell.orders)
             }
@@ -83,8 +84,10 @@ extension CentralSession {
         if let adapter, adapter != old { leaveOtherAdapters(adapter, in: tree) }
         var facts: [PeripheralKey: PeripheralState.Facts] = [:]
         if let adapter {
-            tree.forEachDevice(on: adapter) { _, device in
-                facts[PeripheralKey(device)] = PeripheralState.Facts(device)
+            tree.forEachDevice(on: adapter) { source, device in
+                let key = core.withLock { $0.state.key(of: source, at: PeripheralKey(device)) }
+                // Of two objects with one address, the connected one.
+                if facts[key]?.isConnected != true { facts[key] = PeripheralState.Facts(source, device) }
             }
         }
         decide { $0.state.factsReplaced(facts, into: &$0.shell.orders) }
@@ -98,8 +101,7 @@ extension CentralSession {
             if tree.handle(of: device) != nil { client.connector.disconnect(device) { _ in } }
         }
         tree.forEachDevice(on: adapter) { source, device in
-            let key = PeripheralKey(device)
-            core.withLock { $0.state.found(key, source) }
+            core.withLock { $0.state.found($0.state.key(of: source, at: PeripheralKey(device)), source) }
         }
     }
 
@@ -184,9 +186,10 @@ extension CentralSession {
 }
 
 extension PeripheralState.Facts {
-    init(_ device: borrowing Device1) {
+    /// - Parameter source: The device in the object tree.
+    init(_ source: ObjectKey, _ device: borrowing Device1) {
         self.init(
-            device: ObjectKey(device: device.address, on: device.adapter),
+            device: source,
             // BlueZ from 5.66 on may report the services of a first connection without ever reporting the connection
             // (seen in the radio lab).
             isConnected: device.isConnected || device.areServicesResolved,

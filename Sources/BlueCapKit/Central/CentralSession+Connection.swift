@@ -69,10 +69,11 @@ extension CentralSession {
 
     /// Discovers one device, by its address.
     func seek(_ key: PeripheralKey) {
-        guard let adapter = core.withLock({ $0.shell.adapter }) else { return }
+        let (adapter, address) = core.withLock { ($0.shell.adapter, $0.state.presentAddress(of: key).address) }
+        guard let adapter else { return }
         // If the search fails, its time limit ends it.
         let id = client.discovery.start(
-            on: adapter, filter: DiscoveryFilter(pattern: key.address.description), watchdogSeconds: nil
+            on: adapter, filter: DiscoveryFilter(pattern: address.description), watchdogSeconds: nil
         ) { _ in }
         withEntry(of: key) { $0.search = id }
     }

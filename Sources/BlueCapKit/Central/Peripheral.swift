@@ -20,16 +20,18 @@ public final class Peripheral: Sendable {
     deinit { session.released(key) }
 
     /// A UUID that is derived from the address and the address type, and is the same on every run and every machine.
-    public var identifier: UUID { bluetoothAddress.identifier(type: addressType) }
+    ///
+    /// It does not change when a bond replaces a private address. A later program derives it from the new address.
+    public var identifier: UUID { key.identifier }
 
-    /// The 48-bit address.
-    public var bluetoothAddress: BluetoothAddress { key.address }
+    /// The 48-bit address. A bond replaces a private address by the device's own one, if the device has such an address.
+    public var bluetoothAddress: BluetoothAddress { session.read(key) { $0.address } ?? key.address }
 
     /// The address as text, such as `00:1A:7D:DA:71:13`.
     public var address: String { bluetoothAddress.description }
 
     /// Whether the address is public or random; address and address type together identify the device.
-    public var addressType: BluetoothAddress.AddressType { key.addressType }
+    public var addressType: BluetoothAddress.AddressType { session.read(key) { $0.addressType } ?? key.addressType }
 
     /// The advertised name, or the one that was read from the device; "Unknown" if there is none.
     public var name: String { session.read(key) { $0.name } ?? "Unknown" }

@@ -44,6 +44,8 @@ struct CentralState {
     private var states = KeyedTable<PeripheralState>()
     /// BlueZ's reports of devices that have a link, with any program, and no state.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
+    /// The peripherals whose devices have another address since they were bonded, by that address.
+    private var aliases: [PeripheralKey: PeripheralKey] = [:]
     /// Peripherals with a handle that was released while an operation was under way.
     private var released: Set<PeripheralKey> = []
     /// Restored peripherals that BlueZ has not reported yet.
@@ -199,6 +201,34 @@ struct CentralState {
     }
 
     // MARK: Peripherals
+
+    /// Returns the peripheral of a device in the object tree.
+    ///
+    /// A bond changes the address of a device that had a private one, and the path of its object stays until the daemon
+    /// ends. A peripheral that was known under the private address stays the same, then and with the next daemon.
+    /// - Parameter address: The address that the device has now.
+    mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {
+        if !aliases.isEmpty, let known = aliases[address] { return known }
+        guard let original = source.address, original != address.address else { return address }
+        let known = PeripheralKey(original, .random)
+        guard hasState(of: known) || peripherals[known] != nil else { return address }
+        // The address and its type are reported one after the other.
+        for (alias, peripheral) in aliases where peripheral == known { aliases[alias] = nil }
+        aliases[address] = known
+        return known
+    }
+
+    /// Returns the address that a peripheral's device has now.
+    func presentAddress(of key: PeripheralKey) -> PeripheralKey {
+        aliases.isEmpty ? key : aliases.first { $0.value == key }?.key ?? key
+    }
+
+    /// Whether another object than `source` represents a peripheral. BlueZ has two objects with one address if a device
+    /// with a private address turns out to be one that it has a bond with.
+    mutating func isDuplicate(_ source: ObjectKey, of key: PeripheralKey) -> Bool {
+        guard !aliases.isEmpty, let device = peripherals.read(key, { $0.present }) else { return false }
+        return device != source && device.adapter == source.adapter
+    }
 
     /// Reads the record of a peripheral without a copy; returns `nil` if there is none.
     mutating func read<R>(
@@ -471,7 +501,7 @@ struct CentralState {
     var kept: RestorationState {
         var kept = RestorationState(scan: scan?.request)
         states.forEach { key, state in
-            if let connection = state.kept(key) { kept.connections.append(connection) }
+            if let connection = state.kept(presentAddress(of: key)) { kept.connections.append(connection) }
         }
         kept.connections.sort { $0.key.rawValue < $1.key.rawValue }
         return kept

@@ -46,6 +46,9 @@ struct PeripheralTable {
             return daemon.readDevice(device, body)
         }
 
+        /// The device, if BlueZ has it.
+        var present: ObjectKey? { lastValues == nil ? device : nil }
+
         /// BlueZ has this device, on the adapter in use.
         mutating func isPresent(as device: ObjectKey) {
             self.device = device

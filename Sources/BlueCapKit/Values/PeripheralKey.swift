@@ -1,4 +1,5 @@
 import BlueZ
+import Foundation
 import GATT
 
 /// Identifies a peripheral within a manager: its address and address type in one machine word.
@@ -17,6 +18,7 @@ struct PeripheralKey: Hashable, Comparable, Sendable {
 
     var address: BluetoothAddress { BluetoothAddress(rawValue: rawValue) }
     var addressType: BluetoothAddress.AddressType { rawValue & 1 << 48 == 0 ? .public : .random }
+    var identifier: UUID { address.identifier(type: addressType) }
 }
 
 /// A dictionary of values by peripheral: finds a value in a few instructions, and gives access to it in place.

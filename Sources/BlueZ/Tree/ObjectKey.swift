@@ -37,8 +37,8 @@ package struct ObjectKey: Hashable, Sendable {
     var isForeign: Bool { rawValue & ObjectKey.kinds == ObjectKey.foreign }
     var foreignNumber: UInt64? { isForeign ? rawValue & ~ObjectKey.kinds : nil }
 
-    /// The address that the path of a device names.
-    var address: BluetoothAddress? { isDevice ? BluetoothAddress(rawValue: rawValue) : nil }
+    /// The address that the path of a device names. The device itself may have another one since it was bonded.
+    package var address: BluetoothAddress? { isDevice ? BluetoothAddress(rawValue: rawValue) : nil }
 
     /// The adapter that a device's path lies below; an adapter's own key.
     package var adapter: ObjectKey? { isForeign ? nil : ObjectKey(rawValue: rawValue & ObjectKey.adapters) }

@@ -110,6 +110,17 @@ final class ScriptedDaemon: @unchecked Sendable {
         return error
     }
 
+    /// Signals changed properties of the connected device, in one message.
+    func change(_ properties: [String: Value]) {
+        connection.send(
+            .signal(path: Self.device, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged") {
+                $0.string("org.bluez.Device1")
+                $0.dictionary(key: "s", value: "v") { Self.write(properties, &$0) }
+                $0.strings([])
+            })
+        loop.run()
+    }
+
     private func answer(_ call: Message) {
         if call.interface == "org.bluez.GattCharacteristic1" { attributeCalls.append(call.member ?? "") }
         connection.send(
