@@ -6,7 +6,8 @@ package import Reactor
 /// This process's one link to the `bluetoothd` of a bus, shared by all managers that use that bus.
 ///
 /// Its parts share among the managers what BlueZ gives to a process once: a discovery session for each adapter
-/// (``discovery``), turns to connect (``connector``), and subscriptions (``subscriptions``). Nothing is done before the first
+/// (``discovery``), turns to connect (``connector``), an agent (``agent``) with its pairings (``pairings``), and
+/// subscriptions (``subscriptions``). Nothing is done before the first
 /// observer is added and nothing is left behind after the last one has gone.
 ///
 /// Unchecked `Sendable`: all mutable state is used on ``loop`` only.
@@ -15,6 +16,8 @@ package final class BlueZClient: @unchecked Sendable {
     package let daemon: DaemonLink
     package let discovery: SharedDiscovery
     package let connector: Connector
+    package let agent: PairingAgent
+    package let pairings: Pairings
     package let subscriptions: SharedSubscriptions
 
     // On the loop only.
@@ -30,6 +33,8 @@ package final class BlueZClient: @unchecked Sendable {
         daemon = DaemonLink(address: address, loop: loop)
         discovery = SharedDiscovery(daemon)
         connector = Connector(daemon)
+        agent = PairingAgent(daemon)
+        pairings = Pairings(daemon, connector, agent)
         subscriptions = SharedSubscriptions(daemon)
         leaveTimer = LoopTimer(on: loop)
     }
@@ -133,9 +138,11 @@ extension BlueZClient {
         loop.post { [self] in if observers.isEmpty { leave() } }
     }
 
-    /// Ends the discovery sessions, and closes when BlueZ has confirmed that, at the latest after a second.
+    /// Ends the discovery sessions and unregisters the agent, and closes when BlueZ has confirmed that, at the latest after
+    /// a second.
     private func leave() {
         discovery.stopAll()
+        agent.stop()
         closeWhenSettled()
         // A timer of an earlier departure would cut this one short.
         leaveTimer.cancel()
@@ -144,8 +151,8 @@ extension BlueZClient {
     }
 
     private func closeWhenSettled() {
-        let isSettled = discovery.isSettled { [weak self] in self?.closeWhenSettled() }
-        if isSettled { close() }
+        let again: @Sendable () -> Void = { [weak self] in self?.closeWhenSettled() }
+        if discovery.isSettled(orWhenChanged: again), agent.isSettled(orWhenChanged: again) { close() }
     }
 
     private func close() {
@@ -153,6 +160,8 @@ extension BlueZClient {
         guard observers.isEmpty, !daemon.isStopped else { return }
         leaveTimer.cancel()
         discovery.close()
+        pairings.close()
+        agent.close()
         daemon.stop()
         hasNews = false
     }
@@ -165,6 +174,7 @@ extension BlueZClient {
 extension BlueZClient: DaemonLinkHandler {
     func availabilityChanged(_ availability: Availability) {
         hasNews = true
+        agent.availabilityChanged(availability)
         forEachObserver { $0.availabilityChanged(availability, in: self) }
     }
 
@@ -174,6 +184,8 @@ extension BlueZClient: DaemonLinkHandler {
         } else {
             discovery.follow(change)
             connector.follow(change)
+            agent.follow(change)
+            pairings.follow(change)
             subscriptions.follow(change)
         }
         forEachObserver { $0.treeChanged(change, in: daemon.objects) }
@@ -207,33 +219,37 @@ extension BlueZClient {
 
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Any thread; `completion` runs on the
     /// loop.
-    ///
-    /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
-    /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, the device is
-    /// removed only by a daemon that is known not to be 5.87.
     package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        loop.perform { [self] in
-            connector.disconnect(device) { [self] result in
-                if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
-                    return completion(.failure(error))
-                }
-                remove(device, completion: completion)
+        loop.perform { [connector] in connector.removeDevice(device, completion: completion) }
+    }
+
+    /// Sets whether BlueZ admits the services of a device without asking, and connects it by itself. Stored by BlueZ. Any
+    /// thread; `completion` runs on the loop.
+    package func setTrusted(_ isTrusted: Bool, device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
+        loop.perform { [daemon] in
+            daemon.setProperty("Trusted", "b", of: device, completion: completion) { $0.bool(isTrusted) }
+        }
+    }
+
+    /// Sets whether an adapter accepts bonds. Every program may set it, and BlueZ sets it at each change of the default agent.
+    /// Any thread; `completion` runs on the loop.
+    ///
+    /// - Parameter timeout: The seconds after which BlueZ sets it to false; 0 for no limit.
+    package func setPairable(
+        _ isPairable: Bool, timeout: UInt32 = 0, adapter: ObjectKey, completion: @escaping BlueZCompletion<Void>
+    ) {
+        loop.perform { [daemon] in
+            let set: @Sendable () -> Void = {
+                daemon.setProperty("Pairable", "b", of: adapter, completion: completion) { $0.bool(isPairable) }
+            }
+            guard isPairable, daemon.objects[adapter: adapter]?.pairableTimeout != timeout else { return set() }
+            // First the limit: it begins when the adapter becomes pairable.
+            daemon.setProperty("PairableTimeout", "u", of: adapter) { result in
+                if case .failure = result { completion(result) } else { set() }
+            } value: {
+                $0.uint32(timeout)
             }
         }
-    }
-
-    private func removesConnected(_ device: ObjectKey) -> Bool {
-        guard let adapter = daemon.objects.adapter(of: device) else { return false }
-        return daemon.objects[adapter: adapter]?.capabilities.removesConnectedDevices ?? false
-    }
-
-    private func remove(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
-            return completion(.failure(.noSuchObject))
-        }
-        daemon.call(
-            adapter, interface: BlueZName.adapter, member: "RemoveDevice",
-            body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
     }
 }
 

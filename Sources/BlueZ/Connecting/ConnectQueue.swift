@@ -54,6 +54,14 @@ package struct ConnectQueue {
 
     package var isAtRest: Bool { state == .idle && waiting.isEmpty && disconnecting.isEmpty }
 
+    /// Whether this attempt has its turn, and was not cancelled.
+    package func isConnecting(_ id: ConnectID) -> Bool {
+        switch state {
+        case .connecting(let request), .overtime(let request): request.id == id
+        case .idle, .cancelling: false
+        }
+    }
+
     // MARK: Events
 
     package mutating func requested(_ id: ConnectID, _ device: ObjectKey, timeout: Double) -> [Effect] {

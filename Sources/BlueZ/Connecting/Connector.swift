@@ -6,6 +6,8 @@ import Reactor
 /// On the loop only, and unchecked because of that.
 package final class Connector: @unchecked Sendable {
     private struct User {
+        /// Whether the turn is for `Connect`, and not for another call that connects.
+        var callsConnect = true
         let started: @Sendable () -> Void
         let completion: BlueZCompletion<Void>
     }
@@ -71,14 +73,35 @@ package final class Connector: @unchecked Sendable {
         completion: @escaping BlueZCompletion<Void>
     ) -> ConnectID {
         daemon.requireLoop()
+        return request(device, timeout: timeout, User(started: started, completion: completion))
+    }
+
+    private func request(_ device: ObjectKey, timeout: Double, _ user: User) -> ConnectID {
         let id = ConnectID(daemon.makeID())
         guard let adapter = daemon.objects.adapter(of: device) else {
-            loop.post { completion(.failure(.noSuchObject)) }
+            loop.post { user.completion(.failure(.noSuchObject)) }
             return id
         }
-        session(of: adapter).users[id] = User(started: started, completion: completion)
+        session(of: adapter).users[id] = user
         run(adapter) { $0.requested(id, device, timeout: min(timeout, Self.attemptLimit)) }
         return id
+    }
+
+    /// Takes a turn to connect a device by another call than `Connect`, which the user makes in `started`, called as that of
+    /// ``connect(_:timeout:started:completion:)``. The turn lasts until ``endTurn(_:)`` or ``cancel(_:)``. A turn that has
+    /// lasted too long, as an attempt to connect may, is ended by `Disconnect`.
+    func takeTurn(_ device: ObjectKey, started: @escaping @Sendable () -> Void) -> ConnectID {
+        request(
+            device, timeout: Self.attemptLimit, User(callsConnect: false, started: started, completion: { _ in }))
+    }
+
+    /// The user's call has connected the device or has failed.
+    ///
+    /// - Returns: Whether the turn lasted until now.
+    func endTurn(_ id: ConnectID) -> Bool {
+        let isHeld = sessions.values.contains { $0.queue.isConnecting(id) }
+        for adapter in sessions.keys { run(adapter) { $0.connectReplied(id, error: nil) } }
+        return isHeld
     }
 
     /// Cancels one attempt: it completes with `Canceled`, once BlueZ has ended it if it was under way. Does nothing if the
@@ -121,6 +144,30 @@ package final class Connector: @unchecked Sendable {
         disconnection.timer.cancel()
         run(adapter) { $0.disconnectEnded(device) }
         disconnection.completion(result)
+    }
+
+    /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. On the loop only, as `completion` is.
+    ///
+    /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
+    /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, the device is
+    /// removed only by a daemon that is known not to be 5.87.
+    package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
+        disconnect(device) { [self] result in
+            if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
+                return completion(.failure(error))
+            }
+            guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
+                return completion(.failure(.noSuchObject))
+            }
+            daemon.call(
+                adapter, interface: BlueZName.adapter, member: "RemoveDevice",
+                body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
+        }
+    }
+
+    private func removesConnected(_ device: ObjectKey) -> Bool {
+        guard let adapter = daemon.objects.adapter(of: device) else { return false }
+        return daemon.objects[adapter: adapter]?.capabilities.removesConnectedDevices ?? false
     }
 
     /// Waits until the signals that `bluetoothd` was about to send of a device have arrived: it flushes the signals of new
@@ -182,7 +229,9 @@ package final class Connector: @unchecked Sendable {
     private func perform(_ effect: ConnectQueue.Effect, on adapter: ObjectKey, _ session: Session) {
         switch effect {
         case .connect(let id, let device):
-            session.users[id]?.started()
+            guard let user = session.users[id] else { return }
+            user.started()
+            guard user.callsConnect else { return }
             // The queue's timer is what ends it.
             daemon.call(
                 device, interface: BlueZName.device, member: "Connect",

@@ -24,6 +24,15 @@ package struct BlueZError: Error, Hashable, Sendable, CustomStringConvertible {
         case doesNotExist = "org.bluez.Error.DoesNotExist"
         case alreadyConnected = "org.bluez.Error.AlreadyConnected"
         case notConnected = "org.bluez.Error.NotConnected"
+        /// A pairing was cancelled, or its link was lost.
+        case authenticationCanceled = "org.bluez.Error.AuthenticationCanceled"
+        /// A pairing has failed; BlueZ does not report why.
+        case authenticationFailed = "org.bluez.Error.AuthenticationFailed"
+        /// The kernel has another pairing or connection of the device.
+        case authenticationRejected = "org.bluez.Error.AuthenticationRejected"
+        case authenticationTimeout = "org.bluez.Error.AuthenticationTimeout"
+        /// The device that was to be paired was not reached.
+        case connectionAttemptFailed = "org.bluez.Error.ConnectionAttemptFailed"
         /// The bus, not `bluetoothd`, forbids the call.
         case accessDenied = "org.freedesktop.DBus.Error.AccessDenied"
         /// The object does not exist any more.
@@ -140,11 +149,13 @@ extension BlueZError {
         case .inProgress: return .busy
         case .unknownObject, .doesNotExist, .unknownMethod: return .notFound
         case .noReply, .notConnected, .alreadyConnected: return .transient
-        case .notAuthorized, .notPermitted, .accessDenied: return .authentication
+        case .connectionAttemptFailed: return .transient
+        case .notAuthorized, .notPermitted, .accessDenied, .authenticationCanceled, .authenticationFailed,
+            .authenticationRejected, .authenticationTimeout:
+            return .authentication
         case .failed: return BlueZError.connectCause(ofText: message)
         case .other:
             if name == BlueZError.connectCancelled.name { return .cancelled }
-            if name == "org.bluez.Error.ConnectionAttemptFailed" { return .transient }
             return name.hasPrefix("org.bluez.Error.Authentication") ? .authentication : .other
         case .invalidArguments, .notSupported, .notAvailable, .alreadyExists, .serviceGone, .disconnected:
             return .other

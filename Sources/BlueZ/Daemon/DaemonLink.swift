@@ -284,8 +284,20 @@ package final class DaemonLink: @unchecked Sendable {
         completion: @escaping BlueZCompletion<Message>
     ) {
         requireLoop()
-        guard let connection else { return loop.post { completion(.failure(BlueZError(.closed))) } }
+        guard connection != nil else { return loop.post { completion(.failure(BlueZError(.closed))) } }
         guard let path = path(of: object) else { return loop.post { completion(.failure(.noSuchObject)) } }
+        call(
+            path: path, interface: interface, member: member, timeout: timeout, body: body, completion: completion)
+    }
+
+    /// The same for an object that is not in the tree.
+    func call(
+        path: ObjectPath, interface: String, member: String, timeout: Double = DaemonLink.defaultTimeout,
+        body: (inout MessageWriter) -> Void = { _ in },
+        completion: @escaping BlueZCompletion<Message>
+    ) {
+        requireLoop()
+        guard let connection else { return loop.post { completion(.failure(BlueZError(.closed))) } }
         let message = Message.call(
             destination: BlueZName.service, path: path, interface: interface, member: member, body: body)
         connection.call(message, timeout: timeout) { completion($0.mapError(BlueZError.init)) }
@@ -304,6 +316,28 @@ package final class DaemonLink: @unchecked Sendable {
                 $0.string(name)
             }, completion: completion)
     }
+
+    /// Sets a property of an adapter or a device. `completion` comes exactly once.
+    func setProperty(
+        _ name: String, _ signature: String, of object: ObjectKey, completion: @escaping BlueZCompletion<Void>,
+        value: (inout MessageWriter) -> Void
+    ) {
+        call(
+            object, interface: BlueZName.properties, member: "Set",
+            body: {
+                $0.string(object.isDevice ? BlueZName.device : BlueZName.adapter)
+                $0.string(name)
+                $0.variant(signature, value)
+            }, completion: { completion($0.map { _ in }) })
+    }
+
+    /// Whether a call comes from the daemon whose objects are in the tree.
+    func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == owner }
+}
+
+extension DBusError {
+    static let foreignCaller = DBusError(
+        name: DBusError.Name.accessDenied, message: "Only bluetoothd may call this object.")
 }
 
 /// The names that calls to `bluetoothd` begin with.

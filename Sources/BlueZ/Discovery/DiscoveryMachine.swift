@@ -331,7 +331,9 @@ extension DiscoveryMachine {
             session = .unavailable
             return []
         case .blocked, .failed, .invalidArguments, .notSupported, .notAuthorized, .notPermitted, .notAvailable,
-            .alreadyExists, .doesNotExist, .alreadyConnected, .notConnected, .accessDenied, .unknownMethod, .other:
+            .alreadyExists, .doesNotExist, .alreadyConnected, .notConnected, .authenticationCanceled,
+            .authenticationFailed, .authenticationRejected, .authenticationTimeout, .connectionAttemptFailed,
+            .accessDenied, .unknownMethod, .other:
             return fail(error)
         }
     }

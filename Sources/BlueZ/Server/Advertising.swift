@@ -105,7 +105,7 @@ final class AdvertisementContent: RegisteredContent, @unchecked Sendable {
     func ended() { client.daemon.connection?.unexport(path) }
 
     func releaseCalled(_ invocation: Invocation) {
-        guard client.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
+        guard client.daemon.isFromDaemon(invocation) else { return invocation.fail(.foreignCaller) }
         invocation.reply()
         registration?.released()
     }

@@ -374,7 +374,8 @@ package struct RegistrationMachine {
         case .inProgress, .notReady, .blocked, .unknownObject, .unknownMethod, .serviceGone, .disconnected:
             return retry(isKnown ? Self.mostAgain : Self.mostAtFirst, error)
         // "Maximum advertisements reached" is `notPermitted`; names that are not in the table are `other`.
-        case .notPermitted, .notAvailable, .doesNotExist, .alreadyConnected, .notConnected, .other:
+        case .notPermitted, .notAvailable, .doesNotExist, .alreadyConnected, .notConnected, .authenticationCanceled,
+            .authenticationFailed, .authenticationRejected, .authenticationTimeout, .connectionAttemptFailed, .other:
             return retry(isKnown ? Self.mostAgain : 0, error)
         }
     }

@@ -124,7 +124,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
     }
 
     /// Whether the daemon that has our objects makes the call. Any program on the bus could.
-    func isFromDaemon(_ invocation: Invocation) -> Bool { client.isFromDaemon(invocation) }
+    func isFromDaemon(_ invocation: Invocation) -> Bool { client.daemon.isFromDaemon(invocation) }
 
     func notify(_ id: ServerAttributeID, _ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
         guard let record = exported?.characteristics[id] else {
@@ -161,7 +161,7 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
         case .deviceChanged(let handle, let fields, _):
             guard fields.contains(.isConnected) else { return }
             let device = tree[handle]
-            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsSubscriptions, in: tree)
+            linkChanged(of: handle, isConnected: device.isConnected, isBonded: device.keepsKeys, in: tree)
         case .deviceRemoved(let handle):
             linkChanged(of: handle, isConnected: false, isBonded: false, in: tree)
         case .adapterAdded, .adapterChanged, .adapterRemoved, .deviceAdded, .attributeAdded, .attributeChanged,
@@ -254,16 +254,9 @@ final class ApplicationContent: RegisteredContent, @unchecked Sendable {
     }
 }
 
-extension Device1 {
-    /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
-    fileprivate var keepsSubscriptions: Bool { fields.contains(.isBonded) ? isBonded : isPaired }
-}
-
 extension BlueZClient {
+    /// Whether BlueZ keeps what a central has subscribed to when its link ends (`device_is_bonded`).
     func keepsSubscriptions(of device: ObjectKey) -> Bool {
-        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsSubscriptions } ?? false
+        daemon.objects.handle(of: device).map { daemon.objects[$0].keepsKeys } ?? false
     }
-
-    /// Whether a call comes from the daemon whose objects are in the tree.
-    func isFromDaemon(_ invocation: Invocation) -> Bool { invocation.sender == daemon.owner }
 }

@@ -121,8 +121,3 @@ extension InterfaceTable.Method where Target: ValueRecord {
         .ofDaemon("WriteValue", in: ["value": "ay", "options": "a{sv}"]) { $0.writeCalled($1) }
     }
 }
-
-extension DBusError {
-    static let foreignCaller = DBusError(
-        name: DBusError.Name.accessDenied, message: "Only bluetoothd may call this object.")
-}

@@ -16,6 +16,8 @@ package struct Adapter1: Sendable {
     package internal(set) var uuids: [CBUUID] = []
     package internal(set) var powerState: PowerState?
     package internal(set) var modalias: String?
+    /// The seconds after which BlueZ ends ``isPairable``; 0 for no limit.
+    package internal(set) var pairableTimeout: UInt32 = 0
     /// The other interfaces of the adapter's object.
     package internal(set) var interfaces: Interfaces = []
     /// The properties of its `LEAdvertisingManager1`.
@@ -30,6 +32,8 @@ package struct Adapter1: Sendable {
     package var isPowered: Bool { truths.contains(.isPowered) }
     package var isDiscovering: Bool { truths.contains(.isDiscovering) }
     package var isDiscoverable: Bool { truths.contains(.isDiscoverable) }
+    /// Whether the adapter accepts bonds.
+    package var isPairable: Bool { truths.contains(.isPairable) }
 
     /// `PowerState`: experimental at 5.66, stable since 5.73.
     package enum PowerState: String, Hashable, Sendable, CaseIterable {
@@ -77,11 +81,13 @@ package struct Adapter1: Sendable {
         package static let isPowered = Fields(rawValue: 1 << 5)
         package static let powerState = Fields(rawValue: 1 << 6)
         package static let isDiscoverable = Fields(rawValue: 1 << 7)
+        package static let isPairable = Fields(rawValue: 1 << 8)
         package static let isDiscovering = Fields(rawValue: 1 << 9)
         package static let uuids = Fields(rawValue: 1 << 10)
         package static let modalias = Fields(rawValue: 1 << 11)
         package static let manufacturer = Fields(rawValue: 1 << 13)
         package static let isConnectable = Fields(rawValue: 1 << 14)
+        package static let pairableTimeout = Fields(rawValue: 1 << 15)
         /// Not a property: ``Adapter1/capabilities`` has changed.
         package static let capabilities = Fields(rawValue: 1 << 30)
         /// Not a property: another interface was added or removed.
@@ -107,6 +113,8 @@ extension Adapter1: PropertyOwner {
                     return true
                 }, clear: { $0.powerState = nil }),
             .flag("Discoverable", .isDiscoverable),
+            .flag("Pairable", .isPairable),
+            .value("PairableTimeout", .pairableTimeout, "u") { $0.uint32().set(&$1.pairableTimeout) },
             // Whether any process of this machine discovers.
             .flag("Discovering", .isDiscovering),
             .value("UUIDs", .uuids, "as") { $0.uuids().set(&$1.uuids) },

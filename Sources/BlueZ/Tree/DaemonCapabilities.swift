@@ -36,6 +36,14 @@ package struct DaemonCapabilities: Hashable, Sendable {
     /// Whether `AcquireNotify` gets a reply when the peripheral refuses the subscription; unknown: false.
     package var answersRefusedAcquireNotify: Bool { isSince(84) }
 
+    /// Whether `Pair` on a link that is up uses the capability that the default agent had when the link was made; unknown: true.
+    package var pairsWithCapabilityOfLink: Bool { !isBefore(81) }
+    /// Whether an operation that BlueZ repeats after raising the link's security may get no reply, and may keep its attribute
+    /// occupied until the device is removed; unknown: true.
+    package var losesRetriedRequests: Bool { !isBefore(67) }
+    /// Whether a link that ends because the peer has lost the key says so (``LinkEnd``); unknown: false.
+    package var reportsKeyMissing: Bool { isSince(83) }
+
     // MARK: Server role
 
     /// How the sockets of a served characteristic's subscribers work; unknown: `unknown`.

@@ -50,6 +50,7 @@ extension Device1 {
         package static let appearance = Fields(rawValue: 1 << 5)
         package static let isPaired = Fields(rawValue: 1 << 7)
         package static let isBonded = Fields(rawValue: 1 << 8)
+        package static let isTrusted = Fields(rawValue: 1 << 9)
         package static let rssi = Fields(rawValue: 1 << 12)
         package static let txPower = Fields(rawValue: 1 << 13)
         package static let isConnected = Fields(rawValue: 1 << 14)
@@ -113,6 +114,9 @@ extension Device1 {
 
     package var isPaired: Bool { truths.contains(.isPaired) }
     package var isBonded: Bool { truths.contains(.isBonded) }
+    /// Whether the keys remain when the link ends: ``isBonded``, which BlueZ has since 5.65, and before ``isPaired``.
+    package var keepsKeys: Bool { fields.contains(.isBonded) ? isBonded : isPaired }
+    package var isTrusted: Bool { truths.contains(.isTrusted) }
     package var isConnected: Bool { truths.contains(.isConnected) }
     package var areServicesResolved: Bool { truths.contains(.areServicesResolved) }
 
@@ -141,6 +145,7 @@ extension Device1: PropertyOwner {
             .flag("Paired", .isPaired),
             // Since 5.65.
             .flag("Bonded", .isBonded),
+            .flag("Trusted", .isTrusted),
             .flag("CablePairing", .hasCablePairing),
             // Of the last advertisement; gone when discovery stops. 127 is "not available".
             .value(

@@ -1,0 +1,225 @@
+/// How far the agent of this process has come with `bluetoothd`.
+package enum AgentState: Hashable, Sendable {
+    /// No manager needs one, or there is no daemon.
+    case absent
+    /// BlueZ was asked, or is asked again soon.
+    case registering
+    /// `isDefault`: it was made the default agent on request. BlueZ makes the first agent of the system the default one too.
+    case registered(IOCapability, isDefault: Bool)
+    /// Another capability, or another daemon, gets another try.
+    case refused(BlueZError)
+}
+
+/// Keeps the agent of this process registered with `bluetoothd`, over its restarts and over changes of the capability.
+///
+/// Pure: calls go out as orders, their replies and time come in as events. BlueZ executes calls in their sequence, so an
+/// agent is replaced by an `unregister` with a `register` behind it.
+package struct AgentMachine {
+    package typealias CallID = UInt32
+
+    package struct Wish: Hashable, Sendable {
+        let capability: IOCapability
+        /// Whether `RequestDefaultAgent` is called.
+        let isDefault: Bool
+
+        package init(_ capability: IOCapability, isDefault: Bool = false) {
+            (self.capability, self.isDefault) = (capability, isDefault)
+        }
+    }
+
+    /// Calls go to `AgentManager1`; each is followed by ``AgentMachine/replied(_:error:)``.
+    package enum Order: Hashable, Sendable {
+        case register(IOCapability, CallID)
+        case requestDefault(CallID)
+        /// BlueZ refuses what the agent was asked and has not answered.
+        case unregister(CallID)
+        case startTimer(seconds: Double)
+        case cancelTimer
+        case report(AgentState)
+    }
+
+    private enum Phase: Hashable {
+        case absent
+        case registering(Wish)
+        case requestingDefault(Wish)
+        case registered(Wish)
+        /// A try has failed, or BlueZ has released the agent; the timer runs.
+        case backingOff
+        case refused(Wish)
+        case unregistering
+    }
+
+    /// How often it is tried: for half a minute.
+    static let mostTries = 8
+    private static let firstDelay = 0.5
+    private static let longestDelay = 8.0
+
+    private var phase = Phase.absent
+    private var wanted: Wish?
+    private var isDaemonThere = false
+    private var isBusy = false
+    /// The only call whose reply counts.
+    private var lastCall: CallID = 0
+    private var failures = 0
+    private var hasCleared = false
+    package private(set) var state = AgentState.absent
+
+    package init() {}
+
+    // MARK: Events
+
+    /// From now on this agent is needed; `nil`: none.
+    package mutating func wanted(_ wish: Wish?) -> [Order] {
+        wanted = wish
+        return update()
+    }
+
+    /// Whether a request or a `Pair` is under way: until its end the agent is not replaced by another one.
+    package mutating func busyChanged(_ isBusy: Bool) -> [Order] {
+        self.isBusy = isBusy
+        return update()
+    }
+
+    package mutating func daemonReady() -> [Order] {
+        isDaemonThere = true
+        return update()
+    }
+
+    package mutating func daemonLeft() -> [Order] {
+        isDaemonThere = false
+        let cancelled: [Order] = phase == .backingOff ? [.cancelTimer] : []
+        phase = .absent
+        forgetFailures()
+        return cancelled + report(.absent)
+    }
+
+    /// `Release`: the daemon ends, or has dropped the agent.
+    package mutating func released() -> [Order] {
+        switch phase {
+        case .registered(let wish), .requestingDefault(let wish):
+            return retry(wish, BlueZError(name: "org.bluez.Error.Failed", message: "Released."))
+        case .absent, .registering, .backingOff, .refused, .unregistering: return []
+        }
+    }
+
+    package mutating func replied(_ call: CallID, error: BlueZError?) -> [Order] {
+        guard call == lastCall else { return [] }
+        switch phase {
+        case .registering(let wish):
+            if let error { return failed(wish, error) }
+            return wish.isDefault ? [requestDefault(wish)] : registered(wish)
+        case .requestingDefault(let wish):
+            return error.map { failed(wish, $0) } ?? registered(wish)
+        case .unregistering:
+            phase = .absent
+            return report(.absent) + update()
+        case .absent, .registered, .backingOff, .refused: return []
+        }
+    }
+
+    package mutating func timerFired() -> [Order] {
+        guard phase == .backingOff, let wanted else { return [] }
+        return register(wanted)
+    }
+
+    // MARK: Deciding
+
+    private mutating func update() -> [Order] {
+        guard isDaemonThere else { return [] }
+        switch phase {
+        case .absent:
+            return wanted.map { register($0) } ?? []
+        case .refused(let wish):
+            guard wanted != wish else { return [] }
+            forgetFailures()
+            if let wanted { return register(wanted) }
+            phase = .absent
+            return report(.absent)
+        case .registering, .requestingDefault:
+            // The reply comes first.
+            return wanted == nil ? [unregisterLast()] : []
+        case .backingOff:
+            // An earlier call may have succeeded without a reply.
+            return wanted == nil ? [.cancelTimer, unregisterLast()] : []
+        case .registered(let present):
+            guard let wanted else { return [unregisterLast()] }
+            guard wanted != present, !isBusy else { return [] }
+            if wanted == Wish(present.capability, isDefault: true) { return [requestDefault(wanted)] }
+            return replace(by: wanted)
+        case .unregistering:
+            return []
+        }
+    }
+
+    private mutating func register(_ wish: Wish) -> [Order] {
+        phase = .registering(wish)
+        return [.register(wish.capability, nextCall())] + report(.registering)
+    }
+
+    /// Unregisters an agent of this connection, if there is one.
+    private mutating func replace(by wish: Wish) -> [Order] { [.unregister(nextCall())] + register(wish) }
+
+    private mutating func requestDefault(_ wish: Wish) -> Order {
+        phase = .requestingDefault(wish)
+        return .requestDefault(nextCall())
+    }
+
+    private mutating func unregisterLast() -> Order {
+        phase = .unregistering
+        forgetFailures()
+        return .unregister(nextCall())
+    }
+
+    private mutating func registered(_ wish: Wish) -> [Order] {
+        phase = .registered(wish)
+        forgetFailures()
+        guard wanted == wish || isBusy else { return update() }
+        return report(.registered(wish.capability, isDefault: wish.isDefault))
+    }
+
+    private mutating func failed(_ wish: Wish, _ error: BlueZError) -> [Order] {
+        if let wanted, wanted != wish {
+            forgetFailures()
+            return register(wanted)
+        }
+        switch error.cause {
+        case .alreadyExists, .noReply:
+            // An agent of an earlier life of this connection, or a reply that was lost.
+            guard hasCleared else {
+                hasCleared = true
+                return replace(by: wish)
+            }
+            return retry(wish, error)
+        case .accessDenied, .notAuthorized, .invalidArguments, .notSupported:
+            return giveUp(wish, error)
+        default:
+            return retry(wish, error)
+        }
+    }
+
+    private mutating func retry(_ wish: Wish, _ error: BlueZError) -> [Order] {
+        failures += 1
+        guard failures < Self.mostTries else { return giveUp(wish, error) }
+        phase = .backingOff
+        let delay = min(Self.firstDelay * Double(1 << (failures - 1)), Self.longestDelay)
+        return report(.registering) + [.startTimer(seconds: delay)]
+    }
+
+    private mutating func giveUp(_ wish: Wish, _ error: BlueZError) -> [Order] {
+        phase = .refused(wish)
+        return report(.refused(error))
+    }
+
+    private mutating func nextCall() -> CallID {
+        lastCall &+= 1
+        return lastCall
+    }
+
+    private mutating func forgetFailures() { (failures, hasCleared) = (0, false) }
+
+    private mutating func report(_ new: AgentState) -> [Order] {
+        guard new != state else { return [] }
+        state = new
+        return [.report(new)]
+    }
+}

@@ -1,0 +1,239 @@
+import DBus
+import Reactor
+
+/// The pairings of this process: one for each device, whatever the number of managers that wait for it.
+///
+/// On the loop only, and unchecked because of that.
+package final class Pairings: @unchecked Sendable {
+    package typealias WaiterID = PairingMachine.WaiterID
+    package typealias Completion = @Sendable (PairingOutcome) -> Void
+
+    /// A device's machine, from its first waiter until nothing is under way.
+    private final class Session: @unchecked Sendable {
+        let device: ObjectKey
+        var machine = PairingMachine()
+        var timers: [PairingMachine.Timer: LoopTimer] = [:]
+        var waiters: [WaiterID: Completion] = [:]
+        /// The turn to connect, until the link is up or `Pair` has a reply.
+        var turn: ConnectID?
+        /// Whether the turn has ended without a link.
+        var hasLostTurn = false
+        /// Only the reply to the newest `Pair` counts.
+        var lastCall = 0
+
+        init(_ device: ObjectKey) { self.device = device }
+    }
+
+    /// A day: the waiters have limits of their own, after which `CancelPairing` makes BlueZ reply.
+    private static let callLimit = 86_400.0
+
+    private let daemon: DaemonLink
+    private let connector: Connector
+    private let agent: PairingAgent
+    private var sessions: [ObjectKey: Session] = [:]
+    /// The capability that the agent had when each link came up.
+    private var linkCapabilities: [ObjectKey: IOCapability] = [:]
+
+    init(_ daemon: DaemonLink, _ connector: Connector, _ agent: PairingAgent) {
+        self.daemon = daemon
+        self.connector = connector
+        self.agent = agent
+        agent.pairings = self
+    }
+
+    // MARK: Managers
+
+    /// Pairs with a device by `Device1.Pair`, or joins the pairing of another manager. Connects if there is no link, in turn
+    /// with other attempts to connect. Succeeds without a call if the device is bonded. On the loop only, as `completion` is,
+    /// which comes exactly once and never before this returns.
+    ///
+    /// A manager must want the agent before; see ``PairingAgent/want(_:asDefault:for:)``.
+    /// - Parameters:
+    ///   - timeout: In seconds, over everything that has to happen.
+    ///   - mayEndLink: Whether a link that is older than the agent may be ended and made again: from 5.81 on the kernel pairs
+    ///     a link that is up with the capability that the default agent had when the link was made.
+    /// - Returns: The argument of ``cancel(_:of:)``.
+    @discardableResult
+    package func pair(
+        _ device: ObjectKey, timeout: Double, mayEndLink: Bool = true, completion: @escaping Completion
+    ) -> WaiterID {
+        daemon.requireLoop()
+        let waiter = daemon.makeID()
+        guard let facts = facts(of: device) else {
+            daemon.loop.post { completion(.failed(.notFound, .noSuchObject)) }
+            return waiter
+        }
+        let session = sessions[device] ?? Session(device)
+        sessions[device] = session
+        session.waiters[waiter] = completion
+        run(session) { $0.factsChanged(facts) }
+        run(session) { $0.asked(waiter, limit: timeout, mayEndLink: mayEndLink) }
+        return waiter
+    }
+
+    /// Ends one manager's wait. The pairing is cancelled if no other manager waits: the completion comes when BlueZ has ended
+    /// it and nothing of it is left. Does nothing if the wait has ended. On the loop only.
+    package func cancel(_ waiter: WaiterID, of device: ObjectKey) {
+        daemon.requireLoop()
+        run(device) { $0.cancelAsked(waiter) }
+    }
+
+    /// Whether a `Pair` of this process is under way for a device. On the loop only.
+    package func isPairing(_ device: ObjectKey) -> Bool { sessions[device]?.machine.isPairing ?? false }
+
+    // MARK: The agent
+
+    /// Whether a `Pair` is under way.
+    var isBusy: Bool { sessions.values.contains { $0.machine.isCalling } }
+
+    /// BlueZ asks about a device, so its link is up.
+    func asked(_ device: ObjectKey) {
+        guard let session = sessions[device] else { return }
+        session.machine.agentAsked()
+        endTurn(session)
+    }
+
+    func accepted(_ device: ObjectKey) { sessions[device]?.machine.accepted() }
+
+    func refused(_ device: ObjectKey, isExpired: Bool) { sessions[device]?.machine.refused(isExpired: isExpired) }
+
+    /// BlueZ does not ask whether a passkey that it displays is accepted: the pairing is cancelled, or, if this process has
+    /// not begun it, the link is ended.
+    func displayRefused(_ device: ObjectKey, isExpired: Bool) {
+        guard isPairing(device) else { return connector.disconnect(device) }
+        run(device) { $0.displayRefused(isExpired: isExpired) }
+    }
+
+    /// A link keeps the capability that the adapter had when it was made.
+    private func mustRelink(_ device: ObjectKey) -> Bool {
+        guard case .registered(let capability, _) = agent.state, capability != .noInputNoOutput,
+            let handle = daemon.objects.handle(of: device), daemon.objects[handle].isConnected,
+            let adapter = daemon.objects[adapter: daemon.objects.adapter(of: handle)]
+        else { return false }
+        return adapter.capabilities.pairsWithCapabilityOfLink && linkCapabilities[device] != capability
+    }
+
+    // MARK: Changes
+
+    func follow(_ change: Change) {
+        switch change {
+        case .deviceAdded(let handle, _), .deviceChanged(let handle, _, _):
+            guard let device = daemon.objects.key(of: handle) else { return }
+            followLink(of: device, handle, change)
+            guard let session = sessions[device], let facts = facts(of: device) else { return }
+            if facts.isConnected { endTurn(session) }
+            run(session) { $0.factsChanged(facts) }
+        case .deviceRemoved(let handle):
+            guard let device = daemon.objects.key(of: handle) else { return }
+            linkCapabilities[device] = nil
+            run(device) { $0.deviceGone(.noSuchObject) }
+        case .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
+            return
+        }
+    }
+
+    private func followLink(of device: ObjectKey, _ handle: DeviceHandle, _ change: Change) {
+        guard case .deviceChanged(_, let fields, _) = change, fields.contains(.isConnected) else { return }
+        linkCapabilities[device] = nil
+        if daemon.objects[handle].isConnected, case .registered(let capability, _) = agent.state {
+            linkCapabilities[device] = capability
+        }
+    }
+
+    /// Ends everything without waiting for BlueZ, which cancels the pairings of a connection that ends.
+    func close() {
+        for session in sessions.values { run(session) { $0.deviceGone(.noSuchObject) } }
+        linkCapabilities = [:]
+    }
+
+    private func facts(of device: ObjectKey) -> PairingMachine.Facts? {
+        daemon.objects.handle(of: device).map { handle in
+            let values = daemon.objects[handle]
+            return PairingMachine.Facts(
+                isPaired: values.isPaired, isBonded: values.keepsKeys, isConnected: values.isConnected)
+        }
+    }
+
+    // MARK: Orders
+
+    private func run(_ device: ObjectKey, _ event: (inout PairingMachine) -> [PairingMachine.Order]) {
+        if let session = sessions[device] { run(session, event) }
+    }
+
+    private func run(_ session: Session, _ event: (inout PairingMachine) -> [PairingMachine.Order]) {
+        // A reply may come after the end of its session.
+        guard sessions[session.device] === session else { return }
+        for order in event(&session.machine) { perform(order, session) }
+        agent.busyChanged()
+    }
+
+    private func perform(_ order: PairingMachine.Order, _ session: Session) {
+        let device = session.device
+        switch order {
+        case .wantAgent:
+            agent.whenRegistered { [weak self] error in
+                guard let self else { return }
+                run(session) { $0.agentReady(error: error, mustRelink: self.mustRelink(device)) }
+            }
+        case .callDisconnect:
+            connector.disconnect(device) { [weak self] _ in self?.run(session) { $0.disconnected() } }
+        case .callPair: takeTurn(session)
+        case .leaveQueue:
+            if let turn = session.turn { connector.cancel(turn) }
+            session.turn = nil
+        case .callCancelPairing:
+            call(device, "CancelPairing") { [weak self] _ in self?.run(session) { $0.cancelReplied() } }
+        case .callRemove:
+            connector.removeDevice(device) { [weak self] _ in self?.run(session) { $0.removed() } }
+        case .startTimer(let timer, let seconds):
+            let loopTimer = LoopTimer(on: daemon.loop)
+            session.timers[timer] = loopTimer
+            loopTimer.start(after: seconds) { [weak self] in self?.run(session) { $0.timerFired(timer) } }
+        case .cancelTimer(let timer): session.timers.removeValue(forKey: timer)?.cancel()
+        case .settle(let waiter, let outcome):
+            guard let completion = session.waiters.removeValue(forKey: waiter) else { return }
+            daemon.loop.post { completion(outcome) }
+        case .ended:
+            sessions[device] = nil
+            endTurn(session)
+            agent.endDisplay(of: device)
+        }
+    }
+
+    private func call(
+        _ device: ObjectKey, _ member: String, timeout: Double = DaemonLink.defaultTimeout,
+        completion: @escaping @Sendable (BlueZError?) -> Void
+    ) {
+        daemon.call(
+            device, interface: BlueZName.device, member: member, timeout: timeout,
+            completion: { completion($0.failure) })
+    }
+
+    private func takeTurn(_ session: Session) {
+        session.hasLostTurn = false
+        guard facts(of: session.device)?.isConnected == false else { return callPair(session) }
+        session.turn = connector.takeTurn(session.device) { [weak self] in self?.callPair(session) }
+    }
+
+    private func callPair(_ session: Session) {
+        run(session) {
+            $0.pairSent()
+            return []
+        }
+        session.lastCall += 1
+        let number = session.lastCall
+        call(session.device, "Pair", timeout: Self.callLimit) { [weak self] error in
+            guard let self, number == session.lastCall else { return }
+            agent.endDisplay(of: session.device)
+            endTurn(session)
+            run(session) { $0.pairReplied(error, hasLostTurn: session.hasLostTurn) }
+        }
+    }
+
+    /// The link is up, or `Pair` has a reply: other devices may be connected.
+    private func endTurn(_ session: Session) {
+        guard let turn = session.turn else { return }
+        session.turn = nil
+        session.hasLostTurn = !connector.endTurn(turn)
+    }
+}
