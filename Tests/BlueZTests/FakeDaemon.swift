@@ -27,6 +27,8 @@ final class FakeDaemon: @unchecked Sendable {
     private(set) var details: [String] = []
     /// The options that came with `WriteValue`.
     private(set) var options: [[String: String]] = []
+    /// The last call of each method.
+    private(set) var lastCalls: [String: Message] = [:]
     /// The calls that got no answer, until they are answered by hand.
     private(set) var unanswered: [Message] = []
 
@@ -76,6 +78,7 @@ final class FakeDaemon: @unchecked Sendable {
     private func answer(_ call: Message) {
         guard let member = call.member else { return }
         calls.append(member)
+        lastCalls[member] = call
         details.append("\(call.path?.lastElement ?? "") \(call.interface ?? "") \(member) \(call.signature)")
         guard !silent.contains(member) else { return unanswered.append(call) }
         if let error = errors[member]?.first {

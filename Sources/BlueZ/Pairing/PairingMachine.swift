@@ -230,10 +230,7 @@ package struct PairingMachine {
 
     /// - Parameter hasLostTurn: Whether the link had not come up when the turn to connect ended.
     package mutating func pairReplied(_ error: BlueZError?, hasLostTurn: Bool = false) -> [Order] {
-        switch state {
-        case .queued, .pairing: break
-        case .idle, .preparing, .unlinking, .bonding, .foreign, .cancelling, .cleaning: return []
-        }
+        guard case .pairing = state else { return [] }
         // Up to 5.86 a pairing that has succeeded gets an error if the discovery of services fails.
         if facts.isBonded { return finish(.bonded) }
         guard let error else { return bond() }

@@ -16,6 +16,8 @@ package final class Pairings: @unchecked Sendable {
         var waiters: [WaiterID: Completion] = [:]
         /// The turn to connect, until the link is up or `Pair` has a reply.
         var turn: ConnectID?
+        /// Whether the turn has begun.
+        var hasTurn = false
         /// Whether the turn has ended without a link.
         var hasLostTurn = false
         /// Only the reply to the newest `Pair` counts.
@@ -171,6 +173,7 @@ package final class Pairings: @unchecked Sendable {
         let device = session.device
         switch order {
         case .wantAgent:
+            endTurn(session)
             agent.whenRegistered { [weak self] error in
                 guard let self else { return }
                 run(session) { $0.agentReady(error: error, mustRelink: self.mustRelink(device)) }
@@ -210,7 +213,8 @@ package final class Pairings: @unchecked Sendable {
     }
 
     private func takeTurn(_ session: Session) {
-        session.hasLostTurn = false
+        (session.hasTurn, session.hasLostTurn) = (false, false)
+        session.lastCall += 1
         guard facts(of: session.device)?.isConnected == false else { return callPair(session) }
         session.turn = connector.takeTurn(session.device) { [weak self] in self?.callPair(session) }
     }
@@ -220,7 +224,8 @@ package final class Pairings: @unchecked Sendable {
             $0.pairSent()
             return []
         }
-        session.lastCall += 1
+        session.hasTurn = true
+        if facts(of: session.device)?.isConnected == true { endTurn(session) }
         let number = session.lastCall
         call(session.device, "Pair", timeout: Self.callLimit) { [weak self] error in
             guard let self, number == session.lastCall else { return }
@@ -232,7 +237,7 @@ package final class Pairings: @unchecked Sendable {
 
     /// The link is up, or `Pair` has a reply: other devices may be connected.
     private func endTurn(_ session: Session) {
-        guard let turn = session.turn else { return }
+        guard session.hasTurn, let turn = session.turn else { return }
         session.turn = nil
         session.hasLostTurn = !connector.endTurn(turn)
     }

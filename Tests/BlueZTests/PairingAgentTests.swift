@@ -1,0 +1,430 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// The agent on a bus: its registration, and the calls of BlueZ and of other programs.
+final class PairingAgentTests: XCTestCase {
+    private let scene = PairingScene()
+    private var daemon: FakeDaemon { scene.daemon }
+
+    // MARK: Registration
+
+    func testTheAgentIsRegisteredWhenAManagerWantsIt() throws {
+        let manager = FakeManager()
+        let client = scene.start()
+        XCTAssertEqual(client.agent.state, .absent)
+        scene.want(.displayYesNo, manager)
+
+        XCTAssertEqual(daemon.calls, ["RegisterAgent"])
+        XCTAssertEqual(daemon.details, ["bluez org.bluez.AgentManager1 RegisterAgent os"])
+        var reader = try XCTUnwrap(daemon.lastCalls["RegisterAgent"]).reader
+        XCTAssertEqual(reader.objectPath(), PairingAgent.path)
+        XCTAssertEqual(reader.string(), "DisplayYesNo")
+        XCTAssertEqual(client.agent.state, .registered(.displayYesNo, isDefault: false))
+    }
+
+    func testTheAgentHasTheCapabilitiesOfAllManagers() throws {
+        let (one, two) = (FakeManager(), FakeManager())
+        let client = scene.start()
+        scene.want(.displayOnly, one)
+        scene.want(.keyboardOnly, two, asDefault: true)
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: true))
+        scene.want(nil, one)
+        XCTAssertEqual(client.agent.state, .registered(.keyboardOnly, isDefault: true))
+        scene.want(nil, two)
+        XCTAssertEqual(client.agent.state, .absent)
+        XCTAssertEqual(daemon.calls.last, "UnregisterAgent")
+    }
+
+    func testANewDaemonIsAskedAgain() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        daemon.vanish()
+        XCTAssertEqual(client.agent.state, .absent)
+        daemon.appear()
+        XCTAssertEqual(daemon.count("RegisterAgent"), 2)
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+    }
+
+    func testARefusalIsReportedToTheManagersThatWait() {
+        let manager = FakeManager()
+        let client = scene.start()
+        let results = Locked<[String]>([])
+        func wait() {
+            client.loop.post {
+                client.agent.whenRegistered { error in results.withLock { $0.append(error?.name ?? "registered") } }
+            }
+            daemon.loop.run()
+        }
+        wait()
+        daemon.errors["RegisterAgent"] = [DBusError(name: DBusError.Name.accessDenied, message: "")]
+        scene.want(.keyboardDisplay, manager)
+        wait()
+        scene.want(.displayOnly, manager)
+        wait()
+        XCTAssertEqual(
+            results.withLock { $0 },
+            ["org.bluez.Error.Rejected", "org.freedesktop.DBus.Error.AccessDenied", "registered"])
+    }
+
+    func testTheClientLeavesWhenTheAgentIsUnregistered() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        daemon.silent = ["UnregisterAgent"]
+        scene.observation?.cancel()
+        daemon.loop.advance(by: 0.5)
+        XCTAssertEqual(daemon.calls.last, "UnregisterAgent")
+        XCTAssertNotNil(client.daemon.connection)
+        daemon.answerLate("UnregisterAgent")
+        XCTAssertNil(client.daemon.connection)
+    }
+
+    func testTheClientLeavesAfterASecondWithoutAReply() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        daemon.silent = ["UnregisterAgent"]
+        scene.observation?.cancel()
+        daemon.loop.advance(by: 3)
+        XCTAssertNil(client.daemon.connection)
+    }
+
+    // MARK: Requests
+
+    func testEachKindIsGivenToTheManagerAndAnswered() throws {
+        let cases: [(String, [TestValue], AgentRequest.Kind, AgentAnswer, String)] = [
+            ("RequestConfirmation", [.uint32(123_456)], .confirm(123_456), .accept, "()"),
+            ("RequestAuthorization", [], .authorize, .accept, "()"),
+            ("RequestPasskey", [], .enterPasskey, .passkey(4711), "(4711)"),
+            ("RequestConfirmation", [.uint32(7)], .confirm(7), .reject, "org.bluez.Error.Rejected"),
+            ("RequestAuthorization", [], .authorize, .expire, "org.bluez.Error.Rejected"),
+            ("RequestPasskey", [], .enterPasskey, .reject, "org.bluez.Error.Rejected"),
+            // An answer of another kind.
+            ("RequestPasskey", [], .enterPasskey, .accept, "org.bluez.Error.Rejected"),
+            ("RequestConfirmation", [.uint32(7)], .confirm(7), .passkey(7), "org.bluez.Error.Rejected"),
+        ]
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        for (method, arguments, kind, answer, expected) in cases {
+            let reply = scene.call(method, arguments)
+            let request = try XCTUnwrap(manager.requests.last)
+            XCTAssertEqual(request.kind, kind)
+            XCTAssertEqual(request.device, try scene.device())
+            XCTAssertFalse(request.isOurs)
+            XCTAssertNil(reply.withLock { $0 })
+            client.agent.answer(request.number, with: answer)
+            daemon.loop.run()
+            XCTAssertEqual(reply.withLock { $0 }, expected, method)
+            XCTAssertEqual(manager.ends.last?.end, .answered)
+            // A second answer is ignored.
+            client.agent.answer(request.number, with: .accept)
+            daemon.loop.run()
+        }
+        XCTAssertEqual(manager.ends.map(\.number), manager.requests.map(\.number))
+    }
+
+    func testWhatIsNotOfLowEnergyIsRejected() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        for (method, arguments) in [
+            ("RequestPinCode", []), ("DisplayPinCode", [.string("0000")]),
+            ("AuthorizeService", [.string("0000110b-0000-1000-8000-00805f9b34fb")]),
+        ] as [(String, [TestValue])] {
+            XCTAssertEqual(scene.call(method, arguments).withLock { $0 }, "org.bluez.Error.Rejected", method)
+        }
+        XCTAssertEqual(manager.requests, [])
+    }
+
+    func testAProgramThatIsNotTheDaemonIsRefused() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        let stranger = Connection.open(.custom(daemon.bus.address), loop: daemon.loop)
+        for (method, arguments) in PairingScene.methods {
+            let reply = scene.call(method, arguments, from: stranger)
+            XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
+        }
+        XCTAssertEqual(manager.requests, [])
+        XCTAssertEqual(daemon.calls, ["RegisterAgent"])
+    }
+
+    func testACallOfAnotherFormIsUnknown() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        XCTAssertEqual(
+            scene.call("RequestConfirmation", [.string("1")]).withLock { $0 },
+            "org.freedesktop.DBus.Error.UnknownMethod")
+        XCTAssertEqual(manager.requests, [])
+    }
+
+    func testARequestThatNoManagerClaimsIsRejected() {
+        let manager = FakeManager()
+        _ = scene.start()
+        manager.claim = .no
+        scene.want(.keyboardDisplay, manager)
+        XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(
+            scene.call("DisplayPasskey", [.uint32(1), .uint16(0)]).withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(manager.requests, [])
+    }
+
+    func testARequestOfAnUnknownDeviceIsRejected() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        let reply = scene.call("RequestAuthorization", device: "/org/bluez/hci0/dev_00_00_00_00_00_01")
+        XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Rejected")
+    }
+
+    func testTheGreatestClaimGetsTheRequestAndAmongEqualsTheFirst() {
+        let managers = [FakeManager(), FakeManager(), FakeManager(), FakeManager()]
+        let client = scene.start()
+        for (manager, claim) in zip(managers, [.asServer, .asConnected, .asConnected, .no] as [AgentClaim]) {
+            manager.claim = claim
+            scene.want(.keyboardDisplay, manager)
+        }
+        func receiver() -> Int? {
+            let before = managers.map(\.requests.count)
+            _ = scene.call("RequestAuthorization")
+            let receiver = managers.indices.first { managers[$0].requests.count > before[$0] }
+            if let number = receiver.flatMap({ managers[$0].requests.last?.number }) {
+                client.agent.answer(number, with: .accept)
+            }
+            daemon.loop.run()
+            return receiver
+        }
+        XCTAssertEqual(receiver(), 1)
+        scene.want(nil, managers[1])
+        XCTAssertEqual(receiver(), 2)
+        managers[3].claim = .asPairing
+        XCTAssertEqual(receiver(), 3)
+        XCTAssertLessThan(AgentClaim.no, .asServer)
+    }
+
+    func testASecondRequestIsRejectedWhileOneIsOpen() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        let first = scene.call("RequestAuthorization")
+        XCTAssertEqual(scene.call("RequestPasskey").withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(manager.requests.count, 1)
+        client.agent.answer(manager.requests[0].number, with: .accept)
+        daemon.loop.run()
+        XCTAssertEqual(first.withLock { $0 }, "()")
+    }
+
+    func testAnAnswerInsideTheRequestIsSent() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        manager.whenRequested = { client.agent.answer($0.number, with: .accept) }
+        XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "()")
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+    }
+
+    // MARK: Ends
+
+    func testCancelEndsTheOpenRequest() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
+        let reply = scene.call("RequestPasskey")
+        XCTAssertEqual(scene.call("Cancel", device: nil).withLock { $0 }, "()")
+        XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Canceled")
+        XCTAssertEqual(manager.ends.map(\.end), [.cancelled])
+        client.agent.answer(manager.requests[0].number, with: .passkey(1))
+        daemon.loop.run()
+        XCTAssertEqual(manager.ends.count, 1)
+    }
+
+    func testAManagerThatLeavesRejectsItsRequest() {
+        let (manager, other) = (FakeManager(), FakeManager())
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        scene.want(.keyboardDisplay, other)
+        let reply = scene.call("RequestAuthorization")
+        scene.want(nil, manager)
+        XCTAssertEqual(reply.withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+    }
+
+    func testADaemonThatLeavesEndsTheRequest() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        _ = scene.call("RequestAuthorization")
+        daemon.vanish()
+        XCTAssertEqual(manager.ends.map(\.end), [.daemonLeft])
+    }
+
+    func testAReleasedAgentIsRegisteredAgain() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        _ = scene.call("RequestAuthorization")
+        XCTAssertEqual(scene.call("Release", device: nil).withLock { $0 }, "()")
+        XCTAssertEqual(manager.ends.map(\.end), [.unregistered])
+        XCTAssertEqual(client.agent.state, .registering)
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+        XCTAssertEqual(daemon.count("RegisterAgent"), 2)
+    }
+
+    func testAnotherCapabilityWaitsForTheOpenRequest() {
+        let (manager, other) = (FakeManager(), FakeManager())
+        let client = scene.start()
+        scene.want(.displayOnly, manager)
+        _ = scene.call("RequestAuthorization")
+        scene.want(.keyboardOnly, other)
+        XCTAssertEqual(client.agent.state, .registered(.displayOnly, isDefault: false))
+        client.agent.answer(manager.requests[0].number, with: .accept)
+        daemon.loop.run()
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+    }
+
+    // MARK: Displayed passkeys
+
+    func testADisplayIsAnsweredAtOnceAndEndsWithTheBond() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        XCTAssertEqual(scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)]).withLock { $0 }, "()")
+        XCTAssertEqual(manager.requests.map(\.kind), [.display(4711, entered: 0)])
+        scene.change([("Connected", .bool(true))])
+        XCTAssertTrue(manager.ends.isEmpty)
+        scene.change([("Bonded", .bool(true))])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+    }
+
+    func testADisplayEndsWithTheLink() {
+        let manager = FakeManager()
+        _ = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        scene.change([("Connected", .bool(false))])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+    }
+
+    func testADisplayOfAnotherPairingIsRejectedByEndingTheLink() {
+        let manager = FakeManager()
+        let client = scene.start()
+        scene.want(.keyboardDisplay, manager)
+        _ = scene.call("DisplayPasskey", [.uint32(4711), .uint16(0)])
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.run()
+        XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+    }
+}
+
+/// A manager that claims each request, and keeps a list of them.
+final class FakeManager: AgentDelegate, @unchecked Sendable {
+    var claim = AgentClaim.asConnected
+    var whenRequested: (AgentRequest) -> Void = { _ in }
+    private(set) var requests: [AgentRequest] = []
+    private(set) var ends: [(number: AgentRequest.Number, end: AgentEnd)] = []
+
+    func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim { claim }
+
+    func agentRequested(_ request: AgentRequest) {
+        requests.append(request)
+        whenRequested(request)
+    }
+
+    func agentRequestEnded(_ number: AgentRequest.Number, _ end: AgentEnd) { ends.append((number, end)) }
+}
+
+/// A daemon with one device that is not paired, and a client that is ready.
+final class PairingScene {
+    static let methods: [(String, [TestValue])] = [
+        ("RequestPinCode", []), ("DisplayPinCode", [.string("0000")]), ("RequestPasskey", []),
+        ("DisplayPasskey", [.uint32(1), .uint16(0)]), ("RequestConfirmation", [.uint32(1)]),
+        ("RequestAuthorization", []), ("AuthorizeService", [.string("0000110b-0000-1000-8000-00805f9b34fb")]),
+    ]
+
+    static let devicePath: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_56"
+    let daemon = FakeDaemon()
+    private(set) var observation: CancelHandle?
+    private(set) var client: BlueZClient?
+
+    /// - Parameter minor: The daemon is BlueZ 5.`minor`.
+    func start(_ minor: Int = 82, _ properties: TestProperties = []) -> BlueZClient {
+        daemon.objects = [
+            (BlueZMessages.adapterPath, BlueZMessages.adapter(minor)),
+            (
+                Self.devicePath,
+                [
+                    (
+                        "org.bluez.Device1",
+                        [
+                            ("Address", .string("C0:26:DF:12:34:56")), ("AddressType", .string("random")),
+                            ("Adapter", .path("/org/bluez/hci0")), ("Paired", .bool(false)),
+                            ("Bonded", .bool(false)), ("Connected", .bool(false)),
+                        ] + properties
+                    )
+                ]
+            ),
+        ]
+        daemon.appear()
+        let client = BlueZClient.shared(at: daemon.bus.address)
+        observation = client.observe(RecordingObserver())
+        daemon.loop.run()
+        daemon.forgetCalls()
+        self.client = client
+        return client
+    }
+
+    func device() throws -> ObjectKey {
+        var text = Self.devicePath.rawValue
+        return try XCTUnwrap(text.withUTF8 { ObjectKey(path: $0) })
+    }
+
+    func want(_ capability: IOCapability?, _ manager: FakeManager, asDefault: Bool = false) {
+        client?.loop.post { [client] in client?.agent.want(capability, asDefault: asDefault, for: manager) }
+        daemon.loop.run()
+    }
+
+    func change(_ properties: TestProperties) {
+        daemon.send(BlueZMessages.propertiesChanged(Self.devicePath, "org.bluez.Device1", properties))
+    }
+
+    /// Calls the agent; the result is `nil` while there is no reply, "(results)" after one, or the name of an error.
+    func call(
+        _ method: String, _ arguments: [TestValue] = [], device: ObjectPath? = PairingScene.devicePath,
+        from connection: Connection? = nil
+    ) -> Locked<String?> {
+        let reply = Locked<String?>(nil)
+        guard let agent = daemon.lastCalls["RegisterAgent"]?.sender, let connection = connection ?? daemon.connection
+        else {
+            return reply
+        }
+        let message = Message.call(
+            destination: agent, path: PairingAgent.path, interface: "org.bluez.Agent1", member: method
+        ) { writer in
+            if let device { writer.objectPath(device) }
+            for argument in arguments { argument.write(&writer) }
+        }
+        connection.call(message, timeout: 100) { result in
+            reply.withLock { text in
+                switch result {
+                case .success(let message):
+                    var reader = message.reader
+                    text = "(\(reader.uint32().map { "\($0)" } ?? ""))"
+                case .failure(let error): text = error.name
+                }
+            }
+        }
+        daemon.loop.run()
+        return reply
+    }
+}

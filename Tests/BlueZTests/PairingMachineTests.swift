@@ -1,0 +1,394 @@
+import TestRandomness
+import XCTest
+
+@testable import BlueZ
+
+final class PairingMachineTests: XCTestCase {
+    private typealias Machine = PairingMachine
+    private typealias Facts = PairingMachine.Facts
+
+    private let linked = PairingMachine.Facts(isConnected: true)
+    private let bonded = PairingMachine.Facts(isPaired: true, isBonded: true, isConnected: true)
+    private let paired = PairingMachine.Facts(isPaired: true, isConnected: true)
+
+    private func error(_ name: String) -> BlueZError { BlueZError(name: "org.bluez.Error.\(name)") }
+
+    /// A machine whose `Pair` has no reply.
+    private func pairing(_ facts: PairingMachine.Facts = Facts(), waiters: [PairingMachine.WaiterID] = [1]) -> Machine {
+        var machine = Machine()
+        _ = machine.factsChanged(facts)
+        for waiter in waiters { _ = machine.asked(waiter, limit: 60) }
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
+        machine.pairSent()
+        XCTAssertTrue(machine.isCalling)
+        return machine
+    }
+
+    private func settled(
+        _ outcome: PairingOutcome, _ waiters: [PairingMachine.WaiterID] = [1]
+    ) -> [PairingMachine.Order] {
+        waiters.flatMap { [.cancelTimer(.limit($0)), .settle($0, outcome)] } + [.ended]
+    }
+
+    // MARK: Success
+
+    func testABondedDeviceNeedsNoCall() {
+        var machine = Machine()
+        _ = machine.factsChanged(bonded)
+        XCTAssertEqual(
+            machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.bonded))
+    }
+
+    func testAPairedDeviceWithoutStoredKeysIsNotPairedAgain() {
+        var machine = Machine()
+        _ = machine.factsChanged(paired)
+        XCTAssertEqual(
+            machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60)] + settled(.paired))
+    }
+
+    func testTheAgentIsRegisteredBeforePairIsCalled() {
+        var machine = Machine()
+        XCTAssertEqual(machine.asked(1, limit: 60), [.startTimer(.limit(1), seconds: 60), .wantAgent])
+        XCTAssertFalse(machine.isPairing)
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
+        XCTAssertTrue(machine.isPairing)
+        XCTAssertFalse(machine.isCalling)
+        machine.pairSent()
+        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.pairReplied(nil), settled(.bonded))
+    }
+
+    func testWithoutAnAgentPairIsNotCalled() {
+        var machine = Machine()
+        _ = machine.asked(1, limit: 60)
+        let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
+        XCTAssertEqual(
+            machine.agentReady(error: denied, mustRelink: false), settled(.failed(.noAgent, denied)))
+    }
+
+    func testABondCountsWhateverTheError() {
+        for name in ["Failed", "AuthenticationFailed", "AuthenticationCanceled", "AlreadyExists"] {
+            var machine = pairing()
+            _ = machine.factsChanged(bonded)
+            XCTAssertEqual(machine.pairReplied(error(name)), settled(.bonded), name)
+        }
+    }
+
+    func testAPairingThatStoresNoKeysIsReportedAsPaired() {
+        var machine = pairing()
+        _ = machine.factsChanged(paired)
+        XCTAssertEqual(machine.pairReplied(nil), [.startTimer(.bond, seconds: 3)])
+        XCTAssertEqual(machine.timerFired(.bond), [.cancelTimer(.bond)] + settled(.paired))
+    }
+
+    func testABondAfterTheReplyIsAwaited() {
+        var machine = pairing()
+        _ = machine.pairReplied(nil)
+        XCTAssertEqual(machine.factsChanged(bonded), [.cancelTimer(.bond)] + settled(.bonded))
+    }
+
+    func testABondOfAnotherProgramEndsTheWaitForATurn() {
+        var machine = Machine()
+        _ = machine.asked(1, limit: 60)
+        _ = machine.agentReady(error: nil, mustRelink: false)
+        XCTAssertEqual(machine.factsChanged(bonded), [.leaveQueue] + settled(.bonded))
+    }
+
+    func testTwoWaitersShareOneCall() {
+        var machine = pairing(waiters: [1, 2])
+        _ = machine.factsChanged(bonded)
+        XCTAssertEqual(machine.pairReplied(nil), settled(.bonded, [1, 2]))
+    }
+
+    // MARK: The capability of the link
+
+    func testALinkWithAnotherCapabilityIsMadeAgain() {
+        var machine = Machine()
+        _ = machine.factsChanged(linked)
+        _ = machine.asked(1, limit: 60)
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callDisconnect])
+        _ = machine.factsChanged(Facts())
+        XCTAssertEqual(machine.disconnected(), [.callPair])
+    }
+
+    func testASharedLinkIsKept() {
+        var machine = Machine()
+        _ = machine.factsChanged(linked)
+        _ = machine.asked(1, limit: 60, mayEndLink: false)
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: true), [.callPair])
+    }
+
+    // MARK: Failures
+
+    func testEachErrorHasItsCause() {
+        let causes: [(String, PairingCause)] = [
+            ("AuthenticationFailed", .failed), ("AuthenticationCanceled", .cancelled),
+            ("AuthenticationRejected", .busy), ("AuthenticationTimeout", .timedOut),
+            ("ConnectionAttemptFailed", .connectionFailed), ("Failed", .failed), ("NotReady", .notFound),
+            ("DoesNotExist", .notFound), ("AlreadyExists", .failed),
+        ]
+        for (name, cause) in causes {
+            // The link is as before the pairing.
+            var machine = pairing(linked)
+            XCTAssertEqual(
+                machine.pairReplied(error(name)), settled(.failed(cause, error(name))), name)
+        }
+        let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply")
+        var machine = pairing(linked)
+        XCTAssertEqual(machine.pairReplied(noReply), settled(.failed(.notFound, noReply)))
+    }
+
+    func testALinkThatThePairingMadeIsEnded() {
+        var machine = pairing()
+        _ = machine.factsChanged(linked)
+        let failure = error("AuthenticationFailed")
+        XCTAssertEqual(machine.pairReplied(failure), [.callDisconnect])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.failed, failure)))
+    }
+
+    func testALinkThatIsLostIsNotACancellation() {
+        let canceled = error("AuthenticationCanceled")
+        var machine = pairing(linked)
+        _ = machine.factsChanged(Facts())
+        XCTAssertEqual(machine.pairReplied(canceled), settled(.failed(.linkLost, canceled)))
+
+        // BlueZ does not always signal that a device is connected.
+        machine = pairing()
+        machine.agentAsked()
+        XCTAssertEqual(machine.pairReplied(canceled), [.callDisconnect])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.linkLost, canceled)))
+    }
+
+    func testTheAnswerOfThisProcessNamesTheCause() {
+        let failure = error("AuthenticationFailed")
+        let answers: [(PairingCause, (inout PairingMachine) -> Void)] = [
+            (.rejectedByUs, { $0.refused(isExpired: false) }), (.timedOut, { $0.refused(isExpired: true) }),
+        ]
+        for (cause, answer) in answers {
+            var machine = pairing(linked)
+            answer(&machine)
+            // The link is of no use after a refusal.
+            XCTAssertEqual(machine.pairReplied(failure), [.callDisconnect])
+            XCTAssertEqual(machine.disconnected(), settled(.failed(cause, failure)))
+        }
+        var machine = pairing(linked)
+        machine.accepted()
+        XCTAssertEqual(machine.pairReplied(failure), settled(.failed(.rejectedByPeer, failure)))
+    }
+
+    func testAPasskeyThatIsRejectedWhileItIsDisplayedCancels() {
+        var machine = pairing(linked)
+        XCTAssertEqual(machine.displayRefused(isExpired: false), [.callCancelPairing])
+        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
+        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUs, nil)))
+        XCTAssertEqual(machine.displayRefused(isExpired: false), [])
+    }
+
+    func testALostTurnToConnectIsTakenAgain() {
+        var machine = pairing()
+        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled"), hasLostTurn: true), [.callPair])
+        machine.pairSent()
+        XCTAssertTrue(machine.isCalling)
+    }
+
+    func testADeviceThatGoesFailsThePairing() {
+        for facts in [Facts(), linked] {
+            var machine = pairing(facts)
+            XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.notFound, .noSuchObject)))
+            XCTAssertEqual(machine.pairReplied(error("DoesNotExist")), [])
+        }
+    }
+
+    // MARK: Cancelling
+
+    func testThereIsNoCancelPairingWithoutAnUnansweredPair() {
+        var machine = Machine()
+        _ = machine.asked(1, limit: 60)
+        XCTAssertEqual(machine.cancelAsked(1), settled(.failed(.cancelled, nil)))
+
+        _ = machine.asked(1, limit: 60)
+        _ = machine.agentReady(error: nil, mustRelink: false)
+        XCTAssertEqual(machine.cancelAsked(1), [.leaveQueue] + settled(.failed(.cancelled, nil)))
+
+        machine = pairing()
+        _ = machine.pairReplied(nil)
+        XCTAssertEqual(machine.cancelAsked(1), [.callDisconnect])
+
+        machine = pairing(linked)
+        _ = machine.pairReplied(error("InProgress"))
+        XCTAssertEqual(machine.cancelAsked(1), settled(.failed(.cancelled, nil)))
+    }
+
+    func testACancelledPairingEndsItsLinkAndThenSettles() {
+        var machine = pairing()
+        XCTAssertEqual(machine.cancelAsked(1), [.callCancelPairing])
+        XCTAssertEqual(machine.cancelAsked(1), [])
+        XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
+        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
+    }
+
+    func testABondThatComesAfterTheCancellationIsRemoved() {
+        var machine = pairing(linked)
+        _ = machine.cancelAsked(1)
+        _ = machine.cancelReplied()
+        XCTAssertEqual(machine.factsChanged(bonded), [])
+        XCTAssertEqual(machine.disconnected(), [.callRemove])
+        XCTAssertEqual(machine.removed(), settled(.failed(.cancelled, nil)))
+    }
+
+    func testABondThatCrossesTheCancellationIsRemoved() {
+        var machine = pairing(linked)
+        _ = machine.cancelAsked(1)
+        _ = machine.factsChanged(bonded)
+        _ = machine.pairReplied(nil)
+        XCTAssertEqual(machine.cancelReplied(), [.callRemove])
+        // The removal is signalled before its reply.
+        XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.cancelled, nil)))
+        XCTAssertEqual(machine.removed(), [])
+    }
+
+    func testAWaiterThatLeavesDoesNotEndThePairingOfTheOthers() {
+        var machine = pairing(waiters: [1, 2])
+        XCTAssertEqual(machine.cancelAsked(1), [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil))])
+        XCTAssertEqual(
+            machine.timerFired(.limit(1)), [])
+        _ = machine.factsChanged(bonded)
+        XCTAssertEqual(machine.pairReplied(nil), settled(.bonded, [2]))
+    }
+
+    func testAWaiterThatComesDuringTheCancellationGetsANewPairing() {
+        var machine = pairing(linked)
+        _ = machine.cancelAsked(1)
+        XCTAssertEqual(machine.asked(2, limit: 30), [.startTimer(.limit(2), seconds: 30)])
+        _ = machine.cancelReplied()
+        _ = machine.factsChanged(Facts())
+        XCTAssertEqual(
+            machine.disconnected(),
+            [.cancelTimer(.limit(1)), .settle(1, .failed(.cancelled, nil)), .wantAgent])
+        XCTAssertEqual(machine.agentReady(error: nil, mustRelink: false), [.callPair])
+    }
+
+    func testAWaiterOfTheNextPairingMayLeave() {
+        var machine = pairing(linked)
+        _ = machine.cancelAsked(1)
+        _ = machine.asked(2, limit: 30)
+        XCTAssertEqual(machine.timerFired(.limit(2)), [.cancelTimer(.limit(2)), .settle(2, .failed(.timedOut, nil))])
+        _ = machine.cancelReplied()
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
+    }
+
+    // MARK: Time
+
+    func testATimeLimitCancels() {
+        var machine = pairing(linked)
+        XCTAssertEqual(machine.timerFired(.limit(1)), [.callCancelPairing])
+        _ = machine.cancelReplied()
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.timedOut, nil)))
+    }
+
+    func testATimeLimitAfterTheBondIsASuccess() {
+        var machine = pairing(linked)
+        _ = machine.factsChanged(bonded)
+        XCTAssertEqual(machine.timerFired(.limit(1)), settled(.bonded))
+    }
+
+    // MARK: Other programs
+
+    func testAPairingOfAnotherProgramIsJoined() {
+        var machine = pairing(linked)
+        XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
+        XCTAssertFalse(machine.isPairing)
+        XCTAssertEqual(machine.factsChanged(bonded), settled(.bonded))
+    }
+
+    func testAPairingOfAnotherProgramThatFails() {
+        let busy = error("InProgress")
+        var machine = pairing(linked)
+        _ = machine.pairReplied(busy)
+        XCTAssertEqual(machine.factsChanged(Facts()), settled(.failed(.busy, busy)))
+
+        machine = pairing(linked)
+        _ = machine.pairReplied(busy)
+        XCTAssertEqual(machine.timerFired(.limit(1)), settled(.failed(.busy, busy)))
+    }
+
+    func testPairIsCalledAgainAfterAnotherProgramHasConnected() {
+        var machine = pairing()
+        XCTAssertEqual(machine.pairReplied(error("InProgress")), [])
+        XCTAssertEqual(machine.factsChanged(linked), [.callPair])
+    }
+
+    // MARK: Any order
+
+    /// Each waiter is settled once, `CancelPairing` is called only while `Pair` has no reply, and at the end nothing is left.
+    func testRandomPairingsSettleEachWaiterOnce() {
+        var random = TestRandom(self)
+        let errors = ["AuthenticationFailed", "AuthenticationCanceled", "InProgress", "AlreadyExists", "Failed"]
+        for _ in 0..<500 {
+            var machine = Machine()
+            var open: Set<PairingMachine.WaiterID> = []
+            var pending: [PairingMachine.Order] = []
+            var last: PairingMachine.WaiterID = 0
+            var isCalled = false
+            func perform(_ orders: [PairingMachine.Order]) {
+                for order in orders {
+                    switch order {
+                    case .settle(let waiter, _): XCTAssertNotNil(open.remove(waiter))
+                    case .callCancelPairing:
+                        XCTAssertTrue(isCalled)
+                        pending.append(order)
+                    case .wantAgent, .callDisconnect, .callPair, .callRemove: pending.append(order)
+                    case .leaveQueue: pending.removeAll { $0 == .callPair }
+                    case .ended: (pending, isCalled) = ([], false)
+                    case .startTimer, .cancelTimer: break
+                    }
+                }
+            }
+            func reply() {
+                guard !pending.isEmpty else { return }
+                let order = pending.removeFirst()
+                switch order {
+                case .wantAgent: perform(machine.agentReady(error: nil, mustRelink: Bool.random(using: &random)))
+                case .callPair where !isCalled:
+                    machine.pairSent()
+                    isCalled = true
+                    pending.append(order)
+                case .callPair:
+                    isCalled = false
+                    let error = Bool.random(using: &random) ? errors.randomElement(using: &random) : nil
+                    perform(machine.pairReplied(error.map { self.error($0) }))
+                case .callDisconnect: perform(machine.disconnected())
+                case .callCancelPairing: perform(machine.cancelReplied())
+                case .callRemove:
+                    perform(machine.factsChanged(Facts()))
+                    perform(machine.removed())
+                default: break
+                }
+                if pending.isEmpty { isCalled = false }
+            }
+            for _ in 0..<60 {
+                switch Int.random(in: 0..<8, using: &random) {
+                case 0:
+                    last += 1
+                    open.insert(last)
+                    perform(machine.asked(last, limit: 30, mayEndLink: Bool.random(using: &random)))
+                case 1:
+                    if let waiter = open.sorted().randomElement(using: &random) { perform(machine.cancelAsked(waiter)) }
+                case 2:
+                    let facts = [Facts(), linked, paired, bonded].randomElement(using: &random) ?? linked
+                    perform(machine.factsChanged(facts))
+                case 3: machine.refused(isExpired: Bool.random(using: &random))
+                default: reply()
+                }
+            }
+            for _ in 0..<200 {
+                reply()
+                for waiter in open.sorted() { perform(machine.timerFired(.limit(waiter))) }
+                perform(machine.timerFired(.bond))
+            }
+            XCTAssertEqual(open, [])
+        }
+    }
+}
