@@ -73,6 +73,9 @@ final class DaemonCapabilitiesTests: XCTestCase {
             XCTAssertEqual(known.reportsAdvertisingData, minor >= 78)
             XCTAssertEqual(known.acceptsServiceFilter, minor != 87)
             XCTAssertEqual(known.answersRefusedAcquireNotify, minor >= 84)
+            XCTAssertEqual(known.pairsWithCapabilityOfLink, minor >= 81)
+            XCTAssertEqual(known.losesRetriedRequests, minor >= 67)
+            XCTAssertEqual(known.reportsKeyMissing, minor >= 83)
             XCTAssertEqual(known.confirmsOverSocket, minor >= 80)
             XCTAssertEqual(known.needsExplicitHandles, minor == 74 || minor == 75)
             XCTAssertEqual(known.maximumWrittenLength, minor >= 69 ? 512 : 510)
@@ -227,5 +230,8 @@ final class DaemonCapabilitiesTests: XCTestCase {
         XCTAssertEqual(known.notificationSockets, .unknown)
         XCTAssertEqual(known.maximumAdvertisingLength, 31)
         XCTAssertFalse(known.extendedAdvertising)
+        XCTAssertFalse(known.reportsKeyMissing)
+        XCTAssertEqual(DaemonCapabilities().pairsWithCapabilityOfLink, true)
+        XCTAssertEqual(DaemonCapabilities().losesRetriedRequests, true)
     }
 }

@@ -8,6 +8,11 @@ package enum AgentState: Hashable, Sendable {
     case registered(IOCapability, isDefault: Bool)
     /// Another capability, or another daemon, gets another try.
     case refused(BlueZError)
+
+    /// That of the registered agent.
+    var capability: IOCapability? {
+        if case .registered(let capability, _) = self { capability } else { nil }
+    }
 }
 
 /// Keeps the agent of this process registered with `bluetoothd`, over its restarts and over changes of the capability.
@@ -58,7 +63,7 @@ package struct AgentMachine {
     private var wanted: Wish?
     private var isDaemonThere = false
     private var isBusy = false
-    /// The only call whose reply counts.
+    /// The number of the newest call; replies to earlier ones are ignored.
     private var lastCall: CallID = 0
     private var failures = 0
     private var hasCleared = false

@@ -97,7 +97,7 @@ package enum AgentEnd: Hashable, Sendable {
 /// equals the one that began first.
 package enum AgentClaim: Int, Comparable, Sendable {
     case no
-    /// A peripheral manager whose services the device may use.
+    /// A peripheral manager with services that the device may use.
     case asServer
     /// A central manager that has connected the device.
     case asConnected
@@ -110,7 +110,7 @@ package enum AgentClaim: Int, Comparable, Sendable {
 /// A manager's session that receives requests of the pairing agent. Everything is called on the client's loop.
 package protocol AgentDelegate: AnyObject, Sendable {
     func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim
-    /// The delegate answers with ``PairingAgent/answer(_:with:)``, now or later: SMP ends the link 30 s after its last packet.
+    /// The delegate calls ``PairingAgent/answer(_:with:)``, now or later: SMP ends the link 30 s after its last packet.
     func agentRequested(_ request: AgentRequest)
     /// The last call for this request, also after an answer of the delegate.
     func agentRequestEnded(_ number: AgentRequest.Number, _ end: AgentEnd)

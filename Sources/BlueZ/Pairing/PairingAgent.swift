@@ -97,7 +97,7 @@ package final class PairingAgent: @unchecked Sendable {
         daemon.loop.post { for completion in waiting { completion(error) } }
     }
 
-    /// Answers a request; nothing happens if it has ended. Any thread.
+    /// Replies to a request; nothing happens if it has ended. Any thread.
     ///
     /// An answer of another kind than the request rejects it.
     package func answer(_ number: AgentRequest.Number, with answer: AgentAnswer) {

@@ -34,7 +34,7 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
 ///
 /// After each failure the device is left as it was: `CancelPairing` is called only while a `Pair` of this process has no
 /// reply (otherwise BlueZ would delete the keys of a bond), the link is ended if the pairing made it or may go on in the
-/// kernel, and a bond that appears all the same is removed.
+/// kernel, and a bond that appears nevertheless is removed.
 package struct PairingMachine {
     package typealias WaiterID = UInt64
 

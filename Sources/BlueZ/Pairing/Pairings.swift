@@ -108,7 +108,7 @@ package final class Pairings: @unchecked Sendable {
 
     /// A link keeps the capability that the adapter had when it was made.
     private func mustRelink(_ device: ObjectKey) -> Bool {
-        guard case .registered(let capability, _) = agent.state, capability != .noInputNoOutput,
+        guard let capability = agent.state.capability, capability != .noInputNoOutput,
             let handle = daemon.objects.handle(of: device), daemon.objects[handle].isConnected,
             let adapter = daemon.objects[adapter: daemon.objects.adapter(of: handle)]
         else { return false }
@@ -119,12 +119,9 @@ package final class Pairings: @unchecked Sendable {
 
     func follow(_ change: Change) {
         switch change {
-        case .deviceAdded(let handle, _), .deviceChanged(let handle, _, _):
-            guard let device = daemon.objects.key(of: handle) else { return }
-            followLink(of: device, handle, change)
-            guard let session = sessions[device], let facts = facts(of: device) else { return }
-            if facts.isConnected { endTurn(session) }
-            run(session) { $0.factsChanged(facts) }
+        case .deviceAdded(let handle, _): followDevice(handle, hasNewLink: true)
+        case .deviceChanged(let handle, let fields, _):
+            followDevice(handle, hasNewLink: fields.contains(.isConnected))
         case .deviceRemoved(let handle):
             guard let device = daemon.objects.key(of: handle) else { return }
             linkCapabilities[device] = nil
@@ -134,12 +131,15 @@ package final class Pairings: @unchecked Sendable {
         }
     }
 
-    private func followLink(of device: ObjectKey, _ handle: DeviceHandle, _ change: Change) {
-        guard case .deviceChanged(_, let fields, _) = change, fields.contains(.isConnected) else { return }
-        linkCapabilities[device] = nil
-        if daemon.objects[handle].isConnected, case .registered(let capability, _) = agent.state {
-            linkCapabilities[device] = capability
+    private func followDevice(_ handle: DeviceHandle, hasNewLink: Bool) {
+        guard hasNewLink || !sessions.isEmpty, let device = daemon.objects.key(of: handle) else { return }
+        if hasNewLink {
+            let isConnected = daemon.objects[handle].isConnected
+            linkCapabilities[device] = isConnected ? agent.state.capability : nil
         }
+        guard let session = sessions[device], let facts = facts(of: device) else { return }
+        if facts.isConnected { endTurn(session) }
+        run(session) { $0.factsChanged(facts) }
     }
 
     /// Ends everything without waiting for BlueZ, which cancels the pairings of a connection that ends.

@@ -1,0 +1,442 @@
+import DBus
+import Futures
+import GATT
+import Reactor
+import XCTest
+
+@testable import BlueZ
+
+/// `Pair` and what surrounds it, on a bus.
+final class PairingsTests: XCTestCase {
+    private var scene = PairingScene()
+    private var manager = FakeManager()
+    private let outcomes = Locked<[PairingOutcome]>([])
+    private var daemon: FakeDaemon { scene.daemon }
+
+    private let bonded: TestProperties = [("Bonded", .bool(true)), ("Paired", .bool(true))]
+    private let canceled = DBusError(name: "org.bluez.Error.AuthenticationCanceled", message: "Authentication Canceled")
+    private let failed = DBusError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+
+    /// Starts a client whose agent is registered.
+    private func start(_ minor: Int = 82, _ properties: TestProperties = []) -> BlueZClient {
+        let client = scene.start(minor, properties)
+        scene.want(.keyboardDisplay, manager)
+        daemon.forgetCalls()
+        return client
+    }
+
+    private func pair(
+        _ client: BlueZClient, _ key: ObjectKey? = nil, timeout: Double = 60, mayEndLink: Bool = true
+    ) throws -> Pairings.WaiterID? {
+        let key = try key ?? scene.device()
+        let (outcomes, waiter) = (outcomes, Locked<Pairings.WaiterID?>(nil))
+        client.loop.post {
+            let id = client.pairings.pair(key, timeout: timeout, mayEndLink: mayEndLink) { outcome in
+                outcomes.withLock { $0.append(outcome) }
+            }
+            waiter.withLock { $0 = id }
+        }
+        daemon.loop.run()
+        return waiter.withLock { $0 }
+    }
+
+    private func cancel(_ client: BlueZClient, _ waiter: Pairings.WaiterID?) throws {
+        let (waiter, device) = (try XCTUnwrap(waiter), try scene.device())
+        client.loop.post { client.pairings.cancel(waiter, of: device) }
+        daemon.loop.run()
+    }
+
+    private var result: [PairingOutcome] { outcomes.withLock { $0 } }
+
+    private func causes() -> [PairingCause?] {
+        result.map { if case .failed(let cause, _) = $0 { cause } else { nil } }
+    }
+
+    // MARK: Success
+
+    func testPairConnectsAndBonds() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        XCTAssertEqual(daemon.calls, ["Pair"])
+        XCTAssertEqual(client.pairings.isPairing(try scene.device()), true)
+        scene.change([("Connected", .bool(true))])
+        scene.change(bonded)
+        daemon.answerLate("Pair")
+        XCTAssertEqual(result, [.bonded])
+        XCTAssertEqual(daemon.calls, ["Pair"])
+        XCTAssertEqual(client.pairings.isPairing(try scene.device()), false)
+    }
+
+    func testABondedDeviceIsNotPairedAgain() throws {
+        let client = start(82, bonded)
+        _ = try pair(client)
+        XCTAssertEqual(result, [.bonded])
+        XCTAssertEqual(daemon.calls, [])
+    }
+
+    func testTwoManagersShareOnePairing() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = try pair(client)
+        scene.change(bonded)
+        daemon.answerLate("Pair")
+        XCTAssertEqual(result, [.bonded, .bonded])
+        XCTAssertEqual(daemon.calls, ["Pair"])
+    }
+
+    func testPairWaitsForTheAgent() throws {
+        let client = scene.start()
+        daemon.silent = ["RegisterAgent", "Pair"]
+        scene.want(.keyboardDisplay, manager)
+        _ = try pair(client)
+        XCTAssertEqual(daemon.calls, ["RegisterAgent"])
+        daemon.answerLate("RegisterAgent")
+        XCTAssertEqual(daemon.calls, ["RegisterAgent", "Pair"])
+    }
+
+    func testWithoutAManagerThatWantsTheAgentPairIsNotCalled() throws {
+        let client = scene.start()
+        _ = try pair(client)
+        XCTAssertEqual(causes(), [.noAgent])
+        XCTAssertEqual(daemon.calls, [])
+    }
+
+    func testADeviceThatBlueZDoesNotHaveIsNotFound() throws {
+        let client = start()
+        _ = try pair(client, ObjectKey(foreign: 7))
+        XCTAssertEqual(causes(), [.notFound])
+    }
+
+    // MARK: The agent
+
+    func testARequestOfAPairingOfThisProcessIsMarked() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = scene.call("RequestPasskey")
+        XCTAssertEqual(manager.requests.map(\.isOurs), [true])
+    }
+
+    func testARejectionOfThisProcessIsTheCause() throws {
+        for (answer, cause) in [(AgentAnswer.reject, PairingCause.rejectedByUs), (.expire, .timedOut)] {
+            let client = scene.client ?? start()
+            daemon.silent = ["Pair"]
+            _ = try pair(client)
+            _ = scene.call("RequestConfirmation", [.uint32(1)])
+            client.agent.answer(try XCTUnwrap(manager.requests.last).number, with: answer)
+            daemon.loop.run()
+            daemon.answerLate("Pair", error: failed)
+            daemon.loop.advance(by: 1)
+            XCTAssertEqual(causes().last, cause)
+            XCTAssertEqual(daemon.calls.last, "Disconnect")
+        }
+    }
+
+    func testANumberThatThisSideHadConfirmedIsRejectedByThePeer() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = scene.call("RequestConfirmation", [.uint32(1)])
+        client.agent.answer(manager.requests[0].number, with: .accept)
+        daemon.loop.run()
+        daemon.answerLate("Pair", error: failed)
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(causes(), [.rejectedByPeer])
+    }
+
+    func testARequestThatNoManagerClaimsIsARejectionOfThisProcess() throws {
+        let client = start()
+        manager.claim = .no
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = scene.call("RequestAuthorization")
+        daemon.answerLate("Pair", error: failed)
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(causes(), [.rejectedByUs])
+    }
+
+    func testADisplayEndsWithTheReplyOfPair() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
+        XCTAssertTrue(manager.ends.isEmpty)
+        daemon.answerLate("Pair", error: failed)
+        XCTAssertEqual(manager.ends.map(\.end), [.answered])
+    }
+
+    func testADisplayThatIsRejectedCancelsThePairing() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.run()
+        daemon.answerLate("Pair", error: canceled)
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect"])
+        XCTAssertEqual(causes(), [.rejectedByUs])
+    }
+
+    func testAnotherCapabilityWaitsForTheEndOfPair() throws {
+        let client = scene.start()
+        scene.want(.displayOnly, manager)
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        scene.want(.keyboardOnly, FakeManager())
+        XCTAssertEqual(client.agent.state, .registered(.displayOnly, isDefault: false))
+        scene.change(bonded)
+        daemon.answerLate("Pair")
+        XCTAssertEqual(client.agent.state, .registered(.keyboardDisplay, isDefault: false))
+    }
+
+    // MARK: Cancelling
+
+    func testCancellingEndsTheLinkAndLeavesNoBond() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        let waiter = try pair(client)
+        scene.change([("Connected", .bool(true))])
+        daemon.silent = ["Disconnect"]
+        try cancel(client, waiter)
+        daemon.answerLate("Pair", error: canceled)
+        // The kernel has gone on: 5.81 and later.
+        scene.change(bonded)
+        XCTAssertEqual(result, [])
+        daemon.silent = []
+        daemon.answerLate("Disconnect")
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect", "Disconnect", "RemoveDevice"])
+        XCTAssertEqual(causes(), [.cancelled])
+    }
+
+    func testATimeLimitCancels() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client, timeout: 5)
+        daemon.loop.advance(by: 4)
+        XCTAssertEqual(daemon.calls, ["Pair"])
+        daemon.loop.advance(by: 2)
+        XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect"])
+        XCTAssertEqual(causes(), [.timedOut])
+        daemon.answerLate("Pair", error: canceled)
+        XCTAssertEqual(result.count, 1)
+    }
+
+    func testADaemonThatEndsFailsThePairing() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        daemon.vanish()
+        XCTAssertEqual(causes(), [.notFound])
+        XCTAssertFalse(daemon.calls.contains("CancelPairing"))
+    }
+
+    func testADeviceThatIsRemovedFailsThePairing() throws {
+        let client = start()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        daemon.send(BlueZMessages.interfacesRemoved(PairingScene.devicePath, ["org.bluez.Device1"]))
+        XCTAssertEqual(causes(), [.notFound])
+    }
+
+    func testAPairingOfAnotherProgramIsJoined() throws {
+        let client = start(82, [("Connected", .bool(true))])
+        daemon.errors["Pair"] = [DBusError(name: "org.bluez.Error.InProgress", message: "In Progress")]
+        _ = try pair(client, mayEndLink: false)
+        XCTAssertEqual(result, [])
+        scene.change(bonded)
+        XCTAssertEqual(result, [.bonded])
+        XCTAssertEqual(daemon.calls, ["Pair"])
+    }
+
+    // MARK: Turns
+
+    private func connect(_ client: BlueZClient, _ path: ObjectPath) {
+        client.loop.post {
+            var text = path.rawValue
+            guard let key = text.withUTF8({ ObjectKey(path: $0) }) else { return }
+            client.connector.connect(key, timeout: 30) { _ in }
+        }
+        daemon.loop.run()
+    }
+
+    /// Starts a client, and adds a second device.
+    private func startWithNeighbour() -> (BlueZClient, ObjectPath) {
+        let client = start()
+        let path: ObjectPath = "/org/bluez/hci0/dev_C0_26_DF_12_34_57"
+        daemon.send(BlueZMessages.interfacesAdded(path, [("org.bluez.Device1", [("Connected", .bool(false))])]))
+        return (client, path)
+    }
+
+    func testAPairThatHasToConnectWaitsForItsTurn() throws {
+        let (client, neighbour) = startWithNeighbour()
+        daemon.silent = ["Pair", "Connect"]
+        connect(client, neighbour)
+        _ = try pair(client)
+        XCTAssertEqual(daemon.calls, ["Connect"])
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        XCTAssertEqual(daemon.calls, ["Connect", "Pair"])
+    }
+
+    func testAPairThatWaitsForItsTurnIsCancelledWithoutACall() throws {
+        let (client, neighbour) = startWithNeighbour()
+        daemon.silent = ["Pair", "Connect"]
+        connect(client, neighbour)
+        let waiter = try pair(client)
+        try cancel(client, waiter)
+        XCTAssertEqual(causes(), [.cancelled])
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        daemon.loop.advance(by: 1)
+        XCTAssertEqual(daemon.calls, ["Connect"])
+    }
+
+    func testTheTurnEndsWhenTheLinkIsUp() throws {
+        for isSignalled in [true, false] {
+            (scene, manager) = (PairingScene(), FakeManager())
+            let (client, neighbour) = startWithNeighbour()
+            daemon.silent = ["Pair", "Connect"]
+            _ = try pair(client)
+            connect(client, neighbour)
+            XCTAssertEqual(daemon.calls, ["Pair"])
+            // BlueZ does not always signal that a device is connected.
+            if isSignalled {
+                scene.change([("Connected", .bool(true))])
+            } else {
+                _ = scene.call("RequestPasskey")
+            }
+            XCTAssertEqual(daemon.calls, ["Pair", "Connect"])
+            daemon.loop.advance(by: 20)
+            XCTAssertEqual(daemon.count("Pair"), 1)
+        }
+    }
+
+    func testAnAbsentDeviceGivesItsTurnToThoseThatWaitAndTakesAnother() throws {
+        let (client, neighbour) = startWithNeighbour()
+        daemon.silent = ["Pair", "Connect"]
+        _ = try pair(client)
+        connect(client, neighbour)
+        daemon.loop.advance(by: 11)
+        XCTAssertEqual(daemon.calls, ["Pair", "Disconnect"])
+        daemon.answerLate("Pair", error: canceled)
+        XCTAssertEqual(daemon.calls, ["Pair", "Disconnect", "Connect"])
+        XCTAssertEqual(result, [])
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        XCTAssertEqual(daemon.calls.last, "Pair")
+        scene.change(bonded)
+        daemon.answerLate("Pair")
+        XCTAssertEqual(result, [.bonded])
+    }
+
+    func testALinkThatComesUpDuringTheWaitDoesNotBlockTheQueue() throws {
+        let (client, neighbour) = startWithNeighbour()
+        daemon.silent = ["Pair", "Connect"]
+        connect(client, neighbour)
+        _ = try pair(client)
+        scene.change([("Connected", .bool(true))])
+        daemon.answerLate("Connect", error: DBusError(name: "org.bluez.Error.Failed", message: "x"))
+        XCTAssertEqual(daemon.calls, ["Connect", "Pair"])
+        connect(client, neighbour)
+        XCTAssertEqual(daemon.calls, ["Connect", "Pair", "Connect"])
+    }
+
+    // MARK: The capability of the link
+
+    func testALinkThatIsOlderThanTheAgentIsMadeAgainFrom581On() throws {
+        for (minor, calls) in [(66, ["Pair"]), (80, ["Pair"]), (82, ["Disconnect", "Pair"])] {
+            (scene, manager) = (PairingScene(), FakeManager())
+            let client = start(minor, [("Connected", .bool(true))])
+            daemon.silent = ["Pair"]
+            _ = try pair(client)
+            scene.change([("Connected", .bool(false))])
+            daemon.loop.advance(by: 1)
+            XCTAssertEqual(daemon.calls, calls, "5.\(minor)")
+        }
+    }
+
+    func testALinkThatTheAgentHasSeenComingIsKept() throws {
+        let client = start()
+        scene.change([("Connected", .bool(true))])
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        XCTAssertEqual(daemon.calls, ["Pair"])
+    }
+
+    func testALinkNeedNotBeMadeAgainForJustWorks() throws {
+        let client = scene.start(82, [("Connected", .bool(true))])
+        scene.want(.noInputNoOutput, manager)
+        daemon.forgetCalls()
+        daemon.silent = ["Pair"]
+        _ = try pair(client)
+        XCTAssertEqual(daemon.calls, ["Pair"])
+    }
+
+    // MARK: Properties
+
+    func testTrustedIsSet() throws {
+        let client = start()
+        let results = Locked<[String]>([])
+        for _ in 0..<2 {
+            client.setTrusted(true, device: try scene.device()) { result in
+                results.withLock { $0.append(result.failure?.name ?? "done") }
+            }
+            daemon.loop.run()
+            daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.Failed", message: "")]
+        }
+        XCTAssertEqual(daemon.details.first, "dev_C0_26_DF_12_34_56 org.freedesktop.DBus.Properties Set ssv")
+        var reader = try XCTUnwrap(daemon.lastCalls["Set"]).reader
+        XCTAssertEqual(reader.string(), "org.bluez.Device1")
+        XCTAssertEqual(reader.string(), "Trusted")
+        XCTAssertEqual(reader.variant { $0.bool() }, true)
+        XCTAssertEqual(results.withLock { $0 }, ["done", "org.bluez.Error.Failed"])
+    }
+
+    func testPairableIsSetAfterItsTimeLimit() throws {
+        let client = start()
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let results = Locked<[String]>([])
+        func set(_ isPairable: Bool, timeout: UInt32) {
+            client.setPairable(isPairable, timeout: timeout, adapter: adapter) { result in
+                results.withLock { $0.append(result.failure?.name ?? "done") }
+            }
+            daemon.loop.run()
+        }
+        set(true, timeout: 0)
+        XCTAssertEqual(daemon.calls, ["Set"])
+        set(true, timeout: 30)
+        XCTAssertEqual(daemon.calls, ["Set", "Set", "Set"])
+        var reader = try XCTUnwrap(daemon.lastCalls["Set"]).reader
+        XCTAssertEqual(reader.string(), "org.bluez.Adapter1")
+        XCTAssertEqual(reader.string(), "Pairable")
+        XCTAssertEqual(reader.variant { $0.bool() }, true)
+        set(false, timeout: 30)
+        XCTAssertEqual(daemon.count("Set"), 4)
+
+        daemon.set([("PairableTimeout", .uint32(30)), ("Pairable", .bool(true))])
+        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: adapter]?.pairableTimeout }, 30)
+        XCTAssertEqual(client.withTreeOnLoop(daemon.loop) { $0[adapter: adapter]?.isPairable }, true)
+        set(true, timeout: 30)
+        XCTAssertEqual(daemon.count("Set"), 5)
+        daemon.errors["Set"] = [DBusError(name: "org.bluez.Error.NotReady", message: "")]
+        set(true, timeout: 0)
+        XCTAssertEqual(daemon.count("Set"), 6)
+        XCTAssertEqual(
+            results.withLock { $0 }, ["done", "done", "done", "done", "org.bluez.Error.NotReady"])
+    }
+
+    func testKeysAreKeptByABondAndBefore565ByAPairing() throws {
+        for (properties, isKept) in [
+            ([("Paired", .bool(true))], false), (bonded, true), ([("Bonded", .bool(true))], true),
+        ] as [(TestProperties, Bool)] {
+            (scene, manager) = (PairingScene(), FakeManager())
+            let client = start(82, properties)
+            XCTAssertEqual(
+                client.daemon.readDevice(try scene.device()) { $0.keepsKeys }, isKept, "\(properties.map(\.0))")
+        }
+        var device = Device1(address: BluetoothAddress(rawValue: 1), adapter: ObjectKey(foreign: 0))
+        device.truths = .isPaired
+        XCTAssertTrue(device.keepsKeys)
+    }
+}
