@@ -152,6 +152,12 @@ final class PairingAgentTests: XCTestCase {
             XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
         }
         XCTAssertEqual(manager.requests, [])
+        let open = scene.call("RequestAuthorization")
+        for method in ["Cancel", "Release"] {
+            let reply = scene.call(method, device: nil, from: stranger)
+            XCTAssertEqual(reply.withLock { $0 }, "org.freedesktop.DBus.Error.AccessDenied", method)
+        }
+        XCTAssertNil(open.withLock { $0 })
         XCTAssertEqual(daemon.calls, ["RegisterAgent"])
     }
 
