@@ -35,7 +35,8 @@ public final class CentralManager: Sendable {
     /// - Parameters:
     ///   - profileManager: The profiles that give services and characteristics their names.
     ///   - options: `CentralManagerOptionBusAddressKey`, `CentralManagerOptionAdapterKey`,
-    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`. An invalid value makes
+    ///     `CentralManagerOptionMaximumPeripheralsKey`, `CentralManagerOptionKeepsLinksKey`,
+    ///     `CentralManagerOptionPairingPolicyKey`. An invalid value makes
     ///     each `startScanning` fail with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
     public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
         self.init(on: nil, profileManager: profileManager, options: options)
@@ -52,6 +53,7 @@ public final class CentralManager: Sendable {
     private init(on queue: DispatchQueue?, profileManager: ProfileManager?, options: [String: Any]?) {
         session = CentralSession(queue: queue, profileManager: profileManager, options: ManagerOptions(options))
         session.open()
+        session.pairing.begin()
         session.beginRestoration()
     }
 

@@ -56,7 +56,7 @@ extension CentralSession {
             guard device.adapter == core.shell.adapter else { return }
             let key = core.state.key(of: source, at: PeripheralKey(device))
             guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
-            if !fields.isDisjoint(with: [.isConnected, .areServicesResolved]) {
+            if !fields.isDisjoint(with: [.isConnected, .areServicesResolved, .isPaired, .isBonded]) {
                 var facts = PeripheralState.Facts(source, device)
                 facts.linkEnd = linkEnd
                 core.state.factsChanged(facts, of: key, into: &core.shell.orders)
@@ -193,7 +193,10 @@ extension PeripheralState.Facts {
             // BlueZ from 5.66 on may report the services of a first connection without ever reporting the connection
             // (seen in the radio lab).
             isConnected: device.isConnected || device.areServicesResolved,
-            areServicesResolved: device.areServicesResolved)
+            areServicesResolved: device.areServicesResolved,
+            // `Bonded` is signalled before `Paired`.
+            isPaired: device.isPaired || device.isBonded,
+            isBonded: device.keepsKeys)
     }
 }
 

@@ -143,6 +143,7 @@ final class CentralSession: ManagerSession {
     private let limits = TimeLimits()
     let polls: RSSIPolls
     let reference = Reference()
+    let pairing: CentralPairing
 
     init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions<CentralManagerError>) {
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
@@ -152,6 +153,7 @@ final class CentralSession: ManagerSession {
         client = BlueZClient.shared(at: options.busAddress)
         polls = RSSIPolls(client.loop)
         core = Locked(Core(options, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
+        pairing = CentralPairing(reference, client, policy: options.pairingPolicy, queue: self.queue)
         reference.session = self
     }
 
@@ -187,6 +189,7 @@ final class CentralSession: ManagerSession {
             end(entry.removeWriters(), .disconnected)
         }
         for promise in polls.stopAll() { complete { promise.finish() } }
+        pairing.close(self)
     }
 
     /// Ends the streams of the manager itself, and replaces them for later calls. The new streams begin with the state
@@ -309,6 +312,9 @@ final class CentralSession: ManagerSession {
         case .closeGate: closeGate(subject)
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure): finishNotifications(failure, subject)
+
+        case .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing:
+            pairing.perform(order.action, of: key, in: self)
 
         case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
         case .stopRun(let id): withEntry(of: key) { $0.runs.removeValue(forKey: id) }?.stop()
@@ -564,10 +570,12 @@ final class TimeLimits: @unchecked Sendable {
 struct ManagerStreams {
     let expiries = StreamPromise<Peripheral>(capacity: 0)
     let restarts = StreamPromise<ScanRestart>(capacity: 0)
+    let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
 
     func finish() {
         expiries.finish()
         restarts.finish()
+        pairingRequests.finish()
     }
 }
 

@@ -43,6 +43,11 @@ struct AttributeState {
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
 
+    /// Whether an operation waits for a pairing.
+    var isSecuring: Bool { lanes.isSecuring }
+    /// Whether BlueZ is executing an operation.
+    var isBusy: Bool { lanes.isBusy }
+
     /// Returns the key of a subscription to a characteristic; `nil` while the characteristic is not on a link.
     func subscriptionKey(of id: AttributeID) -> AttributeKey? {
         guard let device = discovery.device, let record = table[id], record.isPresent, record.handle == .batteryLevel
@@ -80,13 +85,14 @@ struct AttributeState {
     mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
     /// The link has ended, or must not be used any more: all operations fail.
-    mutating func linkDown(_ failure: OperationFailure, into orders: inout Orders) {
+    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait.
+    mutating func linkDown(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
         guard discovery.hasLink else { return }
         linkFailure = failure
         let change = discovery.event(.linkLost, into: &orders)
         apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : .disconnected, &orders)
         transfers = [:]
-        lanes.fail(failure, into: &orders)
+        lanes.fail(failure, keepsSecuring: keepsSecuring, into: &orders)
     }
 
     /// There will be no further link.
@@ -115,6 +121,25 @@ struct AttributeState {
             requests.settle(id, .failed(.cancelled), &orders)
         }
         return !ids.isEmpty
+    }
+
+    // MARK: Security
+
+    /// - Parameter pairsOnDemand: Whether an operation that lacks security waits for a pairing.
+    mutating func securityChanged(isPaired: Bool, pairsOnDemand: Bool) {
+        lanes.isPaired = isPaired
+        lanes.pairsOnDemand = pairsOnDemand
+    }
+
+    /// Whether a subscription that lacks security waits for a pairing.
+    var pairsOnDemand: Bool { lanes.pairsOnDemand }
+    var isPaired: Bool { lanes.isPaired }
+
+    /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
+    /// - Parameter isLinkExpected: Whether there will be a link.
+    mutating func secured(_ error: PairingError?, isLinkExpected: Bool, into orders: inout Orders) {
+        for operation in lanes.secured(error, into: &orders) { send(operation, &orders) }
+        if !isLinkExpected, !discovery.hasLink { lanes.fail(.linkLost, into: &orders) }
     }
 
     // MARK: Reports of BlueZ
@@ -198,7 +223,11 @@ struct AttributeState {
         }
         switch result {
         case .failure(let error):
-            send(lanes.replied(id, .failure(OperationFailure(error)), into: &orders), &orders)
+            let failure = OperationFailure(error)
+            if case .needsSecurity = failure, !lanes.isPaired, let operation = lanes.inFlight(id) {
+                table.update(operation.target) { $0.isProtected = true }
+            }
+            send(lanes.replied(id, .failure(failure), into: &orders), &orders)
         case .success(let data):
             if let data, let operation = lanes.inFlight(id), operation.request == .read(offset: 0) {
                 table.update(operation.target) { $0.value = data }
@@ -350,6 +379,8 @@ struct AttributeState {
         guard let key = key(of: operation.target) else {
             return send(lanes.replied(operation.id, .failure(.invalidated), into: &orders), &orders)
         }
+        // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
+        if table[operation.target]?.isProtected == true, lanes.secure(operation) { return }
         switch operation.request {
         case .read(let offset): orders.append(.read(operation.id, key, offset: offset))
         case .write(let data, let type, let offset):

@@ -21,6 +21,8 @@ struct AttributeTable {
         fileprivate var isInTable = false
         /// Whether the user requested it on this connection.
         fileprivate(set) var isDiscovered = false
+        /// Whether an operation on it was refused on a link without encryption.
+        var isProtected = false
         /// The newest value, from a read or a notification.
         var value: Data?
         /// The size of an ATT packet on its link, as BlueZ reports it.

@@ -42,7 +42,7 @@ struct CentralState {
     private(set) var peripherals: PeripheralTable
     /// The state of each peripheral that the application has used.
     private var states = KeyedTable<PeripheralState>()
-    /// BlueZ's reports of devices that have a link, with any program, and no state.
+    /// BlueZ's reports of devices that have a link, with any program, or a pairing, and no state.
     private var facts: [PeripheralKey: PeripheralState.Facts] = [:]
     /// The peripherals whose devices have another address since they were bonded, by that address.
     private var aliases: [PeripheralKey: PeripheralKey] = [:]
@@ -54,6 +54,9 @@ struct CentralState {
     private var isRestoring = false
     /// The seed of the random parts of back-offs.
     private let backOffSeed: UInt64
+    private var policy = PairingPolicy.reject
+    /// The peripherals with a bond that this manager has made.
+    private(set) var ownBonds: Set<PeripheralKey> = []
 
     init(maximumPeripherals: Int, backOffSeed: UInt64 = 0) {
         peripherals = PeripheralTable(capacity: maximumPeripherals)
@@ -61,6 +64,20 @@ struct CentralState {
     }
 
     var managerState: ManagerState { machine.state }
+
+    /// The manager's policy has changed.
+    mutating func policyChanged(_ policy: PairingPolicy) {
+        self.policy = policy
+        for key in states.keys { states.update(key) { $0.policyChanged(policy) } }
+    }
+
+    /// The pairing of a peripheral has changed.
+    mutating func bondChanged(of key: PeripheralKey, _ change: PairingChange) {
+        if !change.isBonded { return bondEnded(of: key) }
+        if change.origin != .elsewhere { ownBonds.insert(key) }
+    }
+
+    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
 
     // MARK: Daemon and adapter
 
@@ -195,7 +212,7 @@ struct CentralState {
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
             orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription:
+        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription, .youngLink:
             if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
     }
@@ -347,7 +364,8 @@ struct CentralState {
         // These events produce no orders before the first request.
         var unused = Orders()
         state.managerStateChanged(managerState, into: &unused)
-        // Of a device without a link, only its sightings are known.
+        state.policyChanged(policy)
+        // Of a device without a link or a pairing, only its sightings are known.
         let known = facts.removeValue(forKey: key)
         state.factsChanged(known ?? PeripheralState.Facts(device: peripherals.read(key) { $0.device }), into: &unused)
         states[key] = state
@@ -355,7 +373,7 @@ struct CentralState {
 
     private mutating func removeState(of key: PeripheralKey) {
         released.remove(key)
-        if let known = readState(of: key, { $0.facts }), known.isConnected { facts[key] = known }
+        if let known = readState(of: key, { $0.facts }), known.isNotable { facts[key] = known }
         states[key] = nil
     }
 
@@ -395,7 +413,7 @@ struct CentralState {
     /// BlueZ has reported a device's object or link.
     mutating func factsChanged(_ new: PeripheralState.Facts, of key: PeripheralKey, into orders: inout Orders) {
         guard hasState(of: key) else {
-            if new.isConnected {
+            if new.isNotable {
                 facts[key] = new
             } else if !facts.isEmpty {
                 facts[key] = nil
@@ -407,7 +425,7 @@ struct CentralState {
 
     /// Replaces the reports of all devices of an adapter: a device that is not among them has no link either.
     mutating func factsReplaced(_ all: [PeripheralKey: PeripheralState.Facts], into orders: inout Orders) {
-        facts = all.filter { $0.value.isConnected }
+        facts = all.filter { $0.value.isNotable }
         for key in states.keys {
             let new = all[key] ?? PeripheralState.Facts()
             facts[key] = nil

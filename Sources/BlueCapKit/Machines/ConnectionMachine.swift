@@ -58,6 +58,8 @@ struct ConnectionMachine: Equatable {
         case linkNeededByRun
         /// No run needs the link any more.
         case linkNotNeededByRuns
+        /// The link is up after a pairing. `isOurs`: the pairing has made it.
+        case linkMade(isOurs: Bool)
         /// The manager has ended.
         case closed(keepingLinks: Bool)
 
@@ -286,6 +288,7 @@ struct ConnectionMachine: Equatable {
         case .terminateAsked: terminateAsked(&orders)
         case .linkNeededByRun: linkNeededByRun(&orders)
         case .linkNotNeededByRuns: linkNotNeededByRuns(&orders)
+        case .linkMade(let isOurs): if state == .disconnected, isLinkUp { linkUp(isOurs: isOurs, &orders) }
         case .closed(let keepingLinks): close(keepingLinks: keepingLinks, &orders)
         case .connectStarted(let attempt): connectStarted(attempt, &orders)
         case .connectReplied(let attempt, let failure): connectReplied(attempt, failure, &orders)

@@ -13,6 +13,8 @@ enum OperationFailure: Error, Hashable {
     /// Another program, or another operation, uses the attribute: a later attempt may succeed.
     case busy(BlueZError)
     case refused(BlueZError)
+    /// The link is not encrypted, or not with the keys that the attribute needs.
+    case needsSecurity(BlueZError)
 
     /// The meaning of an error of BlueZ for an operation.
     init(_ error: BlueZError) {
@@ -25,6 +27,7 @@ enum OperationFailure: Error, Hashable {
             case .failed where error.message == "Not connected" || error.message == "Operation failed": .linkLost
             case .unknownObject, .unknownMethod: .invalidated
             case .noReply: .timedOut
+            case _ where error.isLackOfSecurity: .needsSecurity(error)
             default: .refused(error)
             }
     }
@@ -32,11 +35,12 @@ enum OperationFailure: Error, Hashable {
 
 extension PeripheralFailure {
     /// Creates the documented error of a failed operation on an attribute.
-    init(_ failure: OperationFailure, _ request: AttributeState.Request) {
+    /// - Parameter isPaired: Whether the link is encrypted, so that a lack of security means one of authentication.
+    init(_ failure: OperationFailure, _ request: AttributeState.Request, isPaired: Bool = false) {
         if case .read = request {
-            self.init(failure, timeout: .readTimeout, refusal: CharacteristicError.readFailed)
+            self.init(failure, isPaired: isPaired, timeout: .readTimeout, refusal: CharacteristicError.readFailed)
         } else {
-            self.init(failure, timeout: .writeTimeout, refusal: CharacteristicError.writeFailed)
+            self.init(failure, isPaired: isPaired, timeout: .writeTimeout, refusal: CharacteristicError.writeFailed)
         }
     }
 
@@ -63,7 +67,8 @@ extension PeripheralFailure {
     }
 
     private init(
-        _ failure: OperationFailure, timeout: CharacteristicError, refusal: (BusFailure) -> CharacteristicError
+        _ failure: OperationFailure, isPaired: Bool = false, timeout: CharacteristicError,
+        refusal: (BusFailure) -> CharacteristicError
     ) {
         self =
             switch failure {
@@ -72,7 +77,18 @@ extension PeripheralFailure {
             case .invalidated: .characteristic(.invalidated)
             case .timedOut: .characteristic(timeout)
             case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))
+            case .needsSecurity(let error):
+                .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusFailure(error)))
             }
+    }
+}
+
+extension BlueZError {
+    /// Whether an operation was refused because of the link's security. `NotAuthorized` is not about security.
+    fileprivate var isLackOfSecurity: Bool {
+        // BlueZ has one text for the codes 0x05, 0x0C and 0x0F.
+        if cause == .notPermitted, message == "Not paired" { return true }
+        return [0x05, 0x0C, 0x0F].contains(attCode)
     }
 }
 

@@ -18,6 +18,8 @@ struct OperationLanes {
         let target: AttributeID
         let request: AttributeState.Request
         var hasTimeout = false
+        /// Whether it is repeated after a pairing, which happens once.
+        var wasSecured = false
     }
 
     private enum Head {
@@ -26,6 +28,8 @@ struct OperationLanes {
         case abandoned(OperationID)
         /// Waits to be repeated.
         case refused(Operation, isAbandoned: Bool)
+        /// Waits for a pairing, after which it is repeated.
+        case securing(Operation, isAbandoned: Bool)
     }
 
     private struct Lane {
@@ -67,12 +71,24 @@ struct OperationLanes {
     static let retries: [TimeInterval] = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8]
 
     private(set) var isOpen = false
+    /// Whether the device is paired.
+    var isPaired = false
+    /// Whether an operation that lacks security waits for a pairing, and does not fail.
+    var pairsOnDemand = false
     private var lanes: [AttributeID: Lane] = [:]
     /// The lanes of all operations that are not settled.
     private var places: [OperationID: AttributeID] = [:]
 
     /// Whether nothing waits and nothing is in flight.
     var isIdle: Bool { lanes.isEmpty }
+
+    /// Whether an operation waits for a pairing.
+    var isSecuring: Bool {
+        lanes.values.contains { if case .securing(_, isAbandoned: false)? = $0.head { true } else { false } }
+    }
+
+    /// Whether BlueZ is executing an operation.
+    var isBusy: Bool { lanes.values.contains { if case .inFlight? = $0.head { true } else { false } } }
 
     // MARK: Submitting
 
@@ -98,12 +114,16 @@ struct OperationLanes {
             abandoned = operation
         case .abandoned(id), .refused(_, isAbandoned: true):
             return
+        case .securing(let operation, isAbandoned: false) where operation.id == id:
+            lane.head = .securing(operation, isAbandoned: true)
+            places[id] = nil
+            abandoned = operation
         case .refused(let operation, isAbandoned: false) where operation.id == id:
             // It leaves the front of the lane when the pause is over.
             lane.head = .refused(operation, isAbandoned: true)
             places[id] = nil
             abandoned = operation
-        case .inFlight, .abandoned, .refused, nil:
+        case .inFlight, .abandoned, .refused, .securing, nil:
             guard let operation = lane.remove(id) else { return }
             places[id] = nil
             abandoned = operation
@@ -131,16 +151,24 @@ struct OperationLanes {
                 orders.append(.startTimer(.retry(key), pause))
                 return nil
             }
-            settle(operation, .failed(PeripheralFailure(failure, operation.request)), &orders)
+            if case .needsSecurity = failure, canSecure(operation) {
+                lane.head = .securing(operation, isAbandoned: false)
+                return nil
+            }
+            fail(operation, failure, &orders)
         case (.abandoned(id)?, _):
             break
-        case (.inFlight?, _), (.abandoned?, _), (.refused?, _), (nil, _):
+        case (.inFlight?, _), (.abandoned?, _), (.refused?, _), (.securing?, _), (nil, _):
             return nil
         }
         places[id] = nil
         lane.head = nil
         lane.refusals = 0
         return start(&lane)
+    }
+
+    private func fail(_ operation: Operation, _ failure: OperationFailure, _ orders: inout Orders) {
+        settle(operation, .failed(PeripheralFailure(failure, operation.request, isPaired: isPaired)), &orders)
     }
 
     private func settle(_ operation: Operation, _ outcome: Order.Outcome, _ orders: inout Orders) {
@@ -157,8 +185,46 @@ struct OperationLanes {
         }
         lanes[key]?.head = nil
         // Returns to the front of the lane, so that it keeps its position.
-        if !isAbandoned, let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
+        if !isAbandoned { putBack(operation, key) }
         return advance(key)
+    }
+
+    private mutating func putBack(_ operation: Operation, _ key: AttributeID) {
+        if let first = lanes[key]?.first { lanes[key]?.waiting.insert(operation, at: first) }
+    }
+
+    // MARK: Security
+
+    /// A transfer is not repeated: the peripheral may have received a part of it.
+    private func canSecure(_ operation: Operation) -> Bool {
+        guard pairsOnDemand, !operation.wasSecured else { return false }
+        if case .transfer = operation.request { return false }
+        return true
+    }
+
+    /// Lets an operation that is about to be sent wait for a pairing, if that is possible.
+    mutating func secure(_ operation: Operation) -> Bool {
+        guard canSecure(operation), let key = places[operation.id] else { return false }
+        lanes[key]?.head = .securing(operation, isAbandoned: false)
+        return true
+    }
+
+    /// The pairing has ended: operations that waited for it are repeated, or have failed.
+    mutating func secured(_ error: PairingError?, into orders: inout Orders) -> [Operation] {
+        var sent: [Operation] = []
+        for key in lanes.keys.sorted() {
+            guard case .securing(var operation, let isAbandoned)? = lanes[key]?.head else { continue }
+            lanes[key]?.head = nil
+            if let error, !isAbandoned {
+                places[operation.id] = nil
+                settle(operation, .failed(.characteristic(.pairingFailed(error))), &orders)
+            } else if !isAbandoned {
+                operation.wasSecured = true
+                putBack(operation, key)
+            }
+            if let next = advance(key) { sent.append(next) }
+        }
+        return sent
     }
 
     /// Sends the next operation of a lane, if that is possible.
@@ -186,9 +252,22 @@ struct OperationLanes {
     mutating func close() { isOpen = false }
 
     /// Fails all operations after the link is lost, and ignores late replies of BlueZ.
-    mutating func fail(_ failure: OperationFailure, into orders: inout Orders) {
+    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait: the pairing makes a new
+    ///   link.
+    mutating func fail(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
         isOpen = false
-        for lane in lanes.keys.sorted() { fail(lane, failure, into: &orders) }
+        for key in lanes.keys.sorted() {
+            let head = lanes[key]?.head
+            guard keepsSecuring, case .securing(let operation, isAbandoned: false)? = head else {
+                fail(key, failure, into: &orders)
+                continue
+            }
+            lanes[key]?.head = nil
+            let place = places.removeValue(forKey: operation.id)
+            fail(key, failure, into: &orders)
+            lanes[key] = Lane(head: head)
+            places[operation.id] = place
+        }
     }
 
     /// Sends no more operations of a lane, because its characteristic may no longer exist.
@@ -209,8 +288,10 @@ struct OperationLanes {
         guard let lane = lanes[key] else { return 0 }
         let head: Operation? =
             switch lane.head {
-            case .inFlight(let operation), .refused(let operation, isAbandoned: false): operation
-            case .refused(_, isAbandoned: true), .abandoned, nil: nil
+            case .inFlight(let operation), .refused(let operation, isAbandoned: false),
+                .securing(let operation, isAbandoned: false):
+                operation
+            case .refused(_, isAbandoned: true), .securing(_, isAbandoned: true), .abandoned, nil: nil
             }
         return (lane.waiting[lane.first...] + [head].compactMap { $0 })
             .count { $0.target == target && isCounted($0.request) }
@@ -235,7 +316,7 @@ struct OperationLanes {
         guard let lane = lanes.removeValue(forKey: key) else { return }
         func fail(_ operation: Operation) {
             places[operation.id] = nil
-            settle(operation, .failed(PeripheralFailure(failure, operation.request)), &orders)
+            self.fail(operation, failure, &orders)
         }
         switch lane.head {
         case .inFlight(let operation):
@@ -245,6 +326,8 @@ struct OperationLanes {
         case .refused(let operation, let isAbandoned):
             orders.append(.cancelTimer(.retry(key)))
             places[operation.id] = nil
+            if !isAbandoned { fail(operation) }
+        case .securing(let operation, let isAbandoned):
             if !isAbandoned { fail(operation) }
         case nil:
             break

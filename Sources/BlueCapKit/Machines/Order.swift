@@ -35,6 +35,8 @@ struct Order: Equatable {
         case discovery(ServiceDiscoveryMachine.Timer)
         case connection(ConnectionMachine.Timer)
         case subscription(AttributeID, SubscriptionMachine.Timer)
+        /// The link is too young to be encrypted.
+        case youngLink
     }
 
     /// The result of an operation that a caller waits for.
@@ -95,6 +97,17 @@ struct Order: Equatable {
         case linkWentDown(ConnectionMachine.LinkLoss)
         /// The application has ended its use of this peripheral.
         case forget
+
+        // MARK: Pairing
+
+        /// Pairs, with a time limit in seconds. Connects if there is no link.
+        case callPair(PairingState.Attempt, timeout: TimeInterval)
+        /// Cancels the pairing; its reply follows.
+        case cancelPairing(PairingState.Attempt)
+        /// Removes the device from BlueZ, with its bond.
+        case removeDevice
+        case setTrusted(Bool)
+        case reportPairing(PairingChange)
 
         // MARK: Attributes
 

@@ -16,6 +16,7 @@ enum PeripheralFailure: Error, Hashable {
     case service(ServiceError)
     case characteristic(CharacteristicError)
     case bus(BusFailure)
+    case pairing(PairingError)
     /// The application has cancelled it.
     case cancelled
 
@@ -25,6 +26,7 @@ enum PeripheralFailure: Error, Hashable {
         case .service(let error): error
         case .characteristic(let error): error
         case .bus(let error): error
+        case .pairing(let error): error
         case .cancelled: CancellationError()
         }
     }
@@ -41,14 +43,24 @@ struct PeripheralState {
         var device: ObjectKey?
         var isConnected = false
         var areServicesResolved = false
+        var isPaired = false
+        /// Whether BlueZ stores the keys.
+        var isBonded = false
         /// Why its last link ended, if BlueZ has reported it.
         var linkEnd: LinkEnd?
+
+        /// Whether there is more to know than that the device exists.
+        var isNotable: Bool { isConnected || isPaired }
     }
 
     private(set) var facts = Facts()
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
     private var subscriptions = Subscriptions()
+    private(set) var pairing = PairingState()
+    private var policy = PairingPolicy.reject
+    /// Whether a pairing has failed on this link: another attempt would fail too.
+    private var hasFailedToPair = false
     private(set) var statistics = ConnectionStatistics()
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
@@ -81,7 +93,7 @@ struct PeripheralState {
     var isLinkExpected: Bool { attributes.hasLink || connection.isWanted }
 
     /// Whether the application uses this peripheral, or the end of its use is still under way.
-    var isInUse: Bool { connection.isInUse || !runs.isIdle }
+    var isInUse: Bool { connection.isInUse || !runs.isIdle || !pairing.isIdle }
 
     /// Whether the application still needs this peripheral after `terminate`.
     var isWanted: Bool { connection.isWanted || !runs.isIdle }
@@ -95,12 +107,15 @@ struct PeripheralState {
 
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
     mutating func factsChanged(_ new: Facts, into orders: inout Orders) {
+        let old = facts
         facts = new
         if new.isConnected {
             linkEnd = nil
         } else if let end = new.linkEnd {
             linkEnd = end
         }
+        updateSecurity()
+        pairing.factsChanged(from: old, to: new, into: &orders)
         guard new.device != nil else { return connect(.deviceDisappeared, into: &orders) }
         connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
         if connection.state == .connected { attributes.resolved(new.areServicesResolved, into: &orders) }
@@ -109,18 +124,21 @@ struct PeripheralState {
     /// The manager's state has changed: whether operations are possible.
     mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
         connect(.adapterUsable(state == .poweredOn), into: &orders)
+        if !connection.isUsable { pairing.fail(.unavailable(.noAdapter), into: &orders) }
     }
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
         switch timer {
         case .operation(let id):
-            if !subscriptions.timedOut(id, into: &orders) { attributes.timedOut(id, into: &orders) }
+            if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, into: &orders) { return }
+            attributes.timedOut(id, into: &orders)
         case .discovery(let timer): attributes.fired(timer, into: &orders)
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
         case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
         case .run(let id): runTimedOut(id, into: &orders)
+        case .youngLink: pairing.linkLasted()
         case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
         }
     }
@@ -130,10 +148,12 @@ struct PeripheralState {
         followRuns(into: &orders)
         subscriptions.follow(attributes, canCall: facts.device != nil, into: &orders)
         resumeRestored(into: &orders)
+        if attributes.isSecuring || subscriptions.isSecuring { pairing.needed(facts, into: &orders) }
     }
 
     /// The manager ends: all operations fail, and the link is released.
     mutating func closed(keepingLinks: Bool, into orders: inout Orders) {
+        pairing.fail(.cancelled, into: &orders)
         cancelRuns(.peripheral(.disconnected), into: &orders)
         subscriptions.closed(canCall: facts.device != nil, into: &orders)
         connect(.closed(keepingLinks: keepingLinks), into: &orders)
@@ -170,6 +190,9 @@ struct PeripheralState {
 
     private mutating func linkWentUp(into orders: inout Orders) {
         linkEnd = nil
+        hasFailedToPair = false
+        updateSecurity()
+        pairing.linkWentUp(facts, into: &orders)
         guard let device = facts.device else { return }
         attributes.linkUp(device, isResolved: facts.areServicesResolved, into: &orders)
     }
@@ -178,7 +201,11 @@ struct PeripheralState {
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        attributes.linkDown(loss == .forced ? .linkEnded : .linkLost, into: &orders)
+        attributes.linkDown(
+            loss == .forced ? .linkEnded : .linkLost, keepsSecuring: loss == .disconnected && pairing.isPairing,
+            into: &orders)
+        let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, facts, into: &orders)
+        if let error { orders.append(.reportFailure(connection.number, .pairing(error))) }
         guard let id = runs.running else { return }
         cancelRun(id, .peripheral(loss == .forced ? .forcedDisconnect : .disconnected), into: &orders)
     }
@@ -243,7 +270,66 @@ struct PeripheralState {
     mutating func subscriptionChanged(
         _ id: AttributeID, _ event: SubscriptionMachine.Event, into orders: inout Orders
     ) {
+        if case .startFailed(let call, .characteristic(.pairingRequired(_, let failure))) = event {
+            let required = SubscriptionMachine.Failure.characteristic(
+                .pairingRequired(facts.isPaired ? .authentication : .encryption, failure))
+            let mayPair = attributes.pairsOnDemand
+            return subscriptions.send(
+                id, mayPair ? .securityNeeded(call) : .startFailed(call, required), into: &orders)
+        }
         subscriptions.send(id, event, into: &orders)
+    }
+
+    // MARK: Pairing
+
+    /// Whether BlueZ may be pairing because of an operation.
+    var isPairingOnDemand: Bool {
+        policy.pairsOnDemand && policy.allowsPairing && (attributes.isBusy || subscriptions.isStarting)
+    }
+
+    /// The manager's policy has changed.
+    mutating func policyChanged(_ policy: PairingPolicy) {
+        self.policy = policy
+        hasFailedToPair = false
+        updateSecurity()
+    }
+
+    private mutating func updateSecurity() {
+        attributes.securityChanged(
+            isPaired: facts.isPaired,
+            pairsOnDemand: policy.allowsPairing && policy.pairsOnDemand && !facts.isPaired && !hasFailedToPair)
+    }
+
+    mutating func pairingAsked(
+        _ request: PairingState.Request, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
+    ) {
+        guard connection.isUsable else {
+            return orders.append(.settle(id, .failed(.pairing(.unavailable(.noAdapter)))))
+        }
+        guard policy.allowsPairing || request == .unpair || facts.isBonded && request != .repair else {
+            return orders.append(.settle(id, .failed(.pairing(.notAllowed))))
+        }
+        if request == .unpair || request == .repair { disconnectIfInUse(into: &orders) }
+        pairing.asked(request, id, timeout: timeout, facts, into: &orders)
+    }
+
+    mutating func cancelPairing(into orders: inout Orders) { pairing.cancelAsked(into: &orders) }
+
+    /// BlueZ has replied to a pairing.
+    mutating func pairReplied(
+        _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
+    ) {
+        guard let isLinkOurs = pairing.replied(attempt, error, facts, at: now, into: &orders) else { return }
+        hasFailedToPair = error != nil
+        updateSecurity()
+        if error == nil, facts.isConnected { connect(.linkMade(isOurs: isLinkOurs), into: &orders) }
+        attributes.secured(error, isLinkExpected: connection.isInUse, into: &orders)
+        subscriptions.secured(error, into: &orders)
+    }
+
+    /// BlueZ has removed the device, or has refused to.
+    mutating func removed(_ error: PairingError?, into orders: inout Orders) {
+        pairing.removed(error, facts, into: &orders)
     }
 
     // MARK: Runs

@@ -6,6 +6,7 @@ import Foundation
 /// |---|---|---|
 /// | off | nothing | startAsked |
 /// | starting | our request to begin | startReplied, startFailed |
+/// | securing | nothing; the subscription starts again after a pairing | secured, the link's end |
 /// | confirming | a session, `Notifying` still false | notifyingChanged, the confirmation timer |
 /// | on | a session, or our socket | stopAsked, notifyingChanged, socketClosed |
 /// | interrupted | perhaps a session, without values | notifyingChanged, the interruption timer, both requests |
@@ -27,7 +28,7 @@ struct SubscriptionMachine {
     }
 
     struct Start: Hashable, Sendable {
-        let call: Call
+        var call: Call
         let transport: NotificationTransport
         /// The operation that fails with this call; `nil` if the subscription is resumed, or outlives links.
         var waiter: OperationID?
@@ -47,6 +48,7 @@ struct SubscriptionMachine {
     enum State: Hashable, Sendable {
         case off
         case starting(Start)
+        case securing(Start)
         case confirming(Start)
         case on(NotificationTransport, Call)
         case interrupted(NotificationTransport, Call)
@@ -79,6 +81,10 @@ struct SubscriptionMachine {
         /// characteristic's `Notifying` at this moment.
         case startReplied(Call, isNotifying: Bool)
         case startFailed(Call, Failure)
+        /// The request was refused for lack of security, and there will be a pairing.
+        case securityNeeded(Call)
+        /// That pairing has ended.
+        case secured(PairingError?)
         /// The failure is `nil` also if the daemon replies that there was nothing to stop.
         case stopReplied(Call, Failure?)
         case notifyingChanged(Bool)
@@ -152,7 +158,7 @@ struct SubscriptionMachine {
     var wanted: NotificationTransport? {
         switch state {
         case .off: nil
-        case .starting(let start), .confirming(let start): start.transport
+        case .starting(let start), .securing(let start), .confirming(let start): start.transport
         case .on(let transport, _), .interrupted(let transport, _), .suspended(let transport): transport
         case .releasing(let release): release.wanted
         }
@@ -165,6 +171,9 @@ struct SubscriptionMachine {
         case .stopAsked(let id): request(.stop(id), &orders)
         case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &orders)
         case .startFailed(let call, let failure): startFailed(call, failure, &orders)
+        case .securityNeeded(let call):
+            if case .starting(let start) = state, start.call == call { state = .securing(start) }
+        case .secured(let error): secured(error, &orders)
         case .stopReplied(let call, let failure): stopReplied(call, failure, &orders)
         case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &orders)
         case .socketClosed(let call): socketClosed(call, &orders)
@@ -205,7 +214,7 @@ struct SubscriptionMachine {
     /// Whether a call to the daemon is under way.
     private var isWaiting: Bool {
         switch state {
-        case .starting, .confirming, .releasing: true
+        case .starting, .securing, .confirming, .releasing: true
         case .off, .on, .interrupted, .suspended: false
         }
     }
@@ -227,7 +236,7 @@ struct SubscriptionMachine {
             begin(kept, waiter: waiter, isResumption: true, &orders)
         case .suspended(let kept):
             if attribute != .away { begin(kept, waiter: waiter, isResumption: true, &orders) }
-        case .on, .starting, .confirming, .releasing:
+        case .on, .starting, .securing, .confirming, .releasing:
             break
         }
     }
@@ -258,7 +267,7 @@ struct SubscriptionMachine {
             cancel(.interruption, &orders)
             settleWaiting(.cancelled, &orders)
             release(transport, call, waiter: id, wanted: nil, &orders)
-        case .starting, .confirming, .releasing:
+        case .starting, .securing, .confirming, .releasing:
             break
         }
     }
@@ -282,13 +291,16 @@ struct SubscriptionMachine {
         case .starting(var start) where start.waiter == id:
             start.waiter = nil
             state = .starting(start)
+        case .securing(var start) where start.waiter == id:
+            start.waiter = nil
+            state = .securing(start)
         case .confirming(var start) where start.waiter == id:
             start.waiter = nil
             state = .confirming(start)
         case .releasing(var release) where release.waiter == id:
             release.waiter = nil
             state = .releasing(release)
-        case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
+        case .off, .starting, .securing, .confirming, .on, .interrupted, .releasing, .suspended:
             return
         }
         settle(id, .characteristic(.notifyTimeout), &orders)
@@ -304,6 +316,13 @@ struct SubscriptionMachine {
             guard let next = takeNextStart() else { return withdraw(start, &orders) }
             start.waiter = next
             state = .starting(start)
+        case .securing(var start) where start.waiter == nil:
+            guard let next = takeNextStart() else {
+                state = .off
+                return orders.append(.closeGate)
+            }
+            start.waiter = next
+            state = .securing(start)
         case .confirming(var start) where start.waiter == nil:
             guard let next = takeNextStart() else {
                 cancel(.confirmation, &orders)
@@ -319,7 +338,7 @@ struct SubscriptionMachine {
         case .releasing(var release):
             release.wanted = nil
             state = .releasing(release)
-        case .off, .starting, .confirming, .on:
+        case .off, .starting, .securing, .confirming, .on:
             break
         }
     }
@@ -410,6 +429,24 @@ struct SubscriptionMachine {
         proceed(&orders)
     }
 
+    private mutating func secured(_ error: PairingError?, _ orders: inout Orders) {
+        guard case .securing(var start) = state else { return }
+        if let error {
+            state = .starting(start)
+            return startFailed(start.call, .characteristic(.pairingFailed(error)), &orders)
+        }
+        // The gate is open since the first attempt.
+        start.call = makeCall()
+        state = .starting(start)
+        orders.append(start.transport == .socket ? .acquire(start.call) : .callStart(start.call))
+    }
+
+    /// Whether BlueZ is executing a request to begin.
+    var isStarting: Bool { if case .starting = state { true } else { false } }
+
+    /// Whether the subscription waits for a pairing.
+    var isSecuring: Bool { if case .securing = state { true } else { false } }
+
     /// Whether the subscription continues if this start fails.
     private func isWantedBeyond(_ start: Start) -> Bool { start.waiter == nil || !waiting.isEmpty || hasBegun }
 
@@ -447,7 +484,7 @@ struct SubscriptionMachine {
         case .interrupted(.signals, let call) where isNotifying:
             cancel(.interruption, &orders)
             started(Start(call: call, transport: .signals, waiter: nil), &orders)
-        case .off, .starting, .confirming, .on, .interrupted, .releasing, .suspended:
+        case .off, .starting, .securing, .confirming, .on, .interrupted, .releasing, .suspended:
             break
         }
     }
@@ -528,6 +565,11 @@ struct SubscriptionMachine {
             if let waiter = start.waiter { settle(waiter, .characteristic(.invalidated), &orders) }
             state = isWantedBeyond(start) ? .suspended(start.transport) : .off
             proceed(&orders)
+        case .securing(let start):
+            orders.append(.closeGate)
+            if let waiter = start.waiter { settle(waiter, .characteristic(.invalidated), &orders) }
+            state = isWantedBeyond(start) ? .suspended(start.transport) : .off
+            proceed(&orders)
         case .off, .starting, .releasing, .suspended:
             break
         }
@@ -587,6 +629,11 @@ struct SubscriptionMachine {
             if let waiter = start.waiter { settle(waiter, failure, &orders) }
             if isWantedBeyond(start) { wanted = start.transport }
             held = (start.transport, start.call)
+        case .securing(let start):
+            if let waiter = start.waiter { settle(waiter, failure, &orders) }
+            if isWantedBeyond(start) { wanted = start.transport }
+            orders.append(.closeGate)
+            state = .off
         case .on(let transport, let call):
             wanted = transport
             held = (transport, call)

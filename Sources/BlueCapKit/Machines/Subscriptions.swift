@@ -30,6 +30,17 @@ struct Subscriptions {
         entries.keys.sorted().compactMap { id in entries[id]?.machine.wanted.map { (id, $0) } }
     }
 
+    /// Whether a subscription waits for a pairing.
+    var isSecuring: Bool { entries.values.contains { $0.machine.isSecuring } }
+
+    /// Whether BlueZ is executing a request to begin.
+    var isStarting: Bool { entries.values.contains { $0.machine.isStarting } }
+
+    /// The pairing has ended.
+    mutating func secured(_ error: PairingError?, into orders: inout Orders) {
+        for id in entries.keys.sorted() { send(id, .secured(error), into: &orders) }
+    }
+
     // MARK: Events
 
     /// Sends the request of an operation to a subscription, with a time limit in seconds.

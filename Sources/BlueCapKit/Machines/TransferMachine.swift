@@ -114,7 +114,7 @@ struct TransferMachine: Equatable {
             switch failure {
             case .linkLost?, .linkEnded?, .timedOut?: return finish(failure)
             // An error is a reply, too.
-            case .busy?, .refused?, .invalidated?, nil: break
+            case .busy?, .refused?, .needsSecurity?, .invalidated?, nil: break
             }
             closeWindow(at: now)
             return proceed()

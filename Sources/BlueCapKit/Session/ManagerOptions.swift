@@ -11,6 +11,7 @@ struct ManagerOptions<Failure: SessionError> {
     var restoreIdentifier: String?
     /// `nil` for the usual folder.
     var stateFolder: String?
+    var pairingPolicy = PairingPolicy.reject
     /// An option of the central role.
     var maximumPeripherals = 16_384
     /// An option of the central role.
@@ -20,12 +21,13 @@ struct ManagerOptions<Failure: SessionError> {
     /// - Parameter readOthers: Reads the options of one role.
     init(
         _ options: [String: Any]?, busAddress: String, adapter: String, restoreIdentifier: String, stateFolder: String,
-        readOthers: (inout Self, OptionReader) throws -> Void = { _, _ in }
+        pairingPolicy: String, readOthers: (inout Self, OptionReader) throws -> Void = { _, _ in }
     ) {
         let options = OptionReader(options)
         do {
             self.busAddress = try options.string(busAddress)
             self.adapter = try options.string(adapter)
+            self.pairingPolicy = try options.pairingPolicy(pairingPolicy) ?? .reject
             try readOthers(&self, options)
             self.restoreIdentifier = try options.string(restoreIdentifier, takes: "a String that is not empty") {
                 !$0.isEmpty
@@ -44,7 +46,8 @@ extension ManagerOptions<CentralManagerError> {
         self.init(
             options, busAddress: CentralManagerOptionBusAddressKey, adapter: CentralManagerOptionAdapterKey,
             restoreIdentifier: CBCentralManagerOptionRestoreIdentifierKey,
-            stateFolder: CentralManagerOptionStateDirectoryKey
+            stateFolder: CentralManagerOptionStateDirectoryKey,
+            pairingPolicy: CentralManagerOptionPairingPolicyKey
         ) { result, options in
             let key = CentralManagerOptionMaximumPeripheralsKey
             if let count = try options.integer(key, in: 1...1_000_000, unit: "peripherals") {

@@ -16,6 +16,10 @@ public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
         self.attError = attError
     }
 
+    static let noDevice = BusFailure(
+        name: "org.bluez.Error.DoesNotExist", message: "bluetoothd does not have the device")
+    static let noAdapter = BusFailure(name: "org.bluez.Error.NotReady", message: "There is no adapter with power")
+
     public var description: String {
         let text = message.isEmpty ? name : "\(name): \(message)"
         return attError.map { "\(text), \($0)" } ?? text

@@ -33,6 +33,12 @@ public let CentralManagerOptionMaximumPeripheralsKey = "CentralManagerOptionMaxi
 /// advertises, so a scan would not find it. The manager never ends links that other programs opened.
 public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKey"
 
+/// `CentralManager(options:)`: what the manager replies when a pairing needs an answer, a ``PairingPolicy``, or the
+/// `String` `reject`, `justWorks` or `ask`; ``PairingPolicy/reject`` without this option.
+///
+/// See ``CentralManager/pairingPolicy``.
+public let CentralManagerOptionPairingPolicyKey = "CentralManagerOptionPairingPolicyKey"
+
 /// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as the one
 /// that systemd passes to a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without
 /// this option.
@@ -89,6 +95,13 @@ struct OptionReader {
                 number.isFinite, number >= 0
             else { return nil }
             return number
+        }
+    }
+
+    func pairingPolicy(_ key: String) throws -> PairingPolicy? {
+        try value(key, takes: "a PairingPolicy, or reject, justWorks or ask") { any in
+            let policies: [String: PairingPolicy] = ["reject": .reject, "justWorks": .justWorks, "ask": .ask]
+            return any as? PairingPolicy ?? (any as? String).flatMap { policies[$0] }
         }
     }
 

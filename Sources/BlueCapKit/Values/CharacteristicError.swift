@@ -30,6 +30,11 @@ public enum CharacteristicError: Swift.Error, Hashable, Sendable {
     case writeFailed(BusFailure)
     /// The peripheral, or `bluetoothd` on its behalf, refused the subscription.
     case notifyFailed(BusFailure)
+    /// The value needs a pairing, and the manager's ``PairingPolicy`` makes none on demand, or the peripheral is paired
+    /// already without a passkey.
+    case pairingRequired(RequiredSecurity, BusFailure)
+    /// The value needs a pairing, and the one that the operation began has failed.
+    case pairingFailed(PairingError)
     /// The application has closed the writer, or `bluetoothd` has closed the writer's socket while the link stayed up.
     case writerClosed
     /// Another program uses this characteristic's notifications exclusively, or exclusive use was requested while
@@ -77,6 +82,14 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
             "The write was refused (\(failure)).\(failure.advice)"
         case .notifyFailed(let failure):
             "The subscription was refused (\(failure)).\(failure.advice)"
+        case .pairingRequired(.encryption, let failure):
+            "The value needs an encrypted link (\(failure)). Pair with the peripheral first: peripheral.pair(), "
+                + "or a pairing policy other than .reject."
+        case .pairingRequired(.authentication, let failure):
+            "The value needs a pairing with a passkey or a comparison of numbers (\(failure)). The peripheral is paired "
+                + "without: peripheral.unpair(), then pair() with the pairing policy .ask."
+        case .pairingFailed(let error):
+            "The value needs a pairing, which failed: \(error)"
         case .writerClosed:
             "The writer is closed: get another one with acquireWriter()."
         case .acquiredByOther(let failure):
@@ -93,20 +106,13 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
 extension BusFailure {
     /// What the caller can do about the error, as a sentence to follow another; empty if there is no advice.
     fileprivate var advice: String {
-        switch attError {
-        case .insufficientAuthentication?, .insufficientEncryption?, .insufficientEncryptionKeySize?:
-            return " Pair with the peripheral first."
-        case .insufficientAuthorization?:
+        if attError == .insufficientAuthorization {
             return
                 " The peripheral does not allow it, or the service is one that bluetoothd uses itself (Generic Access, "
                 + "Human Interface Device, LE Audio): from BlueZ 5.80 on programs can read those and not write them, "
                 + "unless main.conf has ExportClaimedServices = read-write."
-        default:
-            break
         }
         switch (name, message) {
-        case ("org.bluez.Error.NotPermitted", "Not paired"), ("org.bluez.Error.NotAuthorized", _):
-            return " Pair with the peripheral first."
         case ("org.bluez.Error.InProgress", _), ("org.bluez.Error.NotPermitted", "Write acquired"),
             ("org.bluez.Error.NotPermitted", "Notify acquired"):
             return " Another program uses this characteristic."

@@ -16,6 +16,8 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// `bluetoothd` refused to connect, and would refuse again: pairing is missing or was refused, the adapter has as
     /// many links as it can, or the device is not connectable.
     case connectionFailed(BusFailure)
+    /// The peripheral no longer has the keys of its bond, so every link ends: ``PairingError/keyMissing(isCertain:)``.
+    case pairing(PairingError)
     /// BlueZ has no current signal strength of this peripheral.
     case rssiUnavailable
     /// The peripheral does not have the service with the requested identifier; `available` are the services that it
@@ -54,8 +56,10 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
         case .noServices:
             "BlueZ found no services on the peripheral: disconnect and connect again."
         case .connectionFailed(let failure):
-            "bluetoothd refused to connect (\(failure)): pair the device first if it requires that "
-                + "(`bluetoothctl pair`), or end other connections if there are many."
+            "bluetoothd refused to connect (\(failure)): pair the device first if it requires that, "
+                + "or end other connections if there are many."
+        case .pairing(let error):
+            error.description
         case .rssiUnavailable:
             "BlueZ does not report the signal strength of a connection, and has received no advertisement of the "
                 + "peripheral recently: scan with CBCentralManagerScanOptionAllowDuplicatesKey while it advertises."

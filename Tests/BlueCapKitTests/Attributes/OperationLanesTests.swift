@@ -197,4 +197,83 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertEqual(
             OperationFailure(BlueZError(name: "org.freedesktop.DBus.Error.UnknownObject")), .invalidated)
     }
+
+    // MARK: Security
+
+    private let unpaired = OperationFailure(
+        BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired"))
+
+    private func secured(_ error: PairingError? = nil) -> [String] { words { lanes.secured(error, into: &$0) } }
+
+    func testTheErrorsOfATTThatMeanALackOfSecurity() {
+        for code in ["05", "0c", "0f"] {
+            let error = BlueZError(
+                name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x\(code)")
+            XCTAssertEqual(OperationFailure(error), .needsSecurity(error))
+        }
+        for error in [
+            BlueZError(name: "org.bluez.Error.NotAuthorized"),
+            BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e"),
+            BlueZError(name: "org.bluez.Error.NotPermitted", message: "Read not permitted"),
+        ] { XCTAssertEqual(OperationFailure(error), .refused(error)) }
+    }
+
+    func testWithoutPairingOnDemandAnOperationFails() {
+        _ = submit(1)
+        XCTAssertEqual(replied(1, unpaired), ["failed 1"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testAnOperationIsRepeatedOnceInItsPlace() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        _ = submit(2)
+        XCTAssertEqual(replied(1, unpaired), [])
+        XCTAssertTrue(lanes.isSecuring)
+        XCTAssertEqual(submit(3, lane: other), ["send 3"])
+        XCTAssertEqual(secured(), ["send 1"])
+        XCTAssertFalse(lanes.isSecuring)
+        XCTAssertEqual(replied(1, unpaired), ["failed 1", "send 2"])
+    }
+
+    func testAFailedPairingFailsTheOperation() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        _ = submit(2)
+        _ = replied(1, unpaired)
+        XCTAssertEqual(secured(.cancelled), ["failed 1", "send 2"])
+    }
+
+    func testATimeOutEndsTheWaitForAPairing() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        _ = submit(2)
+        _ = replied(1, unpaired)
+        XCTAssertEqual(timedOut(1), ["timed out 1"])
+        XCTAssertFalse(lanes.isSecuring)
+        XCTAssertEqual(secured(), ["send 2"])
+    }
+
+    func testOnlyTheWaitForAPairingOutlivesTheLinkThatThePairingEnds() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        _ = submit(2)
+        _ = replied(1, unpaired)
+        _ = submit(3, lane: other)
+        XCTAssertEqual(
+            Orders.given { lanes.fail(.linkLost, keepsSecuring: true, into: &$0) }.count, 2)
+        XCTAssertEqual(secured(), [])
+        XCTAssertEqual(words(lanes.open()), ["send 1"])
+        XCTAssertEqual(replied(1), ["done 1"])
+        XCTAssertTrue(lanes.isIdle)
+    }
+
+    func testALostLinkEndsTheWaitForAPairing() {
+        lanes.pairsOnDemand = true
+        _ = submit(1)
+        _ = replied(1, unpaired)
+        XCTAssertEqual(Orders.given { lanes.fail(.linkLost, into: &$0) }.count, 1)
+        XCTAssertTrue(lanes.isIdle)
+        XCTAssertEqual(secured(), [])
+    }
 }

@@ -152,4 +152,42 @@ final class SubscriptionMachineTests: XCTestCase {
         _ = event(.linkWentDown(.disconnected, canCall: true))
         XCTAssertEqual(event(.startReplied(call(1), isNotifying: false)), [.closeSocket(call(1))])
     }
+
+    // MARK: Security
+
+    func testItStartsAgainAfterAPairing() {
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(event(.securityNeeded(call(1))), [])
+        XCTAssertTrue(machine.isSecuring)
+        XCTAssertEqual(event(.startAsked(id(2), .signals)), [])
+        XCTAssertEqual(event(.secured(nil)), [.callStart(call(2))])
+        XCTAssertEqual(
+            event(.startReplied(call(2), isNotifying: true)), [.markGap, .settle(id(1), nil), .settle(id(2), nil)])
+    }
+
+    func testAFailedPairingFailsTheSubscription() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        XCTAssertEqual(
+            event(.secured(.timedOut)), [.closeGate, .settle(id(1), .characteristic(.pairingFailed(.timedOut)))])
+        XCTAssertEqual(machine.state, .off)
+        XCTAssertEqual(event(.secured(nil)), [])
+    }
+
+    func testALostLinkEndsTheWaitForAPairing() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        XCTAssertEqual(
+            event(.linkWentDown(.disconnected, canCall: true)),
+            [.settle(id(1), .peripheral(.disconnected)), .closeGate])
+        XCTAssertEqual(machine.state, .off)
+    }
+
+    func testATimeOutEndsTheWaitForAPairing() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        XCTAssertEqual(
+            event(.timedOut(id(1))), [.settle(id(1), .characteristic(.notifyTimeout)), .closeGate])
+        XCTAssertEqual(machine.state, .off)
+    }
 }

@@ -127,11 +127,16 @@ public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKe
 /// `CBPeripheralManagerOptionRestoreIdentifierKey`.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
 
+/// `PeripheralManager(options:)`: what the manager replies when a pairing needs an answer, as
+/// ``CentralManagerOptionPairingPolicyKey``.
+public let PeripheralManagerOptionPairingPolicyKey = "PeripheralManagerOptionPairingPolicyKey"
+
 extension ManagerOptions<PeripheralManagerError> {
     init(_ options: [String: Any]?) {
         self.init(
             options, busAddress: PeripheralManagerOptionBusAddressKey, adapter: PeripheralManagerOptionAdapterKey,
             restoreIdentifier: CBPeripheralManagerOptionRestoreIdentifierKey,
-            stateFolder: PeripheralManagerOptionStateDirectoryKey)
+            stateFolder: PeripheralManagerOptionStateDirectoryKey,
+            pairingPolicy: PeripheralManagerOptionPairingPolicyKey)
     }
 }

@@ -1,0 +1,88 @@
+import BlueZ
+public import Futures
+
+/// The device that a pairing is with.
+public enum PairingPeer: Hashable, Sendable {
+    case peripheral(Peripheral)
+    case central(Central)
+}
+
+/// A question of BlueZ about a pairing, for the application.
+///
+/// The application has ``PairingPolicy/answerTimeout`` seconds to answer; then the request is rejected. Only the first
+/// answer counts.
+///
+/// ```swift
+/// manager.whenPairingIsRequested().onSuccess { request in
+///     switch request.kind {
+///     case .displayPasskey(let passkey, _): show(passkey.digits)
+///     case .confirm(let passkey): ask("Is it \(passkey.digits)?") { $0 ? request.confirm() : request.reject() }
+///     case .enterPasskey: askForPasskey { request.enter($0) }
+///     case .authorize: request.confirm()
+///     }
+/// }
+/// ```
+public final class PairingRequest: Sendable, CustomStringConvertible {
+    public enum Kind: Hashable, Sendable {
+        /// The user enters this passkey at the other device. No answer is needed; the display ends with the request. With
+        /// Bluetooth Low Energy `entered` is always 0.
+        case displayPasskey(Passkey, entered: Int)
+        /// The user confirms that the other device displays the same number.
+        case confirm(Passkey)
+        /// The user enters the passkey that the other device displays.
+        case enterPasskey
+        /// The pairing needs no number: confirm it to allow it.
+        case authorize
+    }
+
+    public let kind: Kind
+    public let peer: PairingPeer
+    private let number: UInt64
+    private let desk: PairingDesk
+
+    init(_ number: UInt64, _ question: PairingDesk.Question, of peer: PairingPeer, _ desk: PairingDesk) {
+        kind =
+            switch question {
+            case .display(let passkey, let entered): .displayPasskey(passkey, entered: entered)
+            case .confirm(let passkey): .confirm(passkey)
+            case .enter: .enterPasskey
+            case .authorize: .authorize
+            }
+        self.peer = peer
+        self.number = number
+        self.desk = desk
+    }
+
+    /// Confirms the number, or allows the pairing. For a displayed passkey it has no effect.
+    /// - Returns: False if the request was answered before, has ended, or needs a passkey.
+    @discardableResult
+    public func confirm() -> Bool { kind == .enterPasskey ? false : desk.answer(number, .accept) }
+
+    /// Enters the passkey that the other device displays.
+    /// - Returns: False if the request was answered before, has ended, or needs no passkey.
+    @discardableResult
+    public func enter(_ passkey: Passkey) -> Bool {
+        kind == .enterPasskey ? desk.answer(number, .passkey(passkey.rawValue)) : false
+    }
+
+    /// Rejects the pairing, also one with a displayed passkey.
+    /// - Returns: False if the request was answered before, or has ended.
+    @discardableResult
+    public func reject() -> Bool { desk.answer(number, .reject) }
+
+    /// Whether the request waits for an answer, or the passkey is to be displayed.
+    public var isOpen: Bool { desk.isOpen(number) }
+
+    /// Returns a future that succeeds when the request is answered, is cancelled by BlueZ or takes too long; of a
+    /// displayed passkey, when the pairing has ended.
+    public func whenEnded() -> Future<Void> { desk.whenEnded(number) }
+
+    public var description: String {
+        switch kind {
+        case .displayPasskey: "PairingRequest(display a passkey, \(peer))"
+        case .confirm: "PairingRequest(confirm a number, \(peer))"
+        case .enterPasskey: "PairingRequest(enter a passkey, \(peer))"
+        case .authorize: "PairingRequest(authorize, \(peer))"
+        }
+    }
+}

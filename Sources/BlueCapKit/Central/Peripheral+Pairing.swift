@@ -1,0 +1,109 @@
+import BlueZ
+public import Foundation
+public import Futures
+import Reactor
+
+/// Pairing and bonds.
+///
+/// A manager pairs if its ``CentralManager/pairingPolicy`` is not ``PairingPolicy/reject``.
+///
+/// ```swift
+/// let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.justWorks])
+/// …
+/// peripheral.pair().flatMap { $0.read(pressure) }.onSuccess { value in print(value) }
+/// ```
+///
+/// Pair before the first operation on a protected value if it is known to be protected. From BlueZ 5.67 on a refused
+/// operation can leave the characteristic unusable until BlueZ removes the device.
+///
+/// A bond replaces a private address of the peripheral: ``address`` changes, and this object and ``identifier`` stay.
+extension Peripheral {
+    /// Pairs, and stores the keys in BlueZ (bonds), so that later links are encrypted without a pairing.
+    ///
+    /// Connects if there is no link. Succeeds at once if there is a bond, and joins a pairing that is under way, also one
+    /// of another manager or program. The link stays up until ``disconnect()``, ``terminate()`` or the end of the manager.
+    ///
+    /// BlueZ does not report which protection a pairing has. Without a passkey or a comparison of numbers there is none
+    /// against a device in the middle.
+    /// - Parameters:
+    ///   - isTrusting: Whether ``isTrusted`` is set after the pairing.
+    ///   - timeout: The time limit in seconds, which includes the answers of the user.
+    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    @discardableResult
+    public func pair(trusting isTrusting: Bool = false, timeout: TimeInterval = 60) -> Future<Peripheral> {
+        request(.pair(trusting: isTrusting), timeout: timeout)
+    }
+
+    /// Cancels the pairing. It fails with ``PairingError/cancelled``, and no bond stays. Does nothing if there is none.
+    public func cancelPairing() { session.decide(key) { $0.cancelPairing(into: &$1) } }
+
+    /// Ends the link, and removes the bond and the device from BlueZ.
+    ///
+    /// The peripheral keeps its keys. It may refuse a new pairing until its user removes them too.
+    /// - Parameter timeout: The time limit in seconds.
+    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    @discardableResult
+    public func unpair(timeout: TimeInterval = 30) -> Future<Peripheral> { request(.unpair, timeout: timeout) }
+
+    /// Removes the bond as ``unpair(timeout:)`` does, waits until the peripheral is received, and pairs again.
+    ///
+    /// Use this after ``PairingError/keyMissing(isCertain:)``, if the user agrees: the device may be another one with the
+    /// same address.
+    /// - Parameter timeout: The time limit for the whole operation, in seconds.
+    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    @discardableResult
+    public func repair(timeout: TimeInterval = 60) -> Future<Peripheral> { request(.repair, timeout: timeout) }
+
+    private func request(_ request: PairingState.Request, timeout: TimeInterval) -> Future<Peripheral> {
+        session.operation(on: key, yielding: self) {
+            $0.pairingAsked(request, $1, timeout: timeout, into: &$2)
+        }
+    }
+
+    /// Whether links to the peripheral can be encrypted, or this one is.
+    public var isPaired: Bool { session.read(key) { $0.isPaired } ?? false }
+
+    /// Whether BlueZ stores the keys of the pairing.
+    public var isBonded: Bool { session.read(key) { $0.keepsKeys } ?? false }
+
+    /// Whether this manager is pairing with the peripheral.
+    public var isPairing: Bool { session.readState(of: key) { $0.pairing.isPairing } ?? false }
+
+    /// Whether BlueZ's stored mark "trusted" is set: programs' services may use it, and BlueZ connects the peripheral
+    /// when it asks for that. It is independent of pairings, and any program can set it.
+    ///
+    /// The new value is read after BlueZ has confirmed it; see ``setTrusted(_:)``.
+    public var isTrusted: Bool {
+        get { session.read(key) { $0.isTrusted } ?? false }
+        set { setTrusted(newValue) }
+    }
+
+    /// Sets ``isTrusted``.
+    /// - Returns: This peripheral. The future fails with a ``PairingError``.
+    @discardableResult
+    public func setTrusted(_ isTrusted: Bool) -> Future<Peripheral> {
+        let future = Future<Peripheral>()
+        session.loop.perform { [self] in
+            guard let device = session.readRecord(key, { $0.present }) else {
+                return session.complete { future.complete(.failure(PairingError.unavailable(.noDevice))) }
+            }
+            session.client.setTrusted(isTrusted, device: device) { [self] result in
+                session.complete { [self] in future.complete(Try(result.map { self })) }
+            }
+        }
+        return future
+    }
+
+    /// Returns a stream of the changes of the pairing, whichever program or device makes them. Every call returns the
+    /// same stream. It keeps the newest change for handlers that are added later, and ends with the manager.
+    public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairing.changes(of: key) }
+
+    /// How many pairings of this manager have succeeded.
+    public var pairingCount: UInt { session.readState(of: key) { $0.pairing.count } ?? 0 }
+
+    /// How many pairings of this manager have failed.
+    public var failedPairingCount: UInt { session.readState(of: key) { $0.pairing.failureCount } ?? 0 }
+
+    /// When the last pairing of this manager succeeded; `Date.distantPast` if none has.
+    public var pairedAt: Date { session.readState(of: key) { $0.pairing.date } ?? .distantPast }
+}

@@ -1,0 +1,280 @@
+import BlueZ
+import Foundation
+
+/// Pairs one peripheral, as a value: the requests of the application, and the operations that wait for security.
+///
+/// One step is under way at a time, for everything that waits: BlueZ removes the device, a search finds it, or BlueZ pairs
+/// it. A request that comes during a step joins it, or is next.
+struct PairingState {
+    /// Identifies one pairing, so that a late reply is recognised.
+    typealias Attempt = UInt32
+
+    /// What the application requests.
+    enum Request: Equatable {
+        case pair(trusting: Bool)
+        /// Removes the device, and pairs it when it is received again.
+        case repair
+        case unpair
+    }
+
+    private enum Step: Equatable {
+        case removing
+        /// BlueZ does not have the device: discovery runs until it is received.
+        case seeking
+        /// `wasConnected`: whether there was a link before.
+        case pairing(Attempt, wasConnected: Bool)
+    }
+
+    private struct Waiter {
+        let id: OperationID
+        var request: Request
+        let hasTimeout: Bool
+    }
+
+    /// The time limit of a pairing that no request with a time limit waits for, in seconds.
+    static let limit: TimeInterval = 60
+    /// Seconds within which a link ends if the peripheral has lost the keys of its bond.
+    static let youngLinkLimit: TimeInterval = 1
+    /// The number of successive links that end in this way before it is reported.
+    static let youngLinksAllowed = 2
+
+    private var step: Step?
+    private var waiters: [Waiter] = []
+    private var lastAttempt: Attempt = 0
+    /// Whether an operation waits for the pairing.
+    private var isNeeded = false
+    /// Whether BlueZ was requested to cancel the pairing: requests that come now are for the next one.
+    private var isCancelling = false
+    /// Whether the application has requested the present step.
+    private var isRequested = false
+    /// Whether the link has just gone up, and BlueZ has not encrypted it yet.
+    private var isLinkYoung = false
+    /// The successive links that ended soon although the peripheral is paired.
+    private var youngLinks = 0
+
+    /// How many pairings have succeeded.
+    private(set) var count: UInt = 0
+    private(set) var failureCount: UInt = 0
+    /// `Date.distantPast` until a pairing has succeeded.
+    private(set) var date = Date.distantPast
+
+    /// Whether BlueZ pairs the device now for this manager.
+    var isPairing: Bool { if case .pairing = step { true } else { false } }
+    /// Whether nothing is under way.
+    var isIdle: Bool { step == nil }
+
+    /// The requester of a change that BlueZ reports now.
+    private var origin: PairingChange.Origin {
+        step == nil ? .elsewhere : isRequested ? .application : .onDemand
+    }
+
+    // MARK: Requests
+
+    mutating func asked(
+        _ request: Request, _ id: OperationID, timeout: TimeInterval, _ facts: PeripheralState.Facts,
+        into orders: inout Orders
+    ) {
+        // The request is complete already.
+        if case .pair(let isTrusting) = request, facts.isBonded, step == nil {
+            if isTrusting { orders.append(.setTrusted(true)) }
+            return orders.append(.settle(id, .done))
+        }
+        waiters.append(Waiter(id: id, request: request, hasTimeout: timeout.isFinite))
+        if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
+        proceed(facts, timeout: timeout, &orders)
+    }
+
+    /// An operation needs a pairing.
+    mutating func needed(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+        isNeeded = true
+        proceed(facts, timeout: Self.limit, &orders)
+    }
+
+    /// The application cancels the pairing, and everything that waits for it.
+    mutating func cancelAsked(into orders: inout Orders) {
+        for waiter in waiters where waiter.request != .unpair { settle(waiter, .cancelled, &orders) }
+        waiters.removeAll { $0.request != .unpair }
+        withdraw(&orders)
+    }
+
+    /// Returns false if the operation does not wait for a pairing.
+    mutating func timedOut(_ id: OperationID, into orders: inout Orders) -> Bool {
+        guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
+        waiters.remove(at: index)
+        orders.append(.settle(id, .failed(.pairing(.timedOut))))
+        if waiters.isEmpty, !isNeeded { withdraw(&orders) }
+        return true
+    }
+
+    /// Ends a step that nothing waits for any more. A removal cannot be ended.
+    private mutating func withdraw(_ orders: inout Orders) {
+        switch step {
+        case .seeking:
+            step = nil
+            orders.append(.stopSeeking)
+        case .pairing(let attempt, _):
+            guard !isCancelling else { return }
+            isCancelling = true
+            orders.append(.cancelPairing(attempt))
+        case .removing, nil:
+            break
+        }
+    }
+
+    /// Fails everything that waits: no pairing is possible.
+    mutating func fail(_ error: PairingError, into orders: inout Orders) {
+        for waiter in waiters { settle(waiter, error, &orders) }
+        waiters = []
+        withdraw(&orders)
+    }
+
+    // MARK: Steps
+
+    private mutating func proceed(
+        _ facts: PeripheralState.Facts, timeout: TimeInterval = PairingState.limit, _ orders: inout Orders
+    ) {
+        guard step == nil else { return }
+        isRequested = !waiters.isEmpty
+        guard isRequested || isNeeded else { return }
+        if waiters.contains(where: { $0.request == .unpair || $0.request == .repair }) {
+            step = .removing
+            orders.append(.removeDevice)
+        } else if facts.device == nil {
+            step = .seeking
+            orders.append(.seek)
+        } else {
+            lastAttempt += 1
+            step = .pairing(lastAttempt, wasConnected: facts.isConnected)
+            orders.append(.callPair(lastAttempt, timeout: timeout.isFinite ? timeout : Self.limit))
+        }
+    }
+
+    /// BlueZ has removed the device, or refused to.
+    mutating func removed(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
+        guard step == .removing else { return }
+        step = nil
+        youngLinks = 0
+        for index in waiters.indices.reversed() {
+            switch (waiters[index].request, error) {
+            case (.unpair, _), (.repair, .some): settle(waiters.remove(at: index), error, &orders)
+            case (.repair, nil): waiters[index].request = .pair(trusting: false)
+            case (.pair, _): break
+            }
+        }
+        proceed(facts, &orders)
+    }
+
+    /// BlueZ has replied to a pairing. Returns whether the link, if there is one, was made for it; `nil` if the attempt
+    /// has ended before.
+    mutating func replied(
+        _ attempt: Attempt, _ error: PairingError?, _ facts: PeripheralState.Facts, at now: Date,
+        into orders: inout Orders
+    ) -> Bool? {
+        guard case .pairing(attempt, let wasConnected) = step else { return nil }
+        if error == nil {
+            count += 1
+            date = now
+            youngLinks = 0
+        } else {
+            failureCount += 1
+            report(facts, error, &orders)
+        }
+        // Requests that came during a cancellation are for the next pairing.
+        if !isCancelling || error == nil {
+            if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
+                orders.append(.setTrusted(true))
+            }
+            for waiter in waiters where waiter.request.isPair { settle(waiter, error, &orders) }
+            waiters.removeAll { $0.request.isPair }
+        }
+        (step, isNeeded, isCancelling) = (nil, false, false)
+        proceed(facts, &orders)
+        return !wasConnected
+    }
+
+    private mutating func settle(_ waiter: Waiter, _ error: PairingError?, _ orders: inout Orders) {
+        if waiter.hasTimeout { orders.append(.cancelTimer(.operation(waiter.id))) }
+        orders.append(.settle(waiter.id, error.map { .failed(.pairing($0)) } ?? .done))
+    }
+
+    // MARK: Reports
+
+    /// BlueZ has reported the device's properties.
+    mutating func factsChanged(
+        from old: PeripheralState.Facts, to new: PeripheralState.Facts, into orders: inout Orders
+    ) {
+        // The bond of a device that BlueZ no longer has is reported as ended only if this manager has ended it.
+        let isRemoval = new.device == nil && step != .removing
+        if old.device != nil, !isRemoval, old.isPaired != new.isPaired || old.isBonded != new.isBonded {
+            report(new, nil, &orders)
+        }
+        if new.areServicesResolved { linkLasted() }
+        guard step == .seeking, new.device != nil else { return }
+        step = nil
+        orders.append(.stopSeeking)
+        proceed(new, &orders)
+    }
+
+    private func report(_ facts: PeripheralState.Facts, _ error: PairingError?, _ orders: inout Orders) {
+        orders.append(
+            .reportPairing(
+                PairingChange(
+                    isPaired: facts.isPaired, isBonded: facts.isBonded, origin: origin, error: error)))
+    }
+
+    // MARK: Missing keys
+
+    /// The link is up. BlueZ begins to encrypt it with the keys of the bond.
+    mutating func linkWentUp(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+        guard facts.isPaired, !facts.areServicesResolved, !isPairing else { return }
+        isLinkYoung = true
+        orders.append(.startTimer(.youngLink, Self.youngLinkLimit))
+    }
+
+    /// The link has lasted, so the peripheral has its keys.
+    mutating func linkLasted() { (isLinkYoung, youngLinks) = (false, 0) }
+
+    /// The link has ended.
+    /// - Parameter reason: BlueZ's reason if the application has not ended it, from 5.83 on.
+    /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
+    mutating func linkWentDown(
+        isLost: Bool, reason: LinkEnd?, _ facts: PeripheralState.Facts, into orders: inout Orders
+    ) -> PairingError? {
+        let wasYoung = isLinkYoung
+        if wasYoung { orders.append(.cancelTimer(.youngLink)) }
+        isLinkYoung = false
+        let isCertain = reason?.name == "org.bluez.Reason.Authentication"
+        guard isLost, facts.isPaired, !isPairing, wasYoung || isCertain else { return nil }
+        youngLinks += 1
+        guard isCertain || youngLinks >= Self.youngLinksAllowed else { return nil }
+        youngLinks = 0
+        let error = PairingError.keyMissing(isCertain: isCertain)
+        report(facts, error, &orders)
+        return error
+    }
+}
+
+extension PairingState.Request {
+    fileprivate var isPair: Bool { if case .pair = self { true } else { false } }
+}
+
+extension PairingError {
+    /// Creates the error of a pairing that has failed.
+    /// - Parameter rejection: Who answered, if this process has rejected the pairing.
+    init(_ cause: PairingCause, _ error: BlueZError?, rejection: PairingParty = .application) {
+        let failure = error.map { BusFailure($0) } ?? BusFailure(name: "org.bluez.Error.Failed", message: "")
+        self =
+            switch cause {
+            case .cancelled: .cancelled
+            case .rejectedByUs: .rejected(by: rejection)
+            case .rejectedByPeer: .rejected(by: .peer)
+            case .timedOut: .timedOut
+            case .linkLost: .linkLost
+            case .failed: error?.cause == .alreadyExists ? .alreadyPaired(failure) : .failed(failure)
+            case .connectionFailed: .connectionFailed(failure)
+            case .busy: .busy(failure)
+            case .noAgent: .unauthorized(failure)
+            case .notFound: .unavailable(failure)
+            }
+    }
+}

@@ -1,0 +1,178 @@
+import BlueZ
+import Dispatch
+import Futures
+import Reactor
+
+/// The requests of BlueZ's pairing agent that one manager has received: answers them by the manager's policy, or gives
+/// them to the application and waits for its answer.
+///
+/// It is the same in both roles; each of them decides which requests are its own, and makes the application's objects.
+final class PairingDesk: Sendable {
+    /// What BlueZ asks for, with a passkey in the form that applications receive.
+    enum Question: Hashable, Sendable {
+        case display(Passkey, entered: Int)
+        case confirm(Passkey)
+        case enter
+        case authorize
+    }
+
+    private struct Open {
+        let device: ObjectKey
+        /// A displayed passkey needs no answer.
+        let isDisplay: Bool
+        let ended: Promise<Void>
+        var isAnswered = false
+        /// Ends the time that the application has.
+        var timer: TimerID?
+    }
+
+    private struct State {
+        var policy: PairingPolicy
+        var open: [UInt64: Open] = [:]
+        /// Who rejected the last request about a device.
+        var rejections: [ObjectKey: PairingParty] = [:]
+    }
+
+    private let client: BlueZClient
+    private let queue: DispatchQueue?
+    private let state: Locked<State>
+
+    /// - Parameter queue: The queue on which promises are completed; `nil` for the loop.
+    init(_ client: BlueZClient, policy: PairingPolicy, queue: DispatchQueue?) {
+        self.client = client
+        self.queue = queue
+        state = Locked(State(policy: policy))
+    }
+
+    var policy: PairingPolicy { state.withLock { $0.policy } }
+
+    /// Changes the policy, and registers the agent that it needs for `delegate`. Any thread.
+    func setPolicy(_ policy: PairingPolicy, for delegate: any AgentDelegate) {
+        state.withLock { $0.policy = policy }
+        client.loop.perform { [self] in
+            // The newest one, if it was changed twice.
+            let policy = self.policy
+            client.agent.want(
+                policy.needsAgent ? IOCapability(policy.capability) : nil, asDefault: policy.isDefaultAgent,
+                for: delegate)
+        }
+    }
+
+    /// Rejects what is open, and needs the agent no longer. On the loop.
+    func close(_ delegate: any AgentDelegate) {
+        client.agent.want(nil, for: delegate)
+        let ended = state.withLock { state in
+            defer { state.open = [:] }
+            return state.open.values.map(\.ended)
+        }
+        for promise in ended { complete(promise) }
+    }
+
+    // MARK: Requests; on the loop
+
+    /// Answers a request, or asks the application.
+    /// - Parameters:
+    ///   - isWanted: Whether the pairing was requested by this process, or by an operation of it.
+    ///   - ask: Gives the request to the application; returns false if the application has no handler.
+    func requested(_ request: AgentRequest, isWanted: Bool, ask: (PairingDesk.Question) -> Bool) {
+        let policy = policy
+        guard isWanted || policy.acceptsIncoming else { return reject(request, .policy) }
+        switch policy.answers {
+        case .rejects:
+            reject(request, .policy)
+        case .acceptsJustWorks:
+            if request.kind == .authorize {
+                client.agent.answer(request.number, with: .accept)
+            } else {
+                reject(request, .policy)
+            }
+        case .asks:
+            guard let question = Question(request.kind) else { return reject(request, .system) }
+            let number = request.number
+            var open = Open(device: request.device, isDisplay: question.isDisplay, ended: Promise())
+            if !open.isDisplay {
+                open.timer = client.loop.schedule(after: policy.answerTimeout) { [weak self] in
+                    _ = self?.answer(number, .expire)
+                }
+            }
+            state.withLock { [open] in $0.open[number] = open }
+            if !ask(question) { _ = answer(number, .reject, by: .policy) }
+        }
+    }
+
+    private func reject(_ request: AgentRequest, _ party: PairingParty) {
+        state.withLock { $0.rejections[request.device] = party }
+        client.agent.answer(request.number, with: .reject)
+    }
+
+    /// BlueZ no longer waits for an answer.
+    func ended(_ number: UInt64) {
+        guard let open = state.withLock({ $0.open.removeValue(forKey: number) }) else { return }
+        if let timer = open.timer { client.loop.cancel(timer) }
+        complete(open.ended)
+    }
+
+    private func complete(_ promise: Promise<Void>) {
+        if let queue { queue.async { promise.success(()) } } else { promise.success(()) }
+    }
+
+    /// Returns who rejected the last request about a device, and forgets it: its pairing has ended.
+    func takeRejection(of device: ObjectKey) -> PairingParty {
+        state.withLock { $0.rejections.removeValue(forKey: device) } ?? .application
+    }
+
+    // MARK: The application; any thread
+
+    func isOpen(_ number: UInt64) -> Bool {
+        state.withLock { state in state.open[number].map { !$0.isAnswered } ?? false }
+    }
+
+    func whenEnded(_ number: UInt64) -> Future<Void> {
+        state.withLock { $0.open[number]?.ended.future } ?? Future(value: ())
+    }
+
+    /// Answers a request. Returns false if it was answered before, or has ended.
+    func answer(_ number: UInt64, _ answer: AgentAnswer, by party: PairingParty = .application) -> Bool {
+        let isFirst = state.withLock { state -> Bool in
+            guard let open = state.open[number], !open.isAnswered else { return false }
+            // The user has seen a displayed passkey. The pairing can still be rejected.
+            if open.isDisplay, answer != .reject { return true }
+            state.open[number]?.isAnswered = true
+            if answer == .reject { state.rejections[open.device] = party }
+            return true
+        }
+        if isFirst { client.agent.answer(number, with: answer) }
+        return isFirst
+    }
+}
+
+extension PairingDesk.Question {
+    fileprivate var isDisplay: Bool { if case .display = self { true } else { false } }
+
+    /// `nil` for a number that is no passkey.
+    fileprivate init?(_ kind: AgentRequest.Kind) {
+        switch kind {
+        case .confirm(let number):
+            guard let passkey = Passkey(Int(number)) else { return nil }
+            self = .confirm(passkey)
+        case .display(let number, let entered):
+            guard let passkey = Passkey(Int(number)) else { return nil }
+            self = .display(passkey, entered: Int(entered))
+        case .enterPasskey: self = .enter
+        case .authorize: self = .authorize
+        }
+    }
+}
+
+extension IOCapability {
+    init(_ capability: InputOutputCapability) {
+        self =
+            switch capability {
+            case .displayOnly: .displayOnly
+            case .displayYesNo: .displayYesNo
+            case .keyboardOnly: .keyboardOnly
+            case .noInputNoOutput: .noInputNoOutput
+            case .keyboardDisplay: .keyboardDisplay
+            }
+    }
+}

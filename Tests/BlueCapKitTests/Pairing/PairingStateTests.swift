@@ -1,0 +1,221 @@
+import BlueZ
+import XCTest
+
+@testable import BlueCapKit
+
+final class PairingStateTests: XCTestCase {
+    private typealias Facts = PeripheralState.Facts
+
+    private var state = PairingState()
+    private let date = Date(timeIntervalSince1970: 1_000)
+    private let device = ObjectKey(adapter: 0)
+    private let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+
+    private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
+
+    private func facts(_ change: (inout Facts) -> Void = { _ in }) -> Facts {
+        var facts = Facts(device: device)
+        change(&facts)
+        return facts
+    }
+
+    private func bonded() -> Facts {
+        facts {
+            $0.isPaired = true
+            $0.isBonded = true
+        }
+    }
+
+    private func ask(
+        _ request: PairingState.Request = .pair(trusting: false), _ number: UInt64 = 1, timeout: TimeInterval = 60,
+        _ facts: Facts? = nil
+    ) -> [Order.Action] {
+        Orders.given { state.asked(request, id(number), timeout: timeout, facts ?? self.facts(), into: &$0) }
+    }
+
+    private func reply(_ error: PairingError?, _ attempt: UInt32 = 1, _ facts: Facts? = nil) -> [Order.Action] {
+        Orders.given { _ = state.replied(attempt, error, facts ?? self.facts(), at: date, into: &$0) }
+    }
+
+    private func change(_ new: Facts, from old: Facts? = nil) -> [Order.Action] {
+        Orders.given { state.factsChanged(from: old ?? facts(), to: new, into: &$0) }
+    }
+
+    private func removed(_ error: PairingError? = nil) -> [Order.Action] {
+        Orders.given { state.removed(error, Facts(), into: &$0) }
+    }
+
+    // MARK: Pairing
+
+    func testItPairsOnceForAllRequests() {
+        XCTAssertEqual(ask(), [.startTimer(.operation(id(1)), 60), .callPair(1, timeout: 60)])
+        XCTAssertTrue(state.isPairing)
+        XCTAssertEqual(ask(.pair(trusting: true), 2, timeout: .infinity), [])
+        XCTAssertEqual(
+            reply(nil),
+            [.setTrusted(true), .cancelTimer(.operation(id(1))), .settle(id(1), .done), .settle(id(2), .done)])
+        XCTAssertFalse(state.isPairing)
+        XCTAssertEqual(state.count, 1)
+        XCTAssertEqual(state.date, date)
+    }
+
+    func testABondSucceedsAtOnce() {
+        XCTAssertEqual(ask(bonded()), [.settle(id(1), .done)])
+    }
+
+    private func ask(_ facts: Facts) -> [Order.Action] { ask(.pair(trusting: false), 1, facts) }
+
+    func testAFailureIsReportedWithItsReason() {
+        _ = ask()
+        let change = PairingChange(isPaired: false, isBonded: false, origin: .application, error: .failed(failure))
+        XCTAssertEqual(
+            reply(.failed(failure)),
+            [
+                .reportPairing(change), .cancelTimer(.operation(id(1))),
+                .settle(id(1), .failed(.pairing(.failed(failure)))),
+            ])
+        XCTAssertEqual(state.failureCount, 1)
+        XCTAssertEqual(state.count, 0)
+    }
+
+    func testALateReplyChangesNothing() {
+        _ = ask()
+        _ = reply(nil)
+        XCTAssertEqual(reply(.timedOut), [])
+        XCTAssertEqual(ask(.pair(trusting: false), 2), [.startTimer(.operation(id(2)), 60), .callPair(2, timeout: 60)])
+        XCTAssertEqual(reply(nil, 1), [])
+        XCTAssertTrue(state.isPairing)
+    }
+
+    // MARK: Cancelling
+
+    func testTheLastTimeOutCancels() {
+        _ = ask()
+        _ = ask(.pair(trusting: false), 2)
+        func timedOut(_ number: UInt64) -> [Order.Action] {
+            Orders.given { XCTAssertTrue(state.timedOut(id(number), into: &$0)) }
+        }
+        XCTAssertEqual(timedOut(1), [.settle(id(1), .failed(.pairing(.timedOut)))])
+        XCTAssertEqual(timedOut(2), [.settle(id(2), .failed(.pairing(.timedOut))), .cancelPairing(1)])
+        XCTAssertFalse(state.timedOut(id(2), into: &unused))
+        // A request that comes during the cancellation is for the next pairing.
+        XCTAssertEqual(ask(.pair(trusting: false), 3, timeout: .infinity), [])
+        XCTAssertEqual(reply(.cancelled).last, .callPair(2, timeout: PairingState.limit))
+        XCTAssertEqual(reply(nil, 2), [.settle(id(3), .done)])
+    }
+
+    private var unused = Orders()
+
+    func testCancellingFailsEveryRequest() {
+        _ = ask()
+        _ = ask(.pair(trusting: false), 2, timeout: .infinity)
+        XCTAssertEqual(
+            Orders.given { state.cancelAsked(into: &$0) },
+            [
+                .cancelTimer(.operation(id(1))), .settle(id(1), .failed(.pairing(.cancelled))),
+                .settle(id(2), .failed(.pairing(.cancelled))), .cancelPairing(1),
+            ])
+        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
+        _ = reply(.cancelled)
+        XCTAssertTrue(state.isIdle)
+    }
+
+    func testWithoutAPairingNothingIsCancelled() {
+        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [])
+    }
+
+    // MARK: Removing
+
+    func testUnpairingRemovesTheDevice() {
+        XCTAssertEqual(
+            ask(.unpair, 1, timeout: .infinity, bonded()), [.removeDevice])
+        let change = PairingChange(isPaired: false, isBonded: false, origin: .application)
+        XCTAssertEqual(self.change(Facts(), from: bonded()), [.reportPairing(change)])
+        XCTAssertEqual(removed(), [.settle(id(1), .done)])
+        XCTAssertTrue(state.isIdle)
+    }
+
+    func testARepairRemovesSearchesAndPairs() {
+        XCTAssertEqual(ask(.repair, 1, timeout: .infinity, bonded()), [.removeDevice])
+        XCTAssertEqual(removed(), [.seek])
+        XCTAssertEqual(change(facts(), from: Facts()), [.stopSeeking, .callPair(1, timeout: PairingState.limit)])
+        XCTAssertEqual(reply(nil), [.settle(id(1), .done)])
+    }
+
+    func testARefusedRemovalFailsTheRepair() {
+        _ = ask(.repair, 1, timeout: .infinity, bonded())
+        XCTAssertEqual(removed(.failed(failure)), [.settle(id(1), .failed(.pairing(.failed(failure))))])
+    }
+
+    func testADeviceThatBlueZDoesNotHaveIsSought() {
+        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: .infinity, Facts()), [.seek])
+        XCTAssertEqual(
+            Orders.given { state.fail(.unavailable(.noAdapter), into: &$0) },
+            [.settle(id(1), .failed(.pairing(.unavailable(.noAdapter)))), .stopSeeking])
+    }
+
+    // MARK: Reports
+
+    func testAChangeHasItsOrigin() {
+        func report(_ origin: PairingChange.Origin) -> [Order.Action] {
+            [.reportPairing(PairingChange(isPaired: true, isBonded: true, origin: origin))]
+        }
+        XCTAssertEqual(change(bonded()), report(.elsewhere))
+        XCTAssertEqual(Orders.given { state.needed(facts(), into: &$0) }, [.callPair(1, timeout: PairingState.limit)])
+        XCTAssertEqual(change(bonded()), report(.onDemand))
+        _ = reply(nil)
+        _ = ask()
+        XCTAssertEqual(change(bonded()), report(.application))
+    }
+
+    func testADeviceThatAppearsWithItsBondIsNoChange() {
+        XCTAssertEqual(change(bonded(), from: Facts()), [])
+        XCTAssertEqual(change(Facts(), from: bonded()), [])
+    }
+
+    // MARK: Missing keys
+
+    private func link(lost: Bool = true, reason: String? = nil, lasting: Bool = false) -> PairingError? {
+        state.linkWentUp(bonded(), into: &unused)
+        if lasting { state.linkLasted() }
+        return state.linkWentDown(
+            isLost: lost, reason: reason.map { LinkEnd(name: $0, message: "") }, bonded(), into: &unused)
+    }
+
+    func testTwoShortLinksMeanThatTheKeysAreMissing() {
+        XCTAssertNil(link())
+        XCTAssertEqual(link(), .keyMissing(isCertain: false))
+        XCTAssertNil(link())
+        XCTAssertNil(link(lasting: true))
+        XCTAssertNil(link())
+        XCTAssertNil(link(lost: false))
+    }
+
+    func testBlueZsReasonIsCertain() {
+        XCTAssertEqual(link(reason: "org.bluez.Reason.Authentication"), .keyMissing(isCertain: true))
+        XCTAssertNil(link(reason: "org.bluez.Reason.Remote"))
+    }
+
+    func testAPeripheralWithoutABondHasNoKeysToMiss() {
+        for _ in 0..<3 {
+            state.linkWentUp(facts(), into: &unused)
+            XCTAssertNil(state.linkWentDown(isLost: true, reason: nil, facts(), into: &unused))
+        }
+    }
+
+    // MARK: Errors
+
+    func testEachCauseHasItsError() {
+        let error = BlueZError(name: "org.bluez.Error.AuthenticationFailed", message: "Authentication Failed")
+        let errors: [(PairingCause, PairingError)] = [
+            (.cancelled, .cancelled), (.rejectedByUs, .rejected(by: .policy)), (.rejectedByPeer, .rejected(by: .peer)),
+            (.timedOut, .timedOut), (.linkLost, .linkLost), (.failed, .failed(failure)),
+            (.connectionFailed, .connectionFailed(failure)), (.busy, .busy(failure)),
+            (.noAgent, .unauthorized(failure)), (.notFound, .unavailable(failure)),
+        ]
+        XCTAssertEqual(Set(errors.map(\.0)), Set(PairingCause.allCases))
+        for (cause, expected) in errors {
+            XCTAssertEqual(PairingError(cause, error, rejection: .policy), expected)
+        }
+    }
+}
