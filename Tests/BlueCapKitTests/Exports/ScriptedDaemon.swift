@@ -24,6 +24,10 @@ final class ScriptedDaemon: @unchecked Sendable {
     let bus: LoopbackBus
     /// The members of the calls to attributes.
     private(set) var attributeCalls: [String] = []
+    /// The members of the calls about pairings.
+    private(set) var pairingCalls: [String] = []
+    /// What replaces the reply to a call, by its member: the name of a D-Bus error.
+    var refusals: [String: String] = [:]
     private let objects: [(path: ObjectPath, interfaces: Interfaces)]
     private let connection: Connection
     private(set) var manager: CentralManager?
@@ -123,6 +127,13 @@ final class ScriptedDaemon: @unchecked Sendable {
 
     private func answer(_ call: Message) {
         if call.interface == "org.bluez.GattCharacteristic1" { attributeCalls.append(call.member ?? "") }
+        if let member = call.member {
+            let ofPairings = ["RegisterAgent", "UnregisterAgent", "RequestDefaultAgent", "Pair", "CancelPairing"]
+            if ofPairings.contains(member) || member == "RemoveDevice" { pairingCalls.append(member) }
+            if let refusal = refusals[member] {
+                return connection.send(Message.error(to: call, DBusError(name: refusal, message: "Not paired")))
+            }
+        }
         connection.send(
             .reply(to: call) { writer in
                 switch call.member {

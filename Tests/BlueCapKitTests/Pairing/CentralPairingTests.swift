@@ -1,0 +1,123 @@
+import DBus
+import Futures
+import Reactor
+import XCTest
+
+@testable import BlueCapKit
+
+/// Pairings of a central manager with a scripted daemon, in virtual time.
+final class CentralPairingTests: XCTestCase {
+    private let daemon = ScriptedDaemon(attributes: [
+        ("service0010", ScriptedDaemon.service("0000180d-0000-1000-8000-00805f9b34fb")),
+        (
+            "service0010/char0011",
+            ScriptedDaemon.characteristic("00002a38-0000-1000-8000-00805f9b34fb", of: "service0010", ["read"])
+        ),
+    ])
+    private let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
+
+    private func peripheral(_ policy: PairingPolicy) throws -> Peripheral {
+        let peripheral = try daemon.connected()
+        try XCTUnwrap(daemon.manager).pairingPolicy = policy
+        daemon.loop.run()
+        return peripheral
+    }
+
+    private func bond() {
+        daemon.change(["Bonded": .bool(true)])
+        daemon.change(["Paired": .bool(true)])
+    }
+
+    private func waitForPair() {
+        XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls.contains("Pair") }, limit: 5))
+    }
+
+    func testRejectRegistersNoAgentAndDoesNotPair() throws {
+        let peripheral = try peripheral(.reject)
+        XCTAssertEqual(daemon.error(of: peripheral.pair()) as? PairingError, .notAllowed)
+        XCTAssertEqual(daemon.pairingCalls, [])
+    }
+
+    func testTheAgentIsRegisteredBeforeAPairing() throws {
+        let peripheral = try peripheral(.justWorks)
+        let changes = peripheral.whenPairingChanges()
+        let seen = Locked<[PairingChange]>([])
+        changes.onSuccess(context: ImmediateContext()) { change in seen.withLock { $0.append(change) } }
+        let future = peripheral.pair()
+        waitForPair()
+        bond()
+        XCTAssertNil(daemon.error(of: future))
+        XCTAssertEqual(daemon.pairingCalls, ["RegisterAgent", "Pair"])
+        XCTAssertTrue(peripheral.isPaired && peripheral.isBonded)
+        XCTAssertEqual(peripheral.state, .connected)
+        XCTAssertEqual(peripheral.pairingCount, 1)
+        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .application))
+        let bonds = try XCTUnwrap(daemon.manager).bonds()
+        XCTAssertEqual(bonds.map(\.identifier), [peripheral.identifier])
+        XCTAssertTrue(bonds.allSatisfy { $0.isOurs && $0.isConnected && !$0.isTrusted })
+        XCTAssertNil(daemon.error(of: peripheral.pair()))
+        XCTAssertEqual(daemon.pairingCalls, ["RegisterAgent", "Pair"])
+    }
+
+    func testAFailedPairingHasTheErrorOfBlueZ() throws {
+        daemon.refusals["Pair"] = "org.bluez.Error.AuthenticationFailed"
+        let peripheral = try peripheral(.justWorks)
+        guard case .failed(let failure)? = daemon.error(of: peripheral.pair()) as? PairingError else {
+            return XCTFail("another error")
+        }
+        XCTAssertEqual(failure.name, "org.bluez.Error.AuthenticationFailed")
+        XCTAssertEqual(peripheral.failedPairingCount, 1)
+        XCTAssertFalse(peripheral.isPairing)
+    }
+
+    func testARefusedReadPairsAndIsRepeated() throws {
+        let peripheral = try peripheral(.justWorks)
+        daemon.refusals["ReadValue"] = "org.bluez.Error.NotPermitted"
+        let read: Future<Data> = peripheral.read(location)
+        waitForPair()
+        XCTAssertEqual(daemon.attributeCalls, ["ReadValue"])
+        daemon.refusals = [:]
+        bond()
+        XCTAssertNil(daemon.error(of: read))
+        XCTAssertEqual(daemon.attributeCalls, ["ReadValue", "ReadValue"])
+    }
+
+    func testWithRejectARefusedReadSaysWhichSecurityItNeeds() throws {
+        let peripheral = try peripheral(.reject)
+        daemon.refusals["ReadValue"] = "org.bluez.Error.NotPermitted"
+        let failure = BusFailure(name: "org.bluez.Error.NotPermitted", message: "Not paired")
+        let read: Future<Data> = peripheral.read(location)
+        XCTAssertEqual(daemon.error(of: read) as? CharacteristicError, .pairingRequired(.encryption, failure))
+        bond()
+        let again: Future<Data> = peripheral.read(location)
+        XCTAssertEqual(daemon.error(of: again) as? CharacteristicError, .pairingRequired(.authentication, failure))
+        XCTAssertEqual(daemon.pairingCalls, [])
+    }
+
+    func testABondFromElsewhereIsReported() throws {
+        let peripheral = try peripheral(.reject)
+        let seen = Locked<[PairingChange]>([])
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in seen.withLock { $0.append(change) } }
+        bond()
+        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere))
+        XCTAssertEqual(try XCTUnwrap(daemon.manager).bonds().map(\.isOurs), [false])
+    }
+
+    func testTheAgentLeavesWithTheLastManager() throws {
+        var manager: CentralManager? = CentralManager(options: [
+            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "ask",
+        ])
+        XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls == ["RegisterAgent"] }, limit: 5))
+        XCTAssertEqual(manager?.pairingPolicy, .ask)
+        manager = nil
+        XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls.last == "UnregisterAgent" }, limit: 5))
+    }
+
+    func testAWrongPolicyIsNamed() {
+        let manager = CentralManager(options: [
+            CentralManagerOptionBusAddressKey: daemon.bus.address, CentralManagerOptionPairingPolicyKey: "always",
+        ])
+        XCTAssertTrue(manager.stateExplanation.contains("CentralManagerOptionPairingPolicyKey"))
+        XCTAssertEqual(manager.pairingPolicy, .reject)
+    }
+}
