@@ -95,6 +95,12 @@ public struct ConnectedPeripheral: Sendable {
         return values.values
     }
 
+    /// Pairs, and stores the keys in BlueZ.
+    /// - Parameter timeout: The time limit in seconds, which includes the answers of the user.
+    public func pair(timeout: TimeInterval = 60) async throws {
+        _ = try await outcome { peripheral.pair(timeout: timeout) }
+    }
+
     /// Ends the subscription to a characteristic and all streams of its values.
     public func stopNotifications(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity

@@ -599,7 +599,9 @@ struct ConnectionMachine: Equatable {
         isWanted = false
         fruitlessTries += 1
         endTry(&orders)
-        refuse(.connectionFailed(failure.failure), &orders)
+        // From 5.83 on BlueZ reports a peripheral that no longer has the keys of its bond.
+        let isKeyMissing = failure.failure.message.hasSuffix("key-missing")
+        refuse(isKeyMissing ? .pairing(.keyMissing(isCertain: true)) : .connectionFailed(failure.failure), &orders)
     }
 
     private mutating func linkUp(isOurs: Bool, _ orders: inout Orders) {

@@ -28,6 +28,9 @@ final class ScriptedDaemon: @unchecked Sendable {
     private(set) var pairingCalls: [String] = []
     /// What replaces the reply to a call, by its member: the name of a D-Bus error.
     var refusals: [String: String] = [:]
+    /// The members of calls without a reply.
+    var silences: Set<String> = []
+    private var agent: String?
     private let objects: [(path: ObjectPath, interfaces: Interfaces)]
     private let connection: Connection
     private(set) var manager: CentralManager?
@@ -125,15 +128,42 @@ final class ScriptedDaemon: @unchecked Sendable {
         loop.run()
     }
 
+    /// Calls the agent that was registered last, about the connected device. The replies are added to `replies`: the
+    /// member or the name of an error, and a passkey.
+    func askAgent(
+        _ member: String, to replies: Locked<[String]>, _ body: @escaping (inout MessageWriter) -> Void = { _ in }
+    ) {
+        let call = Message.call(
+            destination: agent, path: "/org/bluecap/agent", interface: "org.bluez.Agent1", member: member
+        ) {
+            if member != "Cancel" { $0.objectPath(Self.device) }
+            body(&$0)
+        }
+        connection.call(call, timeout: 60) { result in
+            var text = member
+            switch result {
+            case .success(let reply):
+                var reader = reply.reader
+                if member == "RequestPasskey" { text += " \(reader.uint32() ?? 0)" }
+            case .failure(let error):
+                text += " \(error.name)"
+            }
+            replies.withLock { [text] in $0.append(text) }
+        }
+        loop.run()
+    }
+
     private func answer(_ call: Message) {
         if call.interface == "org.bluez.GattCharacteristic1" { attributeCalls.append(call.member ?? "") }
         if let member = call.member {
             let ofPairings = ["RegisterAgent", "UnregisterAgent", "RequestDefaultAgent", "Pair", "CancelPairing"]
             if ofPairings.contains(member) || member == "RemoveDevice" { pairingCalls.append(member) }
+            if member == "RegisterAgent" { agent = call.sender }
             if let refusal = refusals[member] {
                 return connection.send(Message.error(to: call, DBusError(name: refusal, message: "Not paired")))
             }
         }
+        if silences.contains(call.member ?? "") { return }
         connection.send(
             .reply(to: call) { writer in
                 switch call.member {

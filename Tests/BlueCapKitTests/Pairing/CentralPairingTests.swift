@@ -97,10 +97,77 @@ final class CentralPairingTests: XCTestCase {
     func testABondFromElsewhereIsReported() throws {
         let peripheral = try peripheral(.reject)
         let seen = Locked<[PairingChange]>([])
-        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in seen.withLock { $0.append(change) } }
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in
+            seen.withLock { $0.append(change) }
+        }
         bond()
         XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .elsewhere))
         XCTAssertEqual(try XCTUnwrap(daemon.manager).bonds().map(\.isOurs), [false])
+    }
+
+    // MARK: Requests
+
+    /// Begins a pairing whose call has no reply, with the policy `ask` and a handler for each request.
+    private func beginPairing(
+        _ answer: @escaping @Sendable (PairingRequest) -> Void
+    ) throws -> (Peripheral, Future<Peripheral>) {
+        let peripheral = try peripheral(.ask)
+        daemon.silences = ["Pair"]
+        try XCTUnwrap(daemon.manager).whenPairingIsRequested()
+            .onSuccess(context: ImmediateContext()) { answer($0) }
+        let future = peripheral.pair()
+        waitForPair()
+        return (peripheral, future)
+    }
+
+    func testTheApplicationEntersAPasskey() throws {
+        let replies = Locked<[String]>([])
+        let requests = Locked<[PairingRequest]>([])
+        let (peripheral, _) = try beginPairing { request in requests.withLock { $0.append(request) } }
+        daemon.askAgent("RequestPasskey", to: replies)
+        let request = try XCTUnwrap(requests.withLock { $0.first })
+        XCTAssertEqual(request.kind, .enterPasskey)
+        XCTAssertEqual(request.peer, .peripheral(peripheral))
+        XCTAssertTrue(request.isOpen)
+        XCTAssertFalse(request.confirm())
+        XCTAssertTrue(request.enter(4_711))
+        XCTAssertFalse(request.enter(4_712))
+        daemon.loop.run()
+        XCTAssertEqual(replies.withLock { $0 }, ["RequestPasskey 4711"])
+        XCTAssertFalse(request.isOpen)
+        XCTAssertTrue(request.whenEnded().completed)
+    }
+
+    func testARequestWithoutAnAnswerIsRejectedBeforeBlueZGivesUp() throws {
+        let replies = Locked<[String]>([])
+        let requests = Locked<[PairingRequest]>([])
+        _ = try beginPairing { request in requests.withLock { $0.append(request) } }
+        daemon.askAgent("RequestConfirmation", to: replies) { $0.uint32(123_456) }
+        XCTAssertEqual(requests.withLock { $0.first }?.kind, .confirm(123_456))
+        daemon.loop.advance(by: 24)
+        XCTAssertEqual(replies.withLock { $0 }, [])
+        daemon.loop.advance(by: 2)
+        XCTAssertEqual(replies.withLock { $0 }, ["RequestConfirmation org.bluez.Error.Rejected"])
+        XCTAssertEqual(requests.withLock { $0.first }?.confirm(), false)
+        XCTAssertNil("\(requests.withLock { $0 })".range(of: "123456"))
+    }
+
+    func testWithoutAHandlerARequestIsRejected() throws {
+        let replies = Locked<[String]>([])
+        let peripheral = try peripheral(.ask)
+        daemon.silences = ["Pair"]
+        _ = peripheral.pair()
+        waitForPair()
+        daemon.askAgent("RequestAuthorization", to: replies)
+        XCTAssertEqual(replies.withLock { $0 }, ["RequestAuthorization org.bluez.Error.Rejected"])
+    }
+
+    func testAPairingThatNobodyRequestedIsRejected() throws {
+        let replies = Locked<[String]>([])
+        _ = try peripheral(.justWorks)
+        XCTAssertTrue(daemon.loop.advance(until: { self.daemon.pairingCalls == ["RegisterAgent"] }, limit: 5))
+        daemon.askAgent("RequestAuthorization", to: replies)
+        XCTAssertEqual(replies.withLock { $0 }, ["RequestAuthorization org.bluez.Error.Rejected"])
     }
 
     func testTheAgentLeavesWithTheLastManager() throws {
