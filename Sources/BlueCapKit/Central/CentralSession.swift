@@ -166,7 +166,8 @@ final class CentralSession: ManagerSession {
     func end(_ core: inout Core) -> RestorationState? {
         // A state that has not been restored yet stays in its file.
         let kept =
-            core.restored == nil ? options.keepsLinks ? core.state.kept : RestorationState() : nil
+            core.restored == nil
+            ? options.keepsLinks ? core.state.kept : RestorationState(bonds: core.state.keptBonds) : nil
         core.state.stopScan(into: &core.shell.orders)
         core.state.stopRanging(into: &core.shell.orders)
         core.state.closePeripherals(keepingLinks: options.keepsLinks, into: &core.shell.orders)

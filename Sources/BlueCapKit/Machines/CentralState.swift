@@ -515,6 +515,13 @@ struct CentralState {
 
     // MARK: Restoration
 
+    /// The bonds that this manager has made, which outlive the manager.
+    var keptBonds: [RestorationState.Device]? {
+        let keys = ownBonds.map { presentAddress(of: $0) }.sorted()
+        return keys.isEmpty
+            ? nil : keys.map { RestorationState.Device(address: $0.address, addressType: $0.addressType) }
+    }
+
     /// Everything that is under way at this moment.
     var kept: RestorationState {
         var kept = RestorationState(scan: scan?.request)
@@ -522,12 +529,14 @@ struct CentralState {
             if let connection = state.kept(presentAddress(of: key)) { kept.connections.append(connection) }
         }
         kept.connections.sort { $0.key.rawValue < $1.key.rawValue }
+        kept.bonds = keptBonds
         return kept
     }
 
     /// Stores the peripherals to be listed when BlueZ has their devices.
     mutating func expectRestored(_ kept: RestorationState) {
         for connection in kept.connections { unlistedRestored.insert(connection.key) }
+        ownBonds.formUnion(kept.bonds?.map(\.key) ?? [])
     }
 
     /// Resumes what was under way in an earlier process. The restored state is reported when the state of Bluetooth is

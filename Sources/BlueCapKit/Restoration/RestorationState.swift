@@ -26,6 +26,14 @@ struct RestorationState: KeptState {
         var key: PeripheralKey { PeripheralKey(address, addressType) }
     }
 
+    /// A device that the manager has a bond with. Its keys are not known here.
+    struct Device: Codable, Hashable, Sendable {
+        var address: BluetoothAddress
+        var addressType: BluetoothAddress.AddressType
+
+        var key: PeripheralKey { PeripheralKey(address, addressType) }
+    }
+
     static let folder = "central"
     static let version = 1
 
@@ -33,6 +41,8 @@ struct RestorationState: KeptState {
     var connections: [Connection] = []
     /// The scan that was running.
     var scan: ScanRequest?
+    /// The bonds that the manager has made, in ascending order; `nil` if there are none.
+    var bonds: [Device]?
 }
 
 extension RestorationState.Subscription: Codable {
