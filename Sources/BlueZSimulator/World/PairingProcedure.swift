@@ -1,0 +1,170 @@
+import Foundation
+
+/// A pairing of two devices over a link, as the Security Manager of both performs it (`net/bluetooth/smp.c`).
+///
+/// Takes the answers of both ends and the time, and returns the questions to both ends and the result.
+struct PairingProcedure: Hashable, Sendable {
+    /// The central is the initiator.
+    enum Side: Hashable, Sendable, CaseIterable {
+        case initiator, responder
+
+        var other: Side { self == .initiator ? .responder : .initiator }
+    }
+
+    /// One of the two devices.
+    struct Party: Hashable, Sendable {
+        var capability = PairingCapability.noInputNoOutput
+        var hasSecureConnections = true
+        /// Whether it keeps keys.
+        var isBondable = true
+        /// Whether it asks for a number to be compared or entered.
+        var wantsMITM = false
+        /// Whether it refuses what gives less than it has asked for.
+        var isLinux = true
+        /// The security that it wants, as the initiator.
+        var goal = LinkSecurity.encrypted
+    }
+
+    /// What the users have to do.
+    enum Model: Hashable, Sendable {
+        case justWorks
+        case comparison
+        /// One side displays a passkey and the other enters it; nil if both enter one that their user chooses.
+        case passkey(displayedBy: Side?)
+    }
+
+    enum Question: Hashable, Sendable {
+        /// Whether to pair without a number.
+        case authorize
+        /// Whether both devices show this number.
+        case confirm(Int)
+        case enter
+        /// To be displayed; needs no answer.
+        case display(Int)
+    }
+
+    enum Answer: Hashable, Sendable {
+        case accept
+        case passkey(Int)
+        case reject
+    }
+
+    enum Step: Hashable, Sendable {
+        case ask(Side, Question)
+        case succeed(LinkSecurity, isBonded: Bool)
+        case fail(PairingFailure)
+    }
+
+    let initiator: Party
+    let responder: Party
+    let model: Model
+    /// The number that is compared or displayed.
+    var number: Int
+    private var answers: [Side: Answer] = [:]
+    private var isOver = false
+    /// The time at which it fails if no packet is sent before.
+    private(set) var deadline: TimeInterval = 0
+
+    /// Seconds from one packet to the next (core specification 5.4, volume 3, part H, 3.4).
+    static let timeout: TimeInterval = 30
+
+    init(initiator: Party, responder: Party, number: Int = 0) {
+        self.initiator = initiator
+        self.responder = responder
+        self.number = number
+        model =
+            initiator.wantsMITM || !responder.isLinux && responder.wantsMITM
+            ? Self.model(
+                initiator.capability, responder.capability,
+                isSecure: initiator.hasSecureConnections && responder.hasSecureConnections)
+            : .justWorks
+    }
+
+    private var isSecure: Bool { initiator.hasSecureConnections && responder.hasSecureConnections }
+
+    /// The methods of `gen_method` and `sc_method` (core specification 5.4, volume 3, part H, table 2.8).
+    static func model(
+        _ initiator: PairingCapability, _ responder: PairingCapability, isSecure: Bool
+    ) -> Model {
+        switch (initiator, responder) {
+        case (.noInputNoOutput, _), (_, .noInputNoOutput): .justWorks
+        case (.keyboardOnly, .keyboardOnly): .passkey(displayedBy: nil)
+        case (.keyboardOnly, _): .passkey(displayedBy: .responder)
+        case (_, .keyboardOnly): .passkey(displayedBy: .initiator)
+        case (.displayYesNo, .displayYesNo): isSecure ? .comparison : .justWorks
+        case (.displayYesNo, .keyboardDisplay), (.keyboardDisplay, .keyboardDisplay):
+            isSecure ? .comparison : .passkey(displayedBy: .initiator)
+        case (.keyboardDisplay, .displayYesNo): isSecure ? .comparison : .passkey(displayedBy: .responder)
+        case (.displayOnly, .keyboardDisplay): .passkey(displayedBy: .initiator)
+        case (.keyboardDisplay, .displayOnly): .passkey(displayedBy: .responder)
+        case (.displayOnly, _), (_, .displayOnly): .justWorks
+        }
+    }
+
+    /// Compares the features of both devices, and asks their users.
+    mutating func begin(now: TimeInterval) -> [Step] {
+        if let failure = refusal { return end(.fail(failure)) }
+        deadline = now + Self.timeout
+        switch model {
+        case .justWorks: return [.ask(.responder, .authorize), .ask(.initiator, .authorize)]
+        case .comparison: return [.ask(.responder, .confirm(number)), .ask(.initiator, .confirm(number))]
+        case .passkey(nil): return [.ask(.responder, .enter), .ask(.initiator, .enter)]
+        case .passkey(let side?): return [.ask(side, .display(number)), .ask(side.other, .enter)]
+        }
+    }
+
+    private var refusal: PairingFailure? {
+        if initiator.isBondable, !responder.isBondable { return .pairingNotSupported }
+        guard model == .justWorks else { return nil }
+        // A Linux responder takes a request for protection as a demand, unless it has no means of it.
+        let responderDemands =
+            responder.isLinux && responder.capability != .noInputNoOutput && initiator.wantsMITM
+        let initiatorDemands = initiator.isLinux && initiator.goal > .encrypted
+        return responderDemands || initiatorDemands ? .authenticationRequirements : nil
+    }
+
+    /// Takes the answer of an end to its question.
+    mutating func answered(_ answer: Answer, by side: Side, now: TimeInterval) -> [Step] {
+        guard !isOver else { return [] }
+        guard isFitting(answer, by: side) else {
+            let isComparison = isSecure && (model == .comparison || model == .justWorks)
+            return end(.fail(isComparison ? .numericComparisonFailed : .passkeyEntryFailed))
+        }
+        answers[side] = answer
+        deadline = now + Self.timeout
+        switch model {
+        case .justWorks, .comparison: return answers.count == 2 ? succeed() : []
+        case .passkey(nil):
+            guard answers.count == 2 else { return [] }
+            return answers[.initiator] == answers[.responder] ? succeed() : end(.fail(.confirmValueFailed))
+        case .passkey(let display?):
+            guard let entered = answers[display.other] else { return [] }
+            return entered == .passkey(number) ? succeed() : end(.fail(.confirmValueFailed))
+        }
+    }
+
+    private func isFitting(_ answer: Answer, by side: Side) -> Bool {
+        switch (answer, model) {
+        case (.reject, _): false
+        case (.accept, .passkey(let display)): display == side
+        case (.accept, _): true
+        case (.passkey, .passkey(let display)): display != side
+        case (.passkey, _): false
+        }
+    }
+
+    /// Fails it if its time is over.
+    mutating func timePassed(to now: TimeInterval) -> [Step] {
+        isOver || now < deadline ? [] : end(.fail(.timedOut))
+    }
+
+    private mutating func succeed() -> [Step] {
+        let security: LinkSecurity = model == .justWorks ? .encrypted : isSecure ? .secure : .authenticated
+        return end(.succeed(security, isBonded: initiator.isBondable && responder.isBondable))
+    }
+
+    private mutating func end(_ step: Step) -> [Step] {
+        isOver = true
+        return [step]
+    }
+}

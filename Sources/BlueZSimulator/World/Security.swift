@@ -1,0 +1,311 @@
+public import Foundation
+
+/// The means of a device to show and enter numbers while it pairs, by BlueZ's names.
+public enum PairingCapability: String, Hashable, Sendable, Codable, CaseIterable {
+    case displayOnly = "DisplayOnly"
+    case displayYesNo = "DisplayYesNo"
+    case keyboardOnly = "KeyboardOnly"
+    case noInputNoOutput = "NoInputNoOutput"
+    case keyboardDisplay = "KeyboardDisplay"
+
+    public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
+}
+
+/// The security of a link, and the security that an attribute demands.
+public enum LinkSecurity: Int, Hashable, Sendable, CaseIterable, Comparable {
+    case none
+    /// Encrypted, with keys of any pairing.
+    case encrypted
+    /// Encrypted, with keys of a pairing in which a user compared a number or entered a passkey.
+    case authenticated
+    /// The same, and the pairing used LE Secure Connections.
+    case secure
+
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// The security that the link must have for the operations on an attribute. A request below it is refused with 0x0F
+/// (insufficient encryption) or 0x05 (insufficient authentication).
+public struct AttributeSecurity: Hashable, Sendable {
+    public var read: LinkSecurity
+    public var write: LinkSecurity
+    /// For writing the descriptor for subscriptions. Descriptors have none of their own.
+    public var subscribe: LinkSecurity
+
+    public init(read: LinkSecurity = .none, write: LinkSecurity = .none, subscribe: LinkSecurity = .none) {
+        self.read = read
+        self.write = write
+        self.subscribe = subscribe
+    }
+
+    /// No operation needs security.
+    public static let none = AttributeSecurity()
+    /// Each operation needs an encrypted link.
+    public static let encrypted = AttributeSecurity(read: .encrypted, write: .encrypted, subscribe: .encrypted)
+    /// Each operation needs a link with authenticated keys.
+    public static let authenticated = AttributeSecurity(
+        read: .authenticated, write: .authenticated, subscribe: .authenticated)
+}
+
+/// How a virtual device pairs.
+///
+/// ```swift
+/// let lock = VirtualPeripheral(
+///     "C0:FF:EE:00:10:CC",
+///     services: [VirtualService("B001", characteristics: [VirtualCharacteristic("B002", security: .encrypted)])],
+///     security: VirtualSecurity(.displayOnly, user: VirtualUser(displays: 123_456)))
+/// ```
+public struct VirtualSecurity: Hashable, Sendable {
+    public var capability: PairingCapability
+    /// Whether it has LE Secure Connections; without, pairings are legacy pairings.
+    public var hasSecureConnections: Bool
+    /// Whether it keeps keys. As a peripheral it refuses each pairing if it does not.
+    public var isBondable: Bool
+    /// Whether it asks for a pairing with a number if the capabilities of both devices permit one. If neither device does, no
+    /// number is used.
+    public var wantsMITM: Bool
+    /// Whether it asks the central to encrypt each link as soon as the link is up, as a peripheral.
+    public var requestsSecurity: Bool
+    /// Whether it pairs without a number with a central of which it has keys already, as a peripheral. BlueZ does not.
+    public var confirmsJustWorksRepairing: Bool
+    /// What its user does.
+    public var user: VirtualUser
+    /// The identity address that a pairing gives to the peer; nil for a device without private addresses.
+    public var privacy: VirtualPrivacy?
+
+    /// - Parameter wantsMITM: Nil for devices that can show or enter something, as with Linux.
+    public init(
+        _ capability: PairingCapability = .noInputNoOutput, hasSecureConnections: Bool = true,
+        isBondable: Bool = true, wantsMITM: Bool? = nil, requestsSecurity: Bool = false,
+        confirmsJustWorksRepairing: Bool = false, user: VirtualUser = VirtualUser(), privacy: VirtualPrivacy? = nil
+    ) {
+        self.capability = capability
+        self.hasSecureConnections = hasSecureConnections
+        self.isBondable = isBondable
+        self.wantsMITM = wantsMITM ?? (capability != .noInputNoOutput)
+        self.requestsSecurity = requestsSecurity
+        self.confirmsJustWorksRepairing = confirmsJustWorksRepairing
+        self.user = user
+        self.privacy = privacy
+    }
+}
+
+/// The user of a virtual device while it pairs.
+public struct VirtualUser: Hashable, Sendable {
+    /// The answer to a number that is compared, and to a pairing without a number. Times are seconds, 0 to 1e9.
+    public enum Answer: Hashable, Sendable {
+        case accept(after: TimeInterval)
+        case reject(after: TimeInterval)
+        case never
+
+        public static let accept = Answer.accept(after: 0)
+        public static let reject = Answer.reject(after: 0)
+    }
+
+    /// The passkey that is entered.
+    public enum Entry: Hashable, Sendable {
+        /// The number that the other device displays, so many seconds later, 0 to 1e9.
+        case displayed(after: TimeInterval)
+        /// Another number.
+        case wrong
+        /// 0 to 999,999.
+        case number(Int)
+        case never
+
+        public static let displayed = Entry.displayed(after: 0)
+    }
+
+    public var confirms: Answer
+    public var passkey: Entry
+    /// The passkey that the device displays, 0 to 999,999; nil for a random one. A number outside becomes the nearest bound.
+    public var displays: Int? { didSet { displays = displays.map(Limits.passkey.nearest) } }
+
+    public init(confirms: Answer = .accept, passkey: Entry = .displayed, displays: Int? = nil) {
+        self.confirms = confirms
+        self.passkey = passkey
+        self.displays = displays.map(Limits.passkey.nearest)
+    }
+}
+
+/// The identity of a virtual device with a private address.
+public struct VirtualPrivacy: Hashable, Sendable {
+    public var identity: VirtualAddress
+    public var identityType: AddressType
+
+    public init(identity: VirtualAddress, identityType: AddressType = .public) {
+        self.identity = identity
+        self.identityType = identityType
+    }
+}
+
+/// Why a pairing fails, with the codes of the Security Manager (core specification 5.4, volume 3, part H, 3.5.5). BlueZ reports
+/// none of them to programs.
+public enum PairingFailure: Hashable, Sendable {
+    /// 0x01: the user has not entered the passkey.
+    case passkeyEntryFailed
+    /// 0x03: the capabilities permit no pairing that is secure enough.
+    case authenticationRequirements
+    /// 0x04: the passkey was wrong.
+    case confirmValueFailed
+    /// 0x05: the device does not pair.
+    case pairingNotSupported
+    /// 0x0C: the user of one device has rejected.
+    case numericComparisonFailed
+    /// 30 seconds without a packet, after which the link ends.
+    case timedOut
+    /// The link ended first.
+    case linkLost
+    /// The central's host has cancelled it.
+    case cancelled
+}
+
+extension Limits {
+    /// Passkeys (core specification 5.4, volume 3, part H, 2.3.5.3).
+    static let passkey = 0...999_999
+}
+
+// MARK: - JSON
+
+/// In JSON: `"none"`, `"encrypted"`, `"authenticated"` or `"secure"`.
+extension LinkSecurity: Codable {
+    private enum Name: String, CaseIterable { case none, encrypted, authenticated, secure }
+
+    public init(from decoder: any Decoder) throws {
+        switch try decoder.choice(of: Name.self) {
+        case .none: self = .none
+        case .encrypted: self = .encrypted
+        case .authenticated: self = .authenticated
+        case .secure: self = .secure
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Name.allCases[rawValue].rawValue)
+    }
+}
+
+/// In JSON every key is optional: `{"read": "encrypted", "write": "authenticated", "subscribe": "none"}`.
+extension AttributeSecurity: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case read, write, subscribe }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            read: try container.decodeIfPresent(LinkSecurity.self, forKey: .read) ?? LinkSecurity.none,
+            write: try container.decodeIfPresent(LinkSecurity.self, forKey: .write) ?? LinkSecurity.none,
+            subscribe: try container.decodeIfPresent(LinkSecurity.self, forKey: .subscribe) ?? LinkSecurity.none)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        if read != .none { try container.encode(read, forKey: .read) }
+        if write != .none { try container.encode(write, forKey: .write) }
+        if subscribe != .none { try container.encode(subscribe, forKey: .subscribe) }
+    }
+}
+
+/// In JSON every key is optional: `{"capability": "DisplayYesNo", "hasSecureConnections": false, "isBondable": true,`
+/// `"wantsMITM": true, "requestsSecurity": true, "confirmsJustWorksRepairing": true, "user": {…}, "privacy": {…}}`.
+extension VirtualSecurity: Codable {
+    private enum Key: String, CodingKey, CaseIterable {
+        case capability, hasSecureConnections, isBondable, wantsMITM, requestsSecurity, confirmsJustWorksRepairing
+        case user, privacy
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        func flag(_ key: Key) throws -> Bool? { try container.decodeIfPresent(Bool.self, forKey: key) }
+        let usual = VirtualSecurity()
+        self.init(
+            try container.decodeIfPresent(PairingCapability.self, forKey: .capability) ?? usual.capability,
+            hasSecureConnections: try flag(.hasSecureConnections) ?? usual.hasSecureConnections,
+            isBondable: try flag(.isBondable) ?? usual.isBondable, wantsMITM: try flag(.wantsMITM),
+            requestsSecurity: try flag(.requestsSecurity) ?? usual.requestsSecurity,
+            confirmsJustWorksRepairing: try flag(.confirmsJustWorksRepairing) ?? usual.confirmsJustWorksRepairing,
+            user: try container.decodeIfPresent(VirtualUser.self, forKey: .user) ?? usual.user,
+            privacy: try container.decodeIfPresent(VirtualPrivacy.self, forKey: .privacy))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        let usual = VirtualSecurity(capability)
+        try container.encode(capability, forKey: .capability)
+        if !hasSecureConnections { try container.encode(hasSecureConnections, forKey: .hasSecureConnections) }
+        if !isBondable { try container.encode(isBondable, forKey: .isBondable) }
+        if wantsMITM != usual.wantsMITM { try container.encode(wantsMITM, forKey: .wantsMITM) }
+        if requestsSecurity { try container.encode(requestsSecurity, forKey: .requestsSecurity) }
+        if confirmsJustWorksRepairing {
+            try container.encode(confirmsJustWorksRepairing, forKey: .confirmsJustWorksRepairing)
+        }
+        if user != usual.user { try container.encode(user, forKey: .user) }
+        try container.encodeIfPresent(privacy, forKey: .privacy)
+    }
+}
+
+/// In JSON every key is optional: `{"confirms": {"reject": 2}, "passkey": {"displayed": 3}, "displays": 123456}`. `confirms` is
+/// `{"accept": seconds}`, `{"reject": seconds}` or `{}`, no answer; `passkey` is `{"displayed": seconds}`,
+/// `{"number": 123456}`, `{"isWrong": true}` or `{}`.
+extension VirtualUser: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case confirms, passkey, displays }
+    private enum AnswerKey: String, CodingKey, CaseIterable { case accept, reject }
+    private enum EntryKey: String, CodingKey, CaseIterable { case displayed, number, isWrong }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(displays: try container.number(Limits.passkey, forKey: .displays))
+        if container.contains(.confirms) {
+            let answer = try container.superDecoder(forKey: .confirms).strictContainer(keyedBy: AnswerKey.self)
+            confirms = .never
+            if let delay = try answer.number(Limits.seconds, forKey: .accept) { confirms = .accept(after: delay) }
+            if let delay = try answer.number(Limits.seconds, forKey: .reject) { confirms = .reject(after: delay) }
+        }
+        if container.contains(.passkey) {
+            let entry = try container.superDecoder(forKey: .passkey).strictContainer(keyedBy: EntryKey.self)
+            passkey = .never
+            if let delay = try entry.number(Limits.seconds, forKey: .displayed) { passkey = .displayed(after: delay) }
+            if let number = try entry.number(Limits.passkey, forKey: .number) { passkey = .number(number) }
+            if try entry.decodeIfPresent(Bool.self, forKey: .isWrong) == true { passkey = .wrong }
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        if confirms != .accept {
+            var answer = container.nestedContainer(keyedBy: AnswerKey.self, forKey: .confirms)
+            switch confirms {
+            case .accept(let delay): try answer.encode(delay, forKey: .accept)
+            case .reject(let delay): try answer.encode(delay, forKey: .reject)
+            case .never: break
+            }
+        }
+        if passkey != .displayed {
+            var entry = container.nestedContainer(keyedBy: EntryKey.self, forKey: .passkey)
+            switch passkey {
+            case .displayed(let delay): try entry.encode(delay, forKey: .displayed)
+            case .wrong: try entry.encode(true, forKey: .isWrong)
+            case .number(let number): try entry.encode(number, forKey: .number)
+            case .never: break
+            }
+        }
+        try container.encodeIfPresent(displays, forKey: .displays)
+    }
+}
+
+/// In JSON: `{"identity": "00:1B:DC:00:00:01", "identityType": "public"}`; the type may be left out.
+extension VirtualPrivacy: Codable {
+    private enum Key: String, CodingKey, CaseIterable { case identity, identityType }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.strictContainer(keyedBy: Key.self)
+        self.init(
+            identity: try container.decode(VirtualAddress.self, forKey: .identity),
+            identityType: try container.decodeIfPresent(AddressType.self, forKey: .identityType) ?? .public)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(identity, forKey: .identity)
+        if identityType != .public { try container.encode(identityType, forKey: .identityType) }
+    }
+}
