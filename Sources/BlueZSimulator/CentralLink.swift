@@ -53,13 +53,20 @@ public final class CentralLink: Sendable {
         var state = State.connecting
         var values: [CentralValue] = []
         var requests: [UInt64: CentralRequest] = [:]
+        /// Those that wait for a pairing.
+        var pairing: [CentralRequest] = []
         var number: UInt64 = 0
+
+        mutating func takePairing() -> [CentralRequest] {
+            defer { pairing = [] }
+            return pairing
+        }
 
         /// Ends the connection, and returns the requests that are to fail.
         mutating func disconnect() -> [CentralRequest] {
             state = .disconnected
             defer { requests = [:] }
-            return requests.sorted { $0.key < $1.key }.map(\.value)
+            return requests.sorted { $0.key < $1.key }.map(\.value) + takePairing()
         }
     }
 
@@ -134,6 +141,26 @@ public final class CentralLink: Sendable {
         request(characteristic, nil, completion) { .configure(characteristic: $0 - 1, bits: 0) }
     }
 
+    /// Encrypts the link: with the keys that it has of the adapter, or else with a pairing, for which the adapter asks an agent.
+    @discardableResult
+    public func pair(completion: (@Sendable (Result<[UInt8], CentralFailure>) -> Void)? = nil) -> CentralRequest {
+        let request = CentralRequest(completion)
+        let isFirst = contents.withLock { contents -> Bool? in
+            guard contents.state == .connected else { return nil }
+            contents.pairing.append(request)
+            return contents.pairing.count == 1
+        }
+        guard let isFirst else {
+            settle(request, .failure(.disconnected))
+            return request
+        }
+        if isFirst { stage.decide { $0.air.pair(end) } }
+        return request
+    }
+
+    /// The security of the link; `none` if it is not up.
+    public var security: LinkSecurity { stage.look { $0.air.security.security(of: end) } }
+
     /// Ends the link, or the wait for one. Requests under way fail.
     public func disconnect() {
         stage.decide { $0.air.disconnect(end) }
@@ -197,6 +224,11 @@ public final class CentralLink: Sendable {
             case .bytes(let bytes): request?.settle(.success(bytes))
             case .error(let code): request?.settle(.failure(.attribute(code)))
             }
+        case .security(.secured):
+            for request in contents.withLock({ $0.takePairing() }) { request.settle(.success([])) }
+        case .security(.failed(let failure)):
+            for request in contents.withLock({ $0.takePairing() }) { request.settle(.failure(.pairing(failure))) }
+        case .security(.asked), .security(.paired): break
         case .value(var value):
             // The server may have sent it before a response that had to come first.
             value.seconds = seconds

@@ -245,12 +245,49 @@ extension Simulator {
         stage.decide { $0.air.setServices(services, of: address) }
     }
 
-    /// Removes a device's objects, as when another program removes the device, and its link with them. A `Connect` under way
+    // MARK: Pairing
+
+    /// Removes the keys of a pairing on one side, whose devices do not inform each other.
+    ///
+    /// - Parameters:
+    ///   - address: The address of a peripheral or of a ``VirtualCentral``.
+    ///   - side: Whether the device forgets the adapters, or the adapters forget the device: then BlueZ still reports it as
+    ///     bonded.
+    public func simulateKeyLoss(of address: VirtualAddress, side: KeySide = .device) {
+        stage.decide { simulation in
+            simulation.air.security.loseKeys(of: simulation.air.identity(of: address), byDevice: side == .device)
+        }
+    }
+
+    /// The next `count` pairings with a device fail, before any user is asked.
+    public func simulatePairingFailures(
+        _ count: Int = 1, reason: PairingFailure = .pairingNotSupported, of address: VirtualAddress
+    ) {
+        stage.decide { simulation in
+            let identity = simulation.air.identity(of: address)
+            simulation.air.security.failures[identity] = Array(repeating: reason, count: max(0, count))
+        }
+    }
+
+    /// Another program, which is not on this bus, calls `Pair` for a device. It has no agent of its own, so that the default
+    /// agent is asked: that of ``add(_:)`` with a ``VirtualAgent``, or that of a program on the bus.
+    public func simulateForeignPairing(of address: VirtualAddress, adapter index: Int = 0) {
+        stage.decide { simulation in
+            try? simulation.daemon.pair(DeviceKey(adapter: index, address: address), call: nil, client: nil)
+        }
+    }
+
+    /// Registers the agent of another program, such as a desktop's, which is not on this bus.
+    public func add(_ agent: VirtualAgent) {
+        stage.decide { $0.daemon.agents.add(agent, &$0.daemon.core) }
+    }
+
+    /// Removes a device's objects, as when another program removes the device, and its link and its keys with them. A `Connect` under way
     /// gets no reply, as with BlueZ.
     public func simulateDeviceRemoval(of address: VirtualAddress) {
         stage.decide { simulation in
             for key in simulation.daemon.core.tree.devices.keys.sorted() where key.address == address {
-                simulation.daemon.remove(key)
+                simulation.daemon.removeWithKeys(key)
             }
         }
     }
@@ -284,3 +321,6 @@ extension Simulator {
         stage.decide { $0.daemon.ignoresRegistrations = areIgnored }
     }
 }
+
+/// One of the sides that have keys of a pairing.
+public enum KeySide: Hashable, Sendable { case device, adapter }

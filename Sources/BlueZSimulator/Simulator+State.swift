@@ -66,6 +66,7 @@ extension Simulator {
                     }
                 return LinkState(
                     adapter: key.adapter, address: key.address, requests: link.requestCount,
+                    security: simulation.air.security.security(of: end),
                     subscriptions: link.subscriptions.keys.sorted().compactMap {
                         database?.characteristic(withValue: $0 + 1)?.uuid
                     })
@@ -156,6 +157,7 @@ public struct LinkState: Hashable, Sendable {
     public var address: VirtualAddress
     /// The number of requests over it so far that want a response.
     public var requests: Int
+    public var security: LinkSecurity
     /// The UUIDs of the characteristics that are subscribed to, in the order of their handles.
     public var subscriptions: [String]
 }

@@ -157,6 +157,17 @@ final class PairingProcedureTests: XCTestCase {
         XCTAssertEqual(pairing.answered(.passkey(2), by: .responder, now: 2), [.fail(.confirmValueFailed)])
     }
 
+    func testTheNumberThatIsDisplayedCanBeEnteredWithoutKnowingIt() {
+        for (answer, step) in [
+            (Procedure.Answer.displayed, Procedure.Step.succeed(.secure, isBonded: true)),
+            (.wrong, .fail(.confirmValueFailed)),
+        ] {
+            var pairing = procedure(.keyboardOnly, .displayOnly)
+            _ = pairing.begin(now: 0)
+            XCTAssertEqual(pairing.answered(answer, by: .initiator, now: 1), [step])
+        }
+    }
+
     func testAnAnswerToAnotherQuestionIsARejection() {
         var pairing = procedure(.keyboardOnly, .displayOnly)
         _ = pairing.begin(now: 0)

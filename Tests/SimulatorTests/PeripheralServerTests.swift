@@ -134,7 +134,7 @@ final class PeripheralServerTests: XCTestCase {
     }
 
     func testABehaviourAnswersValuesErrorsLateOrNever() {
-        let script = Script([.value([7, 7]), .error(0x81), .value([8], after: 2), .error(0x05), .linkLoss])
+        let script = Script([.value([7, 7]), .error(0x81), .value([8], after: 2), .error(0x0C), .linkLoss])
         let (simulator, client) = scene(Room(peripherals: [strap]), behavior: script)
         XCTAssertNil(connect(client))
         simulator.advance(by: 1)

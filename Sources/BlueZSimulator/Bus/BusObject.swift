@@ -3,6 +3,7 @@ import DBus
 /// The names of the D-Bus interfaces that the simulator has or calls.
 enum InterfaceName {
     static let agentManager = "org.bluez.AgentManager1"
+    static let agent = "org.bluez.Agent1"
     static let profileManager = "org.bluez.ProfileManager1"
     static let adapter = "org.bluez.Adapter1"
     static let device = "org.bluez.Device1"

@@ -88,6 +88,23 @@ struct DaemonTraits: Hashable, Sendable {
     /// Whether the daemon crashes after `RemoveDevice` when the device's link has ended.
     var diesOfRemovingConnected = false
 
+    // MARK: Pairing
+    /// Whether `Pair` of a bonded device takes it for one of classic Bluetooth, where it does not answer.
+    var pairsOverWrongBearer = true
+    /// Whether `Pair` of a connected device uses the capability that the adapter had when the link came up, and not that of
+    /// the caller's agent. The services of a link that `Pair` makes are then discovered after the pairing.
+    var pairsLinkWithItsCapability = false
+    /// Whether `Pair` and `Connect` refuse each other.
+    var pairExcludesConnect = false
+    /// Whether the security of a link is raised once for a request, and not in steps as long as it is refused.
+    var retriesSecurityOnce = false
+    /// Whether requests that wait for a pairing are forgotten if the link ends, without a reply.
+    var losesRetriedRequests = false
+    /// Whether `Connect` reports that the peer has lost its keys.
+    var reportsMissingKeys = false
+    /// Whether `Pair` fails if the services are not discovered after the pairing.
+    var failsPairWithDiscovery = true
+
     // MARK: Attributes
     /// Whether services that BlueZ uses itself, generic access and those of input devices, have objects. These can be
     /// read and subscribed to, and not be written.
@@ -162,6 +179,9 @@ struct DaemonTraits: Hashable, Sendable {
         Change(67, "a filter of nothing but all transports of the adapter counts as none") {
             $0.filterRule = .narrowingFilter
         },
+        Change(67, "a call of an attribute that waits for a pairing gets no reply if the link ends") {
+            $0.losesRetriedRequests = true
+        },
         Change(69, "`Handle` of services, characteristics and descriptors") {
             $0.missingProperties.subtract([
                 "GattService1.Handle", "GattCharacteristic1.Handle", "GattDescriptor1.Handle",
@@ -183,6 +203,9 @@ struct DaemonTraits: Hashable, Sendable {
             $0.missingProperties.subtract(["Adapter1.Manufacturer", "Adapter1.Version"])
         },
         Change(71, "`BatteryProviderManager1`") { $0.hasBatteryProviders = true },
+        Change(71, "a link is secured once for each request, and then the request fails with `NotPermitted`") {
+            $0.retriesSecurityOnce = true
+        },
         Change(73, "`Adapter1.PowerState`") { $0.missingProperties.remove("Adapter1.PowerState") },
         Change(74, "characteristics without an explicit `Handle` refuse their application") { $0.needsHandles = true },
         Change(76, "advertisements of more than 31 bytes need no `SecondaryChannel`") {
@@ -209,6 +232,10 @@ struct DaemonTraits: Hashable, Sendable {
         Change(78, "`Device1.AdvertisingFlags` and `AdvertisingData`") {
             $0.missingProperties.subtract(["Device1.AdvertisingFlags", "Device1.AdvertisingData"])
         },
+        Change(79, "`Pair` of a bonded device is `AlreadyExists`, before `ConnectionAttemptFailed` after five seconds")
+        {
+            $0.pairsOverWrongBearer = false
+        },
         Change(79, "`Adapter1.Connectable`") { $0.missingProperties.remove("Adapter1.Connectable") },
         Change(80, "`Discoverable: false` sends no flags in a broadcast, which before is refused") {
             $0.undiscoverableFlags = .withoutClassicInPeripherals
@@ -231,6 +258,15 @@ struct DaemonTraits: Hashable, Sendable {
         ) {
             $0.hasAddressResolution = false
         },
+        Change(81, "`Pair` of a connected device uses the capability that the adapter had when the link came up") {
+            $0.pairsLinkWithItsCapability = true
+        },
+        Change(81, "`Pair` and `Connect` of one device refuse each other with `InProgress`") {
+            $0.pairExcludesConnect = true
+        },
+        Change(83, "`Connect` fails with `br-connection-key-missing` if the peer has lost its keys") {
+            $0.reportsMissingKeys = true
+        },
         Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
         Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`") {
             $0.missingProperties.remove("Device1.CablePairing")
@@ -244,6 +280,9 @@ struct DaemonTraits: Hashable, Sendable {
         },
         Change(87, "the number of an advertisement is written to its property `Instance`, if it has one") {
             $0.setsAdvertisementInstance = true
+        },
+        Change(87, "`Pair` succeeds if the link ends after the pairing and before the services are discovered") {
+            $0.failsPairWithDiscovery = false
         },
         Change(87, "crashes on a filter with `UUIDs` when an advertisement has services") {
             $0.diesOfUUIDFilters = true

@@ -51,6 +51,8 @@ struct Adapter: Sendable {
     var isDiscoverable = false
     /// In seconds; 0 is no limit.
     var discoverableTimeout: UInt32 = 180
+    /// That of the default agent, or of the last one that there was.
+    var capability = PairingCapability.noInputNoOutput
     /// Whether a default agent is registered, or a client has set it.
     var isPairable = false
     var pairableTimeout: UInt32 = 0

@@ -248,6 +248,8 @@ struct Advertising: Sendable {
                     report: AdvertisingReport(
                         onAir: sent.data, scanResponse: sent.scanResponse, isConnectable: sent.record.isPeripheral),
                     interval: sent.record.interval)
-            })
+            },
+            security: SecurityManager.Adapter(
+                address: adapter.hardware.address, capability: adapter.capability, isBondable: adapter.isPairable))
     }
 }

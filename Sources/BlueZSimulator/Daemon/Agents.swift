@@ -1,33 +1,69 @@
-/// Pairing agents, one for each client, and profiles. They are registered as with BlueZ, and never called.
+import Foundation
+
+/// Pairing agents, one for each client, and profiles (`src/agent.c`). Profiles are registered as with BlueZ, and never called.
 struct Agents: Sendable {
-    /// The paths of the agents, by client.
-    private var agents: [String: String] = [:]
-    /// The clients that asked for the default agent, the latest first.
-    private var defaultAgents: [String] = []
+    typealias Question = PairingProcedure.Question
+
+    /// An agent of a program, or of another one that the simulator plays.
+    private struct Agent: Sendable {
+        let client: String
+        let path: String
+        let capability: PairingCapability
+        /// Nil for a program on the bus.
+        var user: VirtualUser?
+        var request: Request?
+    }
+
+    /// The question that waits for the answer of an agent. There is one for each agent.
+    private struct Request: Sendable {
+        let number: UInt64
+        let device: DeviceKey
+        let question: Question
+    }
+
+    /// What becomes of a question.
+    enum Reception: Hashable, Sendable {
+        /// The agent is called, and its answer follows.
+        case called
+        case answered(PairingProcedure.Answer)
+    }
+
+    /// The first is the default agent, and the next one takes its place when it leaves.
+    private var agents: [Agent] = []
+    /// The agents of programs that are not on the bus, which return with bluetoothd.
+    private var virtualAgents: [VirtualAgent] = []
+    private var requestCount: UInt64 = 0
     private var profiles: [(owner: String, path: String)] = []
 
     /// The clients that have registered something.
-    var owners: [String] { agents.keys + profiles.map(\.owner) }
+    var owners: [String] { agents.filter { $0.user == nil }.map(\.client) + profiles.map(\.owner) }
+
+    /// The agents of programs on the bus, by their clients and paths.
+    var paths: [(client: String, path: String)] { agents.filter { $0.user == nil }.map { ($0.client, $0.path) } }
+
+    // MARK: Registration
 
     mutating func register(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard agents[call.client] == nil else { throw .alreadyExists }
-        guard Self.capabilities.contains(call.text(1)) else { throw .invalidArguments }
-        agents[call.client] = call.path(0)
+        guard place(of: call.client) == nil else { throw .alreadyExists }
+        let text = call.text(1)
+        guard let capability = text.isEmpty ? .keyboardDisplay : PairingCapability(rawValue: text) else {
+            throw .invalidArguments
+        }
         core.reply(call.id)
+        add(Agent(client: call.client, path: call.path(0), capability: capability), isDefault: false, &core)
     }
 
     mutating func unregister(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard agents[call.client] == call.path(0) else { throw .doesNotExist }
+        let place = try place(of: call)
+        if agents[place].request != nil { self.call(agents[place], "Cancel", [], &core) }
         core.reply(call.id)
-        removeAgent(of: call.client, &core)
+        remove(place, &core)
     }
 
     mutating func requestDefault(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
-        guard agents[call.client] == call.path(0) else { throw .doesNotExist }
+        let agent = agents.remove(at: try place(of: call))
         core.reply(call.id)
-        defaultAgents.removeAll { $0 == call.client }
-        defaultAgents.insert(call.client, at: 0)
-        setPairable(true, &core)
+        add(agent, isDefault: true, &core)
     }
 
     mutating func registerProfile(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
@@ -44,30 +80,179 @@ struct Agents: Sendable {
     }
 
     mutating func clientLeft(_ client: String, _ core: inout Core) {
-        removeAgent(of: client, &core)
+        if let place = place(of: client) { remove(place, &core) }
         profiles.removeAll { $0.owner == client }
+    }
+
+    /// bluetoothd ends.
+    mutating func reset() {
+        agents = []
+        profiles = []
+    }
+
+    /// bluetoothd starts. The other programs of the machine register their agents again.
+    mutating func restart(_ core: inout Core) {
+        for agent in virtualAgents { register(agent, &core) }
+    }
+
+    /// Another program registers its agent.
+    mutating func add(_ agent: VirtualAgent, _ core: inout Core) {
+        virtualAgents.append(agent)
+        register(agent, &core)
+    }
+
+    private mutating func register(_ agent: VirtualAgent, _ core: inout Core) {
+        requestCount += 1
+        add(
+            Agent(client: "agent \(requestCount)", path: "/", capability: agent.capability, user: agent.user),
+            isDefault: agent.isDefault, &core)
+    }
+
+    private mutating func add(_ agent: Agent, isDefault: Bool, _ core: inout Core) {
+        let isFirst = isDefault || agents.isEmpty
+        agents.insert(agent, at: isFirst ? 0 : agents.count)
+        if isFirst { defaultChanged(&core) }
+    }
+
+    private mutating func remove(_ place: Int, _ core: inout Core) {
+        let agent = agents.remove(at: place)
+        if let request = agent.request { core.order(.answer(request.device, .reject)) }
+        if place == 0 { defaultChanged(&core) }
+    }
+
+    private func defaultChanged(_ core: inout Core) {
+        for index in core.tree.adapters.keys.sorted() { introduce(index, &core) }
+    }
+
+    /// Gives an adapter the capability of the default agent. Without one it is not pairable.
+    func introduce(_ index: Int, _ core: inout Core) {
+        if let agent = agents.first { core.change(index) { $0.capability = agent.capability } }
+        core.setPairable(!agents.isEmpty, of: index)
+    }
+
+    private func place(of client: String) -> Int? { agents.firstIndex { $0.client == client } }
+
+    private func place(of call: MethodCall) throws(DaemonError) -> Int {
+        guard let place = place(of: call.client), agents[place].path == call.path(0) else { throw .doesNotExist }
+        return place
     }
 
     private func profile(_ call: MethodCall) -> Int? {
         profiles.firstIndex { $0.owner == call.client && $0.path == call.path(0) }
     }
 
-    /// Without a default agent adapters are not pairable.
-    private mutating func removeAgent(of client: String, _ core: inout Core) {
-        agents[client] = nil
-        guard let place = defaultAgents.firstIndex(of: client) else { return }
-        defaultAgents.remove(at: place)
-        if defaultAgents.isEmpty { setPairable(false, &core) }
+    // MARK: Requests
+
+    /// The capability of the agent that is asked about the pairings of a client: its own, or the default agent.
+    func capability(of client: String?) -> PairingCapability? { agent(of: client).map { agents[$0].capability } }
+
+    private func agent(of client: String?) -> Int? {
+        client.flatMap(place(of:)) ?? (agents.isEmpty ? nil : 0)
     }
 
-    private func setPairable(_ isPairable: Bool, _ core: inout Core) {
-        for index in core.tree.adapters.keys.sorted() {
-            core.set(\.isPairable, to: isPairable, of: index, announcing: .pairable)
+    /// Asks the agent of a client, or the default agent.
+    mutating func ask(
+        _ question: Question, about device: DeviceKey, of client: String?, _ core: inout Core
+    ) -> Reception {
+        guard let place = agent(of: client) else { return .answered(.reject) }
+        if case .display = question {
+            call(agents[place], question, device, &core)
+            return .called
+        }
+        if let open = agents[place].request {
+            // BlueZ takes the same question about the other end as confirmed, and refuses every other one.
+            guard open.question.isSimilar(to: question), open.device.adapter != device.adapter else {
+                return .answered(.reject)
+            }
+            return .answered(.accept)
+        }
+        requestCount += 1
+        let number = requestCount
+        agents[place].request = Request(number: number, device: device, question: question)
+        guard let user = agents[place].user else {
+            call(agents[place], question, device, &core) { daemon, reply in
+                daemon.agents.replied(to: number, reply, &daemon.core)
+            }
+            return .called
+        }
+        if let (answer, delay) = user.answer(to: question) {
+            core.alarms.set(.agentAnswer(number, answer), to: core.now + delay)
+        }
+        return .called
+    }
+
+    private func call(
+        _ agent: Agent, _ question: Question, _ device: DeviceKey, _ core: inout Core, _ handler: ReplyHandler? = nil
+    ) {
+        guard let path = core.tree.devices[device]?.path else { return }
+        var arguments = [BusValue.objectPath(path)]
+        switch question {
+        case .confirm(let number): arguments.append(.uint32(UInt32(number)))
+        // On LE no key is reported before the passkey is complete.
+        case .display(let number): arguments += [.uint32(UInt32(number)), .uint16(0)]
+        case .authorize, .enter: break
+        }
+        call(agent, question.member, arguments, &core, handler)
+    }
+
+    private func call(
+        _ agent: Agent, _ member: String, _ arguments: [BusValue], _ core: inout Core, _ handler: ReplyHandler? = nil
+    ) {
+        guard agent.user == nil else { return }
+        core.call(
+            agent.client, agent.path, InterfaceName.agent, member, arguments, reply: .values,
+            timeout: Self.requestTimeout, handler)
+    }
+
+    /// `REQUEST_TIMEOUT` of `src/agent.c`, in seconds.
+    private static let requestTimeout = 60.0
+
+    private mutating func replied(to number: UInt64, _ reply: ClientReply, _ core: inout Core) {
+        guard let place = agents.firstIndex(where: { $0.request?.number == number }) else { return }
+        if case .error("org.freedesktop.DBus.Error.NoReply", _) = reply, agents[place].request?.question != .enter {
+            call(agents[place], "Cancel", [], &core)
+        }
+        switch (reply, reply.value) {
+        case (.values, .uint32(let passkey)?) where passkey < 1_000_000: answer(number, .passkey(Int(passkey)), &core)
+        case (.values, nil): answer(number, .accept, &core)
+        default: answer(number, .reject, &core)
         }
     }
 
-    /// The empty one stands for `KeyboardDisplay`.
-    private static let capabilities: Set<String> = [
-        "", "DisplayOnly", "DisplayYesNo", "KeyboardOnly", "NoInputNoOutput", "KeyboardDisplay",
-    ]
+    /// Takes the answer of an agent, unless its question has ended.
+    mutating func answer(_ number: UInt64, _ answer: PairingProcedure.Answer, _ core: inout Core) {
+        guard let place = agents.firstIndex(where: { $0.request?.number == number }),
+            let request = agents[place].request
+        else { return }
+        agents[place].request = nil
+        core.order(.answer(request.device, answer))
+    }
+
+    /// Ends the question about a device, of which the agent is informed. Returns whether there was one.
+    @discardableResult
+    mutating func cancelRequest(about device: DeviceKey, _ core: inout Core) -> Bool {
+        guard let place = agents.firstIndex(where: { $0.request?.device == device }) else { return false }
+        agents[place].request = nil
+        call(agents[place], "Cancel", [], &core)
+        return true
+    }
+
+    /// bluetoothd ends by itself, of which each agent is informed.
+    mutating func release(_ core: inout Core) {
+        for agent in agents { call(agent, "Release", [], &core) }
+    }
+}
+
+extension PairingProcedure.Question {
+    /// The method of an agent.
+    var member: String {
+        switch self {
+        case .authorize: "RequestAuthorization"
+        case .confirm: "RequestConfirmation"
+        case .enter: "RequestPasskey"
+        case .display: "DisplayPasskey"
+        }
+    }
+
+    func isSimilar(to other: Self) -> Bool { member == other.member && self != .enter }
 }

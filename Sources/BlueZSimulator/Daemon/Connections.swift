@@ -19,17 +19,24 @@ struct Connections: Sendable {
 
     // MARK: Calls
 
-    mutating func connect(_ key: DeviceKey, call: CallID, _ core: inout Core) throws(DaemonError) {
+    /// Carries out `Connect`.
+    ///
+    /// - Parameter isPairing: Whether `Pair` of the device is under way.
+    mutating func connect(
+        _ key: DeviceKey, call: CallID, isPairing: Bool, _ core: inout Core
+    ) throws(DaemonError) {
         guard core.tree.adapters[key.adapter]?.isPowered == true else {
             throw .failed("le-connection-adapter-not-powered")
         }
         guard let device = core.tree.devices[key] else { throw .doesNotExist }
+        guard !isPairing || !core.traits.pairExcludesConnect else { throw .inProgress }
         // Also in the two seconds after Disconnect, although the link then ends.
         if device.isConnected { return core.reply(call) }
         core.makePermanent(key)
         guard connects[key] == nil else { throw core.traits.secondConnect }
         connects[key] = call
-        core.order(.connect(key))
+        // `Pair` makes the link then.
+        if !isPairing { core.order(.connect(key)) }
     }
 
     mutating func disconnect(_ key: DeviceKey, call: CallID, _ core: inout Core) {
@@ -60,8 +67,14 @@ struct Connections: Sendable {
 
     /// BlueZ announces the link and replies to `Connect` before it asks for services. Returns whether a call waits for
     /// the link.
-    mutating func linkWentUp(_ key: DeviceKey, mtu: Int, _ core: inout Core) -> Bool {
-        guard core.tree.devices[key] != nil, let call = connects.removeValue(forKey: key) else {
+    ///
+    /// - Parameters:
+    ///   - isPairing: Whether `Pair` has made the link.
+    ///   - isSecured: Whether the reply waits until the link is encrypted, as it does with a paired device.
+    mutating func linkWentUp(
+        _ key: DeviceKey, mtu: Int, isPairing: Bool, isSecured: Bool, _ core: inout Core
+    ) -> Bool {
+        guard core.tree.devices[key] != nil, isPairing || connects[key] != nil else {
             core.order(.disconnect(key))
             return false
         }
@@ -71,8 +84,13 @@ struct Connections: Sendable {
         }
         core.alarms.remove(.forget(key))
         if !silentConnections.contains(key.address) { core.announce(.connected, of: key) }
-        core.reply(call)
+        if !isSecured { succeed(key, &core) }
         return true
+    }
+
+    /// Replies to a call of `Connect`.
+    mutating func succeed(_ key: DeviceKey, _ core: inout Core) {
+        if let call = connects.removeValue(forKey: key) { core.reply(call) }
     }
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
@@ -95,7 +113,9 @@ struct Connections: Sendable {
         if asCentral {
             if reason == .local { core.flush() }
             if let call = connects.removeValue(forKey: key) {
-                core.fail(call, .failed(core.traits.connectionCancelled))
+                let lacksKeys = reason == .authentication && core.traits.reportsMissingKeys
+                core.fail(
+                    call, .failed(lacksKeys ? "br-connection-key-missing" : core.traits.connectionCancelled))
             }
         }
         signalEnd(of: key, reason, &core)

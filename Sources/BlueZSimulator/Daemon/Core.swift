@@ -130,6 +130,16 @@ struct Core: Sendable {
         body(&tree.adapters[index]!)
     }
 
+    /// Lets an adapter pair, for as long as its time-out says.
+    mutating func setPairable(_ isPairable: Bool, of index: Int) {
+        set(\.isPairable, to: isPairable, of: index, announcing: .pairable)
+        if let timeout = tree.adapters[index]?.pairableTimeout, timeout > 0, isPairable {
+            alarms.set(.endPairable(index), to: now + TimeInterval(timeout))
+        } else {
+            alarms.remove(.endPairable(index))
+        }
+    }
+
     mutating func announce(_ property: Property<Adapter>, of index: Int) {
         outbox.changed(property.name, of: .adapter(index))
     }
@@ -185,6 +195,14 @@ struct Core: Sendable {
         outbox.changed(property.name, of: .device(key))
     }
 
+    /// A pairing has given the identity of a device with a private address; its path stays.
+    mutating func setIdentity(_ privacy: VirtualPrivacy, of key: DeviceKey) {
+        set(\.identity, to: privacy.identity, of: key, announcing: .address)
+        flush()
+        set(\.addressType, to: privacy.identityType, of: key, announcing: .addressType)
+        flush()
+    }
+
     /// Takes a name that was read from the device.
     mutating func setName(_ name: String, of key: DeviceKey) {
         guard let device = tree.devices[key], device.name != name else { return }
@@ -205,7 +223,11 @@ struct Core: Sendable {
     mutating func makePermanent(_ key: DeviceKey) {
         guard let device = tree.devices[key], device.isTemporary else { return }
         let isStatic = key.address.value >> 46 == 0b11
-        guard device.addressType == .public || isStatic else { return }
+        if device.addressType == .public || isStatic { keep(key) }
+    }
+
+    /// Makes a device permanent.
+    mutating func keep(_ key: DeviceKey) {
         change(key) { $0.isTemporary = false }
         alarms.remove(.forget(key))
     }
@@ -298,8 +320,13 @@ enum Alarm: Hashable, Sendable {
     /// A temporary device was not received for long enough.
     case forget(DeviceKey)
     case endDiscoverable(Int)
+    case endPairable(Int)
     /// The two seconds after `Disconnect` are over.
     case dropLink(DeviceKey)
+    /// A device that is paged does not answer.
+    case pageTimeout(DeviceKey)
+    /// The user of another program's agent answers the question with this number.
+    case agentAnswer(UInt64, PairingProcedure.Answer)
     /// A request got no response.
     case requestTimeout(DeviceKey)
     /// The next object of a table is due.

@@ -12,6 +12,7 @@ struct Daemon: Sendable {
     var agents = Agents()
     var discovery = Discovery()
     var connections = Connections()
+    var pairings = Pairings()
     var client = GattClient()
     var server = GattServer()
     var advertising = Advertising()
@@ -115,6 +116,7 @@ struct Daemon: Sendable {
         self.client.clientLeft(client, &core)
         server.clientLeft(client, &core)
         advertising.clientLeft(client, &core)
+        pairings.clientLeft(client, &agents, &core)
         agents.clientLeft(client, &core)
         ignored.removeAll { $0.client == client }
         settle()
@@ -163,6 +165,9 @@ struct Daemon: Sendable {
 
     /// After each event: carries out the calls that had to wait, and watches the clients that have something here.
     private mutating func settle() {
+        for key in pairings.pending.sorted() where core.tree.devices[key]?.areServicesResolved == true {
+            pairings.conclude(key, &core)
+        }
         while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
         let owners = Set(
             agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners)
@@ -179,10 +184,10 @@ struct Daemon: Sendable {
         // There may be hundreds of thousands, and none changes which clients are watched.
         case .central(.adapter(let key), .value(let value)): return client.valueCame(value, of: key, &core)
         case .central(.adapter(let key), .connected(let link)):
-            if connections.linkWentUp(key, mtu: link.mtu, &core) {
-                client.linkWentUp(key, exportDelay: link.exportDelay, &core)
-            }
-        case .central(.adapter(let key), .failed): connections.linkFailed(key, &core)
+            linkWentUp(key, link)
+        case .central(.adapter(let key), .failed):
+            pairings.linkFailed(key, &core)
+            connections.linkFailed(key, &core)
         case .central(.adapter(let key), .disconnected(let reason)): linkWentDown(key, reason)
         case .central(.adapter(let key), .response(let id, let result)): client.responded(key, id, result, &core)
         case .discovered(let key, let services, let name): client.discovered(services, name: name, of: key, &core)
@@ -190,6 +195,8 @@ struct Daemon: Sendable {
         case .centralCame(let key, let identity): server.centralCame(key, identity, &core)
         case .centralLeft(let key, let reason): centralLeft(key, reason)
         case .asked(let key, let request): server.serve(request, over: key, &core)
+        case .central(_, .security): return
+        case .security(let key, let news): take(news, of: key)
         case .hostDiscovered(let key, let host):
             let name = core.tree.adapters[host]?.hardware.name
             client.discovered(server.table(of: host), name: name, of: key, &core)
@@ -200,8 +207,45 @@ struct Daemon: Sendable {
     /// An advertisement reaches the adapters.
     mutating func received(_ sighting: Sighting) { discovery.received(sighting, &core) }
 
+    /// The link of a paired device is encrypted before anything else. From 5.81 on that of one that is to be paired waits
+    /// too.
+    private mutating func linkWentUp(_ key: DeviceKey, _ link: VirtualLink) {
+        let isPairing = pairings.isConnecting(key)
+        let isPaired = core.tree.devices[key]?.isPaired == true
+        guard
+            connections.linkWentUp(key, mtu: link.mtu, isPairing: isPairing, isSecured: isPaired, &core)
+        else { return }
+        let isWaiting = isPaired || isPairing && core.traits.pairsLinkWithItsCapability
+        client.linkWentUp(key, exportDelay: link.exportDelay, isSecured: isWaiting, &core)
+        if isPairing {
+            pairings.linkWentUp(key, agents, &core)
+        } else if isPaired {
+            core.order(.secure(key, .encrypted))
+        }
+    }
+
+    /// The security of a link has changed, or is to change.
+    private mutating func take(_ news: SecurityNews, of key: DeviceKey) {
+        switch news {
+        case .asked(let question): pairings.asked(question, key, &agents, &core)
+        case .secured(let security):
+            guard server.links[key] == nil else { return server.secured(key, security) }
+            connections.succeed(key, &core)
+            client.secured(key, security, &core)
+        case .paired(let isBonded, let privacy):
+            let isServed = server.links[key] != nil
+            if isServed, isBonded { server.bonded(key) }
+            if let privacy { core.setIdentity(privacy, of: key) }
+            pairings.paired(key, isBonded: isBonded, isServed: isServed, &agents, &core)
+        case .failed(let failure):
+            pairings.failed(failure, key, &agents, &core)
+            if failure == .cancelled { client.securityCancelled(key, &core) }
+        }
+    }
+
     private mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = client.linkWentDown(key, &core) else { return }
+        pairings.linkEnded(key, &core)
         connections.linkEnded(key, reason, asCentral: true, &core)
         client.conclude(link, of: key, &core)
         linkEnded(key)
@@ -209,13 +253,14 @@ struct Daemon: Sendable {
 
     private mutating func centralLeft(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard server.centralLeft(key, &core) else { return }
+        pairings.linkEnded(key, &core)
         connections.linkEnded(key, reason, asCentral: false, &core)
         linkEnded(key)
     }
 
     private mutating func linkEnded(_ key: DeviceKey) {
         core.forgetLater(key)
-        if connections.concludeRemoval(of: key, &core) { remove(key) }
+        if connections.concludeRemoval(of: key, &core) { removeWithKeys(key) }
     }
 
     /// Ends the link of a central, if there is one.
@@ -235,6 +280,9 @@ struct Daemon: Sendable {
             case .forget(let key): remove(key)
             case .endDiscoverable(let index):
                 core.set(\.isDiscoverable, to: false, of: index, announcing: .discoverable)
+            case .endPairable(let index): core.setPairable(false, of: index)
+            case .pageTimeout(let key): pairings.end(key, .pageTimeout, &core)
+            case .agentAnswer(let number, let answer): agents.answer(number, answer, &core)
             case .dropLink(let key), .requestTimeout(let key):
                 if server.links[key] == nil { core.order(.disconnect(key)) } else { hangUp(key) }
             case .export(let key): client.exportDue(of: key, &core)
@@ -252,6 +300,18 @@ struct Daemon: Sendable {
     }
 
     // MARK: Devices
+
+    /// Carries out `Connect`.
+    mutating func connect(_ call: MethodCall) throws(DaemonError) {
+        let isPairing = pairings.isPairing(call.device)
+        try connections.connect(call.device, call: call.id, isPairing: isPairing, &core)
+    }
+
+    /// Carries out `Pair`, also for a program that is not on the bus.
+    mutating func pair(_ key: DeviceKey, call: CallID?, client: String?) throws(DaemonError) {
+        let isConnecting = connections.connects[key] != nil
+        try pairings.pair(key, call: call, client: client, isConnecting: isConnecting, agents, &core)
+    }
 
     /// Adds a device from BlueZ's storage: it is permanent, and has no strength until it is received.
     mutating func remember(_ peripheral: VirtualPeripheral, on index: Int) {
@@ -271,11 +331,18 @@ struct Daemon: Sendable {
     mutating func remove(_ key: DeviceKey) {
         guard core.tree.devices[key] != nil else { return }
         connections.forget(key, &core)
+        pairings.end(key, .authenticationCanceled, &core)
         hangUp(key)
         client.remove(key, &core)
         core.removeDevice(key)
         // The calls that waited for its objects.
         if !held.isEmpty { settle() }
+    }
+
+    /// Removes a device, and its keys.
+    mutating func removeWithKeys(_ key: DeviceKey) {
+        core.order(.forget(key, isStored: true))
+        remove(key)
     }
 
     mutating func remove(_ keys: [DeviceKey]) {
@@ -290,7 +357,7 @@ struct Daemon: Sendable {
         guard core.tree.adapters[key.adapter]?.isPowered == true else { throw .notReady }
         // The link ends first, which takes two seconds.
         guard !device.isConnected else { return connections.remove(key, call: call.id, &core) }
-        remove(key)
+        removeWithKeys(key)
         core.reply(call.id)
     }
 
@@ -327,7 +394,7 @@ struct Daemon: Sendable {
         switch (name, value) {
         case ("Alias", .string(let alias)):
             core.set(\.alias, to: alias.isEmpty ? nil : alias, of: index, announcing: property)
-        case ("Pairable", .bool(let isOn)): core.set(\.isPairable, to: isOn, of: index, announcing: property)
+        case ("Pairable", .bool(let isOn)): core.setPairable(isOn, of: index)
         case ("Connectable", .bool(let isOn)): core.set(\.isConnectable, to: isOn, of: index, announcing: property)
         case ("Discoverable", .bool(let isOn)):
             discovery.discoverableWasSet(on: index)
@@ -343,6 +410,7 @@ struct Daemon: Sendable {
         case ("PairableTimeout", .uint32(let seconds)):
             core.change(index) { $0.pairableTimeout = seconds }
             core.announce(property, of: index)
+            core.setPairable(adapter.isPairable, of: index)
         default: break
         }
     }
@@ -413,6 +481,7 @@ struct Daemon: Sendable {
         core.add(Adapter(hardware, version: version))
         server.applications.databases[hardware.index] = AttributeDatabase(
             name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version)
+        agents.introduce(hardware.index, &core)
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
 
@@ -424,7 +493,7 @@ struct Daemon: Sendable {
         remove(core.tree.devices(of: index).map(\.key))
         discovery.adapterRemoved(index)
         core.removeAdapter(index)
-        core.alarms.remove(.endDiscoverable(index))
+        for alarm in [Alarm.endDiscoverable(index), .endPairable(index)] { core.alarms.remove(alarm) }
         settle()
     }
 
@@ -432,10 +501,11 @@ struct Daemon: Sendable {
 
     /// The process is killed: everything that clients have here ends without a signal.
     mutating func forgetClients() {
-        agents = Agents()
+        agents.reset()
         ignored = []
         held = []
         connections.reset()
+        pairings.reset()
         client.reset()
         server.reset()
         advertising.reset()
@@ -465,7 +535,9 @@ struct Daemon: Sendable {
         where !device.isTemporary && core.tree.adapters[device.key.adapter] != nil {
             core.restore(device.stored)
         }
+        agents.restart(&core)
         // There is no signal for them: a client that starts now asks for all objects.
         core.silence()
+        for adapter in hardware { core.order(.loadKeys(adapter.address)) }
     }
 }

@@ -85,16 +85,15 @@ extension InterfaceTable<Daemon> {
     private static var deviceMethods: [Method] {
         [
             Method("Disconnect") { $0.connections.disconnect($1.device, call: $1.id, &$0.core) },
-            Method("Connect") { try $0.connections.connect($1.device, call: $1.id, &$0.core) },
+            Method("Connect") { try $0.connect($1) },
             Method("ConnectProfile", "UUID:s") { _, _ in
                 throw DaemonError.bluez("NotAvailable", "br-connection-profile-unavailable")
             },
             Method("DisconnectProfile", "UUID:s") { _, _ in throw DaemonError.invalidArguments },
-            Method("Pair") { daemon, call in
-                daemon.core.makePermanent(call.device)
-                throw DaemonError.bluez("ConnectionAttemptFailed", "Page Timeout")
+            Method("Pair") { try $0.pair($1.device, call: $1.id, client: $1.client) },
+            Method("CancelPairing") {
+                try $0.pairings.cancel($1.device, call: $1.id, &$0.agents, &$0.core)
             },
-            Method("CancelPairing") { _, _ in throw DaemonError.doesNotExist },
         ]
     }
 

@@ -4,6 +4,8 @@ struct Device: Sendable {
     let path: String
     let adapterPath: String
     var addressType: AddressType
+    /// The identity of a device with a private address, once it is paired.
+    var identity: VirtualAddress?
     var name: String?
     var alias: String?
     var appearance: UInt16?

@@ -5,6 +5,9 @@ import Foundation
 struct GattClient: Sendable {
     /// A link to a peripheral.
     struct Link: Sendable {
+        /// Whether it is to be encrypted before anything else.
+        fileprivate var isSecured = false
+        fileprivate var security = LinkSecurity.none
         /// Seconds between two objects that are put on the bus.
         fileprivate var exportDelay: Double
         /// Discovered attributes that have no objects yet.
@@ -22,6 +25,11 @@ struct GattClient: Sendable {
         /// The handle of the declaration.
         let handle: UInt16
         let isSubscription: Bool
+        let kind: AttributeRequest.Kind
+        /// The error of a request that is sent again when the link is more secure.
+        var refusal: UInt8?
+        /// Whether it has been sent again.
+        var isRetried = false
         let conclude: Conclusion
     }
 
@@ -407,7 +415,7 @@ struct GattClient: Sendable {
         if link.requests.isEmpty { core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout) }
         requestCount += 1
         links[key.device]?.requests[requestCount] = Request(
-            handle: key.handle, isSubscription: isSubscription, conclude: conclude)
+            handle: key.handle, isSubscription: isSubscription, kind: kind, conclude: conclude)
         core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
     }
 
@@ -422,25 +430,75 @@ struct GattClient: Sendable {
 
     mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout Core) {
         if links[key]?.batteryReads.remove(id) != nil { return batteryCame(result, of: key, &core) }
-        guard let request = links[key]?.requests.removeValue(forKey: id) else { return }
+        guard let request = links[key]?.requests[id] else { return }
+        let goal = security(for: request, result, of: key, core)
+        if goal == nil { links[key]?.requests[id] = nil }
+        if case .error(let code) = result, goal != nil { links[key]?.requests[id]?.refusal = code }
         core.alarms.remove(.requestTimeout(key))
-        if links[key]?.requests.isEmpty == false {
+        if links[key]?.requests.values.contains(where: { $0.refusal == nil }) == true {
             core.alarms.set(.requestTimeout(key), to: core.now + Self.requestTimeout)
         }
-        request.conclude(&self, result, &core)
+        if let goal { core.order(.secure(key, goal)) } else { request.conclude(&self, result, &core) }
+    }
+
+    // MARK: Security
+
+    /// The security to which the link is raised for a request that was refused; nil if it is not (`change_security` of
+    /// `src/shared/att.c`).
+    private func security(
+        for request: Request, _ result: AttributeResult, of key: DeviceKey, _ core: Core
+    ) -> LinkSecurity? {
+        guard case .error(let code) = result, let security = links[key]?.security,
+            !request.isRetried || !core.traits.retriesSecurityOnce
+        else { return nil }
+        switch code {
+        case ATTError.insufficientEncryption: return security < .encrypted ? .encrypted : nil
+        case ATTError.insufficientAuthentication: return LinkSecurity(rawValue: security.rawValue + 1)
+        default: return nil
+        }
+    }
+
+    /// A link is so secure now: requests that were refused are sent again.
+    mutating func secured(_ key: DeviceKey, _ security: LinkSecurity, _ core: inout Core) {
+        guard let link = links[key] else { return }
+        links[key]?.security = security
+        if link.isSecured { open(key, &core) }
+        for (id, request) in link.requests.sorted(by: { $0.key < $1.key }) where request.refusal != nil {
+            links[key]?.requests[id]?.refusal = nil
+            links[key]?.requests[id]?.isRetried = true
+            core.order(.request(key, AttributeRequest(id: id, kind: request.kind)))
+        }
+    }
+
+    /// A pairing was cancelled and the link stays up: requests that waited for it fail.
+    mutating func securityCancelled(_ key: DeviceKey, _ core: inout Core) {
+        guard let link = links[key] else { return }
+        if link.isSecured { open(key, &core) }
+        for (id, request) in link.requests.sorted(by: { $0.key < $1.key }) {
+            guard let code = request.refusal else { continue }
+            links[key]?.requests[id] = nil
+            request.conclude(&self, .error(code), &core)
+        }
     }
 
     /// The requests of a link fail with it, in their order.
     private mutating func failRequests(of link: Link, _ core: inout Core) {
-        for (_, request) in link.requests.sorted(by: { $0.key < $1.key }) {
+        for (_, request) in link.requests.sorted(by: { $0.key < $1.key })
+        where request.refusal == nil || !core.traits.losesRetriedRequests {
             request.conclude(&self, .error(ATTError.unlikely), &core)
         }
     }
 
     // MARK: Links
 
-    mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, _ core: inout Core) {
-        links[key] = Link(exportDelay: exportDelay)
+    /// - Parameter isSecured: Whether it is to be encrypted before anything else.
+    mutating func linkWentUp(_ key: DeviceKey, exportDelay: Double, isSecured: Bool, _ core: inout Core) {
+        links[key] = Link(isSecured: isSecured, exportDelay: exportDelay)
+        if !isSecured { open(key, &core) }
+    }
+
+    private mutating func open(_ key: DeviceKey, _ core: inout Core) {
+        links[key]?.isSecured = false
         // Subscriptions are renewed, the earliest first.
         for (attribute, remote) in attributes(of: key) {
             for client in remote.clients where !remote.armed.contains(client) {

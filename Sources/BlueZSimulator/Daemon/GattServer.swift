@@ -115,9 +115,12 @@ struct GattServer: Sendable {
             core.addDevice(key, central.addressType)
             core.flush()
         }
-        links[key] = ServerLink(central: central, configurations: bonded.removeValue(forKey: key) ?? [:])
+        links[key] = ServerLink(
+            central: central, isBonded: core.tree.devices[key]?.isBonded == true,
+            configurations: bonded.removeValue(forKey: key) ?? [:])
         core.change(key) { $0.isConnected = true }
         if central.isBonded {
+            links[key]?.isBonded = true
             core.change(key) { $0.isTemporary = $0.isTemporary && $0.isBonded }
             core.set(\.isPaired, to: true, of: key, announcing: .paired)
             core.set(\.isBonded, to: true, of: key, announcing: .bonded)
@@ -126,6 +129,12 @@ struct GattServer: Sendable {
         core.announce(.connected, of: key)
         core.alarms.set(.resolveCentral(key), to: core.now + 0.1)
     }
+
+    /// The link of a central is so secure now.
+    mutating func secured(_ key: DeviceKey, _ security: LinkSecurity) { links[key]?.security = security }
+
+    /// A central is bonded, so that its subscriptions are kept.
+    mutating func bonded(_ key: DeviceKey) { links[key]?.isBonded = true }
 
     /// BlueZ has read the central's own services, of which the simulator has none.
     func centralResolved(_ key: DeviceKey, _ core: inout Core) {
@@ -225,7 +234,7 @@ struct GattServer: Sendable {
         guard let link = links[key], let attribute = attribute(handle, on: key.adapter) else {
             return .error(ATTError.invalidHandle)
         }
-        if let code = attribute.permissions.refusal(ofWriting: false) { return .error(code) }
+        if let code = attribute.permissions.refusal(ofWriting: false, over: link.security) { return .error(code) }
         switch attribute.content {
         case .value(let bytes):
             guard offset <= bytes.count else { return .error(ATTError.invalidOffset) }
@@ -245,7 +254,8 @@ struct GattServer: Sendable {
     ) -> AttributeResult? {
         guard let attribute = attribute(handle, on: key.adapter) else { return .error(ATTError.invalidHandle) }
         guard bytes.count <= core.traits.longestWrite else { return .error(ATTError.invalidLength) }
-        if let code = attribute.permissions.refusal(ofWriting: true) { return .error(code) }
+        let security = links[key]?.security ?? .none
+        if let code = attribute.permissions.refusal(ofWriting: true, over: security) { return .error(code) }
         switch attribute.content {
         case .value: return .bytes([])
         case .configuration(let value): return configure(handle, of: value, bytes, over: key, &core)
@@ -265,7 +275,7 @@ struct GattServer: Sendable {
         guard bytes.count + 4 <= limit else { return .error(ATTError.invalidLength) }
         guard offset <= limit else { return .error(ATTError.invalidOffset) }
         guard bytes.count + 4 + offset <= limit else { return .error(ATTError.invalidLength) }
-        if let code = attribute.permissions.refusal(ofWriting: true) { return .error(code) }
+        if let code = attribute.permissions.refusal(ofWriting: true, over: link.security) { return .error(code) }
         switch attribute.content {
         case .value: break
         case .configuration: return .error(ATTError.invalidLength)
@@ -542,7 +552,7 @@ struct GattServer: Sendable {
 
     /// The link of a central has ended (`att_disconnected`): its subscriptions end unless it is bonded, then its sockets.
     private mutating func endSubscriptions(over link: ServerLink, _ key: DeviceKey, _ core: inout Core) {
-        if link.central.isBonded {
+        if link.isBonded {
             bonded[key] = link.configurations
         } else {
             for handle in link.configurations.filter({ $0.value != 0 }).keys.sorted() {

@@ -113,7 +113,7 @@ extension Property<Device> {
         advertisingFlags, advertisingData,
     ]
 
-    static let address = Self("Address", "s") { .string($0.key.address.description) }
+    static let address = Self("Address", "s") { .string(($0.identity ?? $0.key.address).description) }
     static let addressType = Self("AddressType", "s") { .string($0.addressType.rawValue) }
     static let name = Self("Name", "s") { $0.name.map(BusValue.string) }
     static let alias = Self("Alias", "s", isWritable: true) { .string($0.shownName) }

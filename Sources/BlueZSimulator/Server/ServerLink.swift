@@ -8,6 +8,9 @@ struct PacketID: Hashable, Sendable {
 /// A central's link to an adapter that serves, at the server's end.
 struct ServerLink: Hashable, Sendable {
     let central: CentralIdentity
+    var security = LinkSecurity.none
+    /// Whether BlueZ keeps its subscriptions when the link ends.
+    var isBonded = false
     /// What the central has written to each descriptor for subscriptions, by the descriptor's handle.
     var configurations: [UInt16: UInt16] = [:]
     /// Writes that are prepared and not executed. Parts that follow each other are joined.

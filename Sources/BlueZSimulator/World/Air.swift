@@ -13,6 +13,7 @@ struct Air: Sendable {
     }
 
     var radio = Radio()
+    var security = SecurityManager()
     private(set) var peripherals: [VirtualAddress: ScriptedPeripheral] = [:]
     /// Those that are up, and the attempts to connect.
     private(set) var links: [CentralEnd: Link] = [:]
@@ -129,9 +130,13 @@ struct Air: Sendable {
         case .request(let key, let request): receive(request, over: .adapter(key))
         case .announce(let announcements):
             let before = hosts
+            security.adapters = Dictionary(announcements.map { ($0.adapter, $0.security) }) { _, last in last }
             hosts = Dictionary(announcements.map { ($0.address, $0) }) { _, last in last }
             for (address, announcement) in before where hosts[address] == nil { radio.withdraw(announcement.adapter) }
-            for announcement in announcements where before[announcement.address] != announcement {
+            for announcement in announcements {
+                var same = before[announcement.address]
+                same?.security = announcement.security
+                if same == announcement { continue }
                 radio.announce(announcement, now: now)
                 for (end, link) in links.sorted(by: { $0.key < $1.key }) where !link.isUp {
                     if case .adapter(let server, _) = link.server, server.adapter == announcement.adapter { meet(end) }
@@ -151,7 +156,31 @@ struct Air: Sendable {
         case .announceServices(let end):
             guard links[end]?.isUp == true, case .adapter(let key) = end else { return }
             events.append(.servicesChanged(key))
+        case .secure(let key, let goal, let capability):
+            security.secure(key, to: goal, capability: capability, now: now)
+        case .answer(let key, let answer): security.answer(answer, of: key, now: now)
+        case .cancelPairing(let key): security.cancel(key)
+        case .forget(let key, let isStored):
+            security.forget(identity(of: key.address), by: key.adapter, isStored: isStored)
+        case .loadKeys(let address): security.loadKeys(of: address)
         }
+        takeSecurityNews()
+    }
+
+    /// A virtual central encrypts its link, with the keys that it has or with a pairing.
+    mutating func pair(_ end: CentralEnd) {
+        security.secure(end, to: .encrypted, now: now)
+        takeSecurityNews()
+    }
+
+    /// The address by which a device is known to those that have paired with it.
+    func identity(of address: VirtualAddress) -> VirtualAddress { peripherals[address]?.peripheral.identity ?? address }
+
+    /// Passes on what the Security Managers report, and ends the links that are not secure enough.
+    private mutating func takeSecurityNews() {
+        let (news, ends) = security.takeNews()
+        events += news
+        for end in ends { drop(end, .authentication) }
     }
 
     mutating func takeEvents() -> [AirEvent] {
@@ -164,10 +193,15 @@ struct Air: Sendable {
         return questions
     }
 
-    var nextDeadline: TimeInterval? { deadlines.next }
+    var nextDeadline: TimeInterval? { [deadlines.next, security.nextDeadline].compactMap { $0 }.min() }
 
     /// Does the first thing that is due.
     mutating func timePassed(to limit: TimeInterval) {
+        if let next = security.nextDeadline, next <= limit, next < deadlines.next ?? .infinity {
+            now = next
+            security.timePassed(to: next)
+            return takeSecurityNews()
+        }
         guard let due = deadlines.popDue(at: limit) else { return }
         now = due.deadline
         perform(due.key)
@@ -226,7 +260,7 @@ struct Air: Sendable {
         }
         let identity = CentralIdentity(
             end: end, addressType: central.addressType, name: central.name, isBonded: central.isBonded,
-            mtu: central.mtu)
+            security: central.security, mtu: central.mtu)
         begin(end, Link(to: .adapter(server, identity)), timeout: central.connectTimeout)
     }
 
@@ -291,6 +325,7 @@ struct Air: Sendable {
             guard accepts(server.adapter) else { return }
             comeUp(end)
             events += [.centralCame(server, identity), .central(end, .connected(Self.adapterLink))]
+            secure(end)
         case .peripheral(let address):
             guard let peripheral = peripherals[address], peripheral.central == end, case .adapter(let key) = end else {
                 return
@@ -303,6 +338,7 @@ struct Air: Sendable {
             radio.setBusy(address, true, now: now)
             events.append(.central(end, .connected(peripheral.peripheral.link)))
             notify(peripheral, isUp: true)
+            secure(end)
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }
             guard peripheral.faults.drops > 0 else { return }
             peripherals[address]?.faults.drops -= 1
@@ -314,6 +350,29 @@ struct Air: Sendable {
     private mutating func comeUp(_ end: CentralEnd) {
         deadlines.remove(.timeout(end))
         links[end]?.isUp = true
+    }
+
+    /// The security of a link that has just come up, of which both ends know.
+    private mutating func secure(_ end: CentralEnd) {
+        guard let link = links[end] else { return }
+        let latency = parameters(of: end).callLatency
+        switch (end, link.server) {
+        case (.adapter(let key), .peripheral(let address)):
+            guard let peripheral = peripherals[address]?.peripheral else { return }
+            security.linkWentUp(
+                end, from: .adapter(key), to: .device(peripheral.identity, peripheral.security), latency: latency,
+                isBonded: false, now: now)
+        case (.adapter(let key), .adapter(let server, _)):
+            security.linkWentUp(
+                end, from: .adapter(key), to: .adapter(server), latency: latency, isBonded: false, now: now)
+        case (.virtual, .adapter(let server, let central)):
+            let features = central.security ?? VirtualSecurity()
+            security.linkWentUp(
+                end, from: .device(features.privacy?.identity ?? server.address, features), to: .adapter(server),
+                latency: latency, isBonded: central.isBonded, now: now)
+        case (.virtual, .peripheral): break
+        }
+        takeSecurityNews()
     }
 
     // MARK: Ending
@@ -331,6 +390,8 @@ struct Air: Sendable {
     ///   - serverCause: the cause that the server sees, if it is another.
     private mutating func drop(_ end: CentralEnd, _ cause: LinkEndCause, server serverCause: LinkEndCause? = nil) {
         guard let link = links.removeValue(forKey: end) else { return }
+        security.linkWentDown(end)
+        takeSecurityNews()
         for due in [Due.connection(end), .timeout(end), .drop(end), .discovery(end), .response(end)] {
             deadlines.remove(due)
         }
@@ -401,7 +462,9 @@ struct Air: Sendable {
         case .adapter(let server, _)?: events.append(.asked(server, request))
         case .peripheral(let address)?:
             guard let peripheral = peripherals[address] else { return }
-            if let refusal = peripheral.refusal(of: request) { return conclude(request, end, refusal) }
+            if let refusal = peripheral.refusal(of: request, over: security.security(of: end)) {
+                return conclude(request, end, refusal)
+            }
             switch request.kind {
             case .read(let handle, _):
                 let value = peripheral.database.value(of: handle) ?? []

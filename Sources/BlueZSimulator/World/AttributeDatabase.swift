@@ -305,16 +305,19 @@ extension AttributeDatabase {
     ) {
         guard let uuid = ServiceUUID.long(given.uuid) else { return }
         _ = insert(
-            uuid, flags: Self.flags(of: given), permissions: AttributePermissions(given.flags),
+            uuid, flags: Self.flags(of: given), permissions: AttributePermissions(given.flags, given.security),
             content: .value(given.value), in: &service)
         let last = service.characteristics.count - 1
         service.characteristics[last].notifications = given.notifications
         for descriptor in Self.descriptors(of: given) {
             let uuid = ServiceUUID.long(descriptor.uuid) ?? descriptor.uuid
-            let isPerLink = hasSubscriptionsPerLink && uuid == Self.configuration
+            let isConfiguration = uuid == Self.configuration
+            let security =
+                isConfiguration ? AttributeSecurity(write: given.security.subscribe) : descriptor.security
             _ = insert(
-                descriptor: uuid, flags: descriptor.flags, permissions: AttributePermissions(descriptor.flags),
-                content: isPerLink
+                descriptor: uuid, flags: descriptor.flags,
+                permissions: AttributePermissions(descriptor.flags, security),
+                content: hasSubscriptionsPerLink && isConfiguration
                     ? .configuration(of: service.characteristics[last].valueHandle) : .value(descriptor.value),
                 in: &service)
         }
@@ -382,7 +385,7 @@ struct ObjectID: Hashable, Sendable {
     let path: String
 }
 
-/// The operations that an attribute allows. Links are never encrypted here, so that attributes that need that refuse all.
+/// The operations that an attribute allows, and the security that they need.
 struct AttributePermissions: OptionSet, Hashable, Sendable {
     let rawValue: UInt16
     static let read = Self(rawValue: 0x01)
@@ -396,22 +399,30 @@ struct AttributePermissions: OptionSet, Hashable, Sendable {
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Those of an attribute that needs no security.
-    init(_ flags: Set<CharacteristicFlag>) {
+    init(_ flags: Set<CharacteristicFlag>, _ security: AttributeSecurity) {
         self = flags.contains(.read) ? .read : []
         if flags.contains(.write) { insert(.write) }
+        if security.read > .none { insert(Self.reading[security.read.rawValue - 1]) }
+        if security.write > .none { insert(Self.writing[security.write.rawValue - 1]) }
     }
 
-    /// The error code for reading or writing; nil if that is allowed (`check_permissions`).
-    func refusal(ofWriting: Bool) -> UInt8? {
-        let (plain, encrypted, authenticated, secure): (Self, Self, Self, Self) =
-            ofWriting
-            ? (.write, .writeEncrypted, .writeAuthenticated, .writeSecure)
-            : (.read, .readEncrypted, .readAuthenticated, .readSecure)
+    /// By the level of security that they need.
+    private static let reading: [Self] = [.readEncrypted, .readAuthenticated, .readSecure]
+    private static let writing: [Self] = [.writeEncrypted, .writeAuthenticated, .writeSecure]
+
+    /// The security that a link needs for reading or writing.
+    func security(forWriting: Bool) -> LinkSecurity {
+        let levels = forWriting ? Self.writing : Self.reading
+        return levels.lastIndex { contains($0) }.flatMap { LinkSecurity(rawValue: $0 + 1) } ?? LinkSecurity.none
+    }
+
+    /// The error code for reading or writing over a link; nil if that is allowed (`check_permissions`).
+    func refusal(ofWriting: Bool, over security: LinkSecurity) -> UInt8? {
         guard !isEmpty else { return nil }
-        guard contains(plain) else { return ofWriting ? ATTError.writeNotPermitted : ATTError.readNotPermitted }
-        if !isDisjoint(with: [authenticated, secure]) { return ATTError.insufficientAuthentication }
-        return contains(encrypted) ? ATTError.insufficientEncryption : nil
+        guard contains(ofWriting ? .write : .read) else {
+            return ofWriting ? ATTError.writeNotPermitted : ATTError.readNotPermitted
+        }
+        return self.security(forWriting: ofWriting).refusal(over: security)
     }
 }
 

@@ -28,6 +28,8 @@ enum Limits {
     static let handles = 1...0xFFFF
     /// Bytes of a device's name (Core Specification 5.3, volume 4, part E, 7.3.11).
     static let nameLength = 0...248
+    /// Passkeys (Core Specification 5.4, volume 3, part H, 2.3.5.3).
+    static let passkey = 0...999_999
 }
 
 extension ClosedRange {

@@ -121,8 +121,10 @@ struct CentralIdentity: Hashable, Sendable {
     var addressType: AddressType
     /// Its own name, which BlueZ reads.
     var name: String?
-    /// Whether BlueZ keeps its subscriptions when the link ends.
+    /// Whether it is bonded with each adapter.
     var isBonded = false
+    /// Nil for an adapter.
+    var security: VirtualSecurity?
     var mtu: Int
 }
 
@@ -145,6 +147,17 @@ enum AirOrder: Hashable, Sendable {
     case deliver(CentralEnd, CentralValue)
     /// The services have changed.
     case announceServices(CentralEnd)
+
+    // Either.
+    /// Encrypt the link, with the keys that there are or with a pairing, for which a program may give the capability.
+    case secure(DeviceKey, LinkSecurity, PairingCapability? = nil)
+    /// The answer to a question of a pairing.
+    case answer(DeviceKey, PairingProcedure.Answer)
+    case cancelPairing(DeviceKey)
+    /// Delete the keys of a device, also those that are stored for the next start.
+    case forget(DeviceKey, isStored: Bool)
+    /// Load the stored keys of the adapter with this address.
+    case loadKeys(VirtualAddress)
 }
 
 /// What the radio reports.
@@ -164,6 +177,9 @@ enum AirEvent: Hashable, Sendable {
     case centralCame(DeviceKey, CentralIdentity)
     case centralLeft(DeviceKey, LinkEndCause)
     case asked(DeviceKey, AttributeRequest)
+
+    /// To an adapter that is either.
+    case security(DeviceKey, SecurityNews)
 }
 
 /// What a central receives: an adapter, or a ``VirtualCentral``.
@@ -175,6 +191,8 @@ enum CentralNews: Hashable, Sendable {
     case disconnected(LinkEndCause)
     case response(id: UInt64, AttributeResult)
     case value(CentralValue)
+    /// For a virtual central only.
+    case security(SecurityNews)
 }
 
 /// Why a link has ended, as BlueZ reports it from 5.83 on.

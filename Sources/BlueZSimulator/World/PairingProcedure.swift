@@ -46,6 +46,10 @@ struct PairingProcedure: Hashable, Sendable {
     enum Answer: Hashable, Sendable {
         case accept
         case passkey(Int)
+        /// The passkey that the other side displays.
+        case displayed
+        /// Another one.
+        case wrong
         case reject
     }
 
@@ -126,6 +130,9 @@ struct PairingProcedure: Hashable, Sendable {
     /// Takes the answer of an end to its question.
     mutating func answered(_ answer: Answer, by side: Side, now: TimeInterval) -> [Step] {
         guard !isOver else { return [] }
+        var answer = answer
+        if answer == .displayed { answer = .passkey(number) }
+        if answer == .wrong { answer = .passkey((number + 1) % 1_000_000) }
         guard isFitting(answer, by: side) else {
             let isComparison = isSecure && (model == .comparison || model == .justWorks)
             return end(.fail(isComparison ? .numericComparisonFailed : .passkeyEntryFailed))
@@ -149,7 +156,7 @@ struct PairingProcedure: Hashable, Sendable {
         case (.accept, .passkey(let display)): display == side
         case (.accept, _): true
         case (.passkey, .passkey(let display)): display != side
-        case (.passkey, _): false
+        case (.passkey, _), (.displayed, _), (.wrong, _): false
         }
     }
 

@@ -20,6 +20,7 @@ struct HostAnnouncement: Hashable, Sendable {
     /// Whether one of its advertisements takes connections.
     var isConnectable: Bool
     var reports: [HostReport]
+    var security: SecurityManager.Adapter
 }
 
 /// One advertisement of an adapter, with the address that it bears.

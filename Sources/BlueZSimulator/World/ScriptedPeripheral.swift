@@ -42,8 +42,22 @@ struct ScriptedPeripheral: Sendable {
 
     // MARK: Requests
 
-    /// Returns the answer to what is not allowed; nil for what is.
-    func refusal(of request: AttributeRequest) -> AttributeAnswer? {
+    /// Returns the answer to what is not allowed over a link of this security; nil for what is.
+    func refusal(of request: AttributeRequest, over security: LinkSecurity) -> AttributeAnswer? {
+        if let refusal = refusal(of: request) { return refusal }
+        let needed: LinkSecurity? =
+            switch request.kind {
+            case .read(let handle, _): database.attributes[handle]?.permissions.security(forWriting: false)
+            case .write(let handle, _, _, _): database.attributes[handle]?.permissions.security(forWriting: true)
+            case .configure(let characteristic, _):
+                database.configurationHandle(of: characteristic + 1).flatMap {
+                    database.attributes[$0]?.permissions.security(forWriting: true)
+                }
+            }
+        return needed?.refusal(over: security).map { .error($0) }
+    }
+
+    private func refusal(of request: AttributeRequest) -> AttributeAnswer? {
         switch request.kind {
         case .read(let handle, _):
             guard let flags = flags(of: handle) else { return .error(ATTError.invalidHandle) }

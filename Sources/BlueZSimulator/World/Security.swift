@@ -22,6 +22,12 @@ public enum LinkSecurity: Int, Hashable, Sendable, CaseIterable, Comparable {
     case secure
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    /// The error code of a request that needs this security, over a link that has another; nil if that suffices.
+    func refusal(over security: LinkSecurity) -> UInt8? {
+        guard security < self else { return nil }
+        return self == .encrypted ? ATTError.insufficientEncryption : ATTError.insufficientAuthentication
+    }
 }
 
 /// The security that the link must have for the operations on an attribute. A request below it is refused with 0x0F
@@ -138,6 +144,22 @@ public struct VirtualPrivacy: Hashable, Sendable {
     }
 }
 
+/// The pairing agent of a program that the simulator plays, such as a desktop's.
+public struct VirtualAgent: Hashable, Sendable {
+    public var capability: PairingCapability
+    public var user: VirtualUser
+    /// Whether it asks to be the default agent. The first agent is that without asking.
+    public var isDefault: Bool
+
+    public init(
+        _ capability: PairingCapability = .keyboardDisplay, user: VirtualUser = VirtualUser(), isDefault: Bool = false
+    ) {
+        self.capability = capability
+        self.user = user
+        self.isDefault = isDefault
+    }
+}
+
 /// Why a pairing fails, with the codes of the Security Manager (core specification 5.4, volume 3, part H, 3.5.5). BlueZ reports
 /// none of them to programs.
 public enum PairingFailure: Hashable, Sendable {
@@ -157,11 +179,6 @@ public enum PairingFailure: Hashable, Sendable {
     case linkLost
     /// The central's host has cancelled it.
     case cancelled
-}
-
-extension Limits {
-    /// Passkeys (core specification 5.4, volume 3, part H, 2.3.5.3).
-    static let passkey = 0...999_999
 }
 
 // MARK: - JSON

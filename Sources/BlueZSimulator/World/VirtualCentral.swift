@@ -20,13 +20,16 @@ public struct VirtualCentral: Hashable, Sendable {
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
     /// Whether it confirms indications, as it must. One that does not loses its link after 30 seconds.
     public var confirmsIndications: Bool
-    /// Whether it is bonded with every adapter. BlueZ keeps the subscriptions of a bonded central when its link ends, and
+    /// Whether it has keys of every adapter, and every adapter of it, from a pairing without a number. BlueZ keeps the subscriptions of a bonded central when its link ends, and
     /// calls the program for none of them when it returns.
     public var isBonded: Bool
+    /// How it pairs.
+    public var security: VirtualSecurity
 
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil, mtu: Int = 247,
-        connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true, isBonded: Bool = false
+        connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true, isBonded: Bool = false,
+        security: VirtualSecurity = VirtualSecurity()
     ) {
         self.address = address
         self.addressType = addressType
@@ -35,6 +38,7 @@ public struct VirtualCentral: Hashable, Sendable {
         self.connectTimeout = Limits.seconds.nearest(to: connectTimeout)
         self.confirmsIndications = confirmsIndications
         self.isBonded = isBonded
+        self.security = security
     }
 }
 
@@ -58,6 +62,8 @@ public enum CentralFailure: Error, Hashable, Sendable {
     case disconnected
     /// The table has no such attribute.
     case notFound
+    /// The pairing has failed.
+    case pairing(PairingFailure)
 }
 
 /// What an adapter sends, byte for byte.

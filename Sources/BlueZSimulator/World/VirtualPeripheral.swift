@@ -36,12 +36,15 @@ public struct VirtualPeripheral: Hashable, Sendable {
     public var services: [VirtualService]
     /// The times and the packet size of its link.
     public var link: VirtualLink
+    /// How it pairs.
+    public var security: VirtualSecurity
 
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil,
         rssi: RSSICourse = .constant(-60), advertisement: Advertisement = Advertisement(),
         interval: TimeInterval = 0.5, appearsAfter: TimeInterval = 0, disappearsAfter: TimeInterval? = nil,
-        isRemembered: Bool = false, services: [VirtualService] = [], link: VirtualLink = VirtualLink()
+        isRemembered: Bool = false, services: [VirtualService] = [], link: VirtualLink = VirtualLink(),
+        security: VirtualSecurity = VirtualSecurity()
     ) {
         self.address = address
         self.addressType = addressType
@@ -54,7 +57,11 @@ public struct VirtualPeripheral: Hashable, Sendable {
         self.isRemembered = isRemembered
         self.services = services
         self.link = link
+        self.security = security
     }
+
+    /// The address by which it is known to devices that have paired with it.
+    var identity: VirtualAddress { security.privacy?.identity ?? address }
 
     /// Returns when it advertises next, at or after `seconds`; nil if it never does again.
     ///
@@ -72,11 +79,11 @@ public struct VirtualPeripheral: Hashable, Sendable {
 
 /// In JSON only `address` is required:
 /// `{"address": "C0:FF:EE:00:18:0D", "addressType": "random", "rssi": -58, "advertisement": {…}, "interval": 0.5,`
-/// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "services": […], "link": {…}}`.
+/// `"appearsAfter": 0, "disappearsAfter": 30, "isRemembered": false, "services": […], "link": {…}, "security": {…}}`.
 extension VirtualPeripheral: Codable {
     private enum Key: String, CodingKey, CaseIterable {
         case address, addressType, name, rssi, advertisement, interval, appearsAfter, disappearsAfter, isRemembered
-        case services, link
+        case services, link, security
     }
 
     public init(from decoder: any Decoder) throws {
@@ -92,7 +99,8 @@ extension VirtualPeripheral: Codable {
             disappearsAfter: try container.number(Limits.seconds, forKey: .disappearsAfter),
             isRemembered: try container.decodeIfPresent(Bool.self, forKey: .isRemembered) ?? false,
             services: try container.services(forKey: .services),
-            link: try container.decodeIfPresent(VirtualLink.self, forKey: .link) ?? VirtualLink())
+            link: try container.decodeIfPresent(VirtualLink.self, forKey: .link) ?? VirtualLink(),
+            security: try container.decodeIfPresent(VirtualSecurity.self, forKey: .security) ?? VirtualSecurity())
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -108,6 +116,7 @@ extension VirtualPeripheral: Codable {
         if isRemembered { try container.encode(isRemembered, forKey: .isRemembered) }
         if !services.isEmpty { try container.encode(services, forKey: .services) }
         if link != VirtualLink() { try container.encode(link, forKey: .link) }
+        if security != VirtualSecurity() { try container.encode(security, forKey: .security) }
     }
 }
 

@@ -57,10 +57,13 @@ public struct VirtualCharacteristic: Hashable, Sendable {
     public var notifications: NotificationSource?
     /// The UUID of a characteristic of the same peripheral that notifies whatever is written here; nil for none.
     public var echo: String?
+    /// The security that its link must have.
+    public var security: AttributeSecurity
 
     public init(
         _ uuid: String, _ flags: Set<CharacteristicFlag> = [.read], value: [UInt8] = [],
-        descriptors: [VirtualDescriptor] = [], notifications: NotificationSource? = nil, echo: String? = nil
+        descriptors: [VirtualDescriptor] = [], notifications: NotificationSource? = nil, echo: String? = nil,
+        security: AttributeSecurity = .none
     ) {
         self.uuid = uuid
         self.flags = flags
@@ -68,6 +71,7 @@ public struct VirtualCharacteristic: Hashable, Sendable {
         self.descriptors = descriptors
         self.notifications = notifications
         self.echo = echo
+        self.security = security
     }
 }
 
@@ -79,11 +83,17 @@ public struct VirtualDescriptor: Hashable, Sendable {
     public var value: [UInt8]
     /// Whether it can be written, read or both; BlueZ does not report this.
     public var flags: Set<CharacteristicFlag>
+    /// The security that its link must have for reading and writing.
+    public var security: AttributeSecurity
 
-    public init(_ uuid: String, value: [UInt8] = [], flags: Set<CharacteristicFlag> = [.read]) {
+    public init(
+        _ uuid: String, value: [UInt8] = [], flags: Set<CharacteristicFlag> = [.read],
+        security: AttributeSecurity = .none
+    ) {
         self.uuid = uuid
         self.value = value
         self.flags = flags
+        self.security = security
     }
 
     /// A user description (`2901`).
@@ -176,10 +186,11 @@ extension VirtualService: Codable {
 
 /// In JSON only `uuid` is required: `{"uuid": "2a37", "flags": ["notify"], "value": "0048", "descriptors": […],`
 /// `"notifications": {"cycle": ["0048", "004a"], "every": 1}, "echo": "2a38"}`. Values are hexadecimal in `value`, or
-/// text in `text`; notifications may count instead, `{"counter": 2, "every": 0.1}`.
+/// text in `text`; notifications may count instead, `{"counter": 2, "every": 0.1}`. `"security": {"read": "encrypted"}` is the
+/// security that the link must have.
 extension VirtualCharacteristic: Codable {
     private enum Key: String, CodingKey, CaseIterable {
-        case uuid, flags, value, text, descriptors, notifications, echo
+        case uuid, flags, value, text, descriptors, notifications, echo, security
     }
 
     public init(from decoder: any Decoder) throws {
@@ -190,7 +201,8 @@ extension VirtualCharacteristic: Codable {
             value: try container.decodeBytes(forKey: .value, orText: .text),
             descriptors: try container.decodeIfPresent([VirtualDescriptor].self, forKey: .descriptors) ?? [],
             notifications: try container.decodeIfPresent(NotificationSource.self, forKey: .notifications),
-            echo: try container.uuidIfPresent(forKey: .echo))
+            echo: try container.uuidIfPresent(forKey: .echo),
+            security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -201,19 +213,21 @@ extension VirtualCharacteristic: Codable {
         if !descriptors.isEmpty { try container.encode(descriptors, forKey: .descriptors) }
         try container.encodeIfPresent(notifications, forKey: .notifications)
         try container.encodeIfPresent(echo, forKey: .echo)
+        if security != AttributeSecurity() { try container.encode(security, forKey: .security) }
     }
 }
 
 /// In JSON: `{"uuid": "2901", "text": "Control"}`, or `"value"` with hexadecimal bytes.
 extension VirtualDescriptor: Codable {
-    private enum Key: String, CodingKey, CaseIterable { case uuid, flags, value, text }
+    private enum Key: String, CodingKey, CaseIterable { case uuid, flags, value, text, security }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.strictContainer(keyedBy: Key.self)
         self.init(
             try container.uuid(forKey: .uuid),
             value: try container.decodeBytes(forKey: .value, orText: .text),
-            flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read])
+            flags: try container.decodeIfPresent(Set<CharacteristicFlag>.self, forKey: .flags) ?? [.read],
+            security: try container.decodeIfPresent(AttributeSecurity.self, forKey: .security) ?? AttributeSecurity())
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -223,6 +237,7 @@ extension VirtualDescriptor: Codable {
         if flags != [.read] {
             try container.encode(CharacteristicFlag.allCases.filter(flags.contains), forKey: .flags)
         }
+        if security != AttributeSecurity() { try container.encode(security, forKey: .security) }
     }
 }
 

@@ -1,0 +1,361 @@
+import Foundation
+
+/// The Security Managers of all devices: the keys, the security of each link, and the pairings. For an adapter it does what
+/// the kernel does.
+struct SecurityManager: Sendable {
+    typealias Side = PairingProcedure.Side
+
+    /// What the kernel knows of an adapter.
+    struct Adapter: Hashable, Sendable {
+        var address: VirtualAddress
+        /// That of the default agent, or of the last one that there was.
+        var capability = PairingCapability.noInputNoOutput
+        /// The adapter is pairable.
+        var isBondable = false
+    }
+
+    /// One end of a link.
+    enum Party: Hashable, Sendable {
+        /// An adapter, with the address of the other end.
+        case adapter(DeviceKey)
+        /// A virtual device, with its identity.
+        case device(VirtualAddress, VirtualSecurity)
+    }
+
+    private struct Link: Sendable {
+        let initiator: Party
+        let responder: Party
+        /// Seconds for a packet and its response.
+        let latency: TimeInterval
+        /// Those of adapters, at the time when the link came up.
+        var capabilities: [DeviceKey: PairingCapability] = [:]
+        var security = LinkSecurity.none
+        /// The security that is under way, with keys that there are or with a pairing.
+        var goal: LinkSecurity?
+        var pairing: PairingProcedure?
+        /// The result of the pairing, until the keys are distributed.
+        var result: PairingProcedure.Step?
+        /// The answers of virtual users.
+        var answers: [Side: PairingProcedure.Answer] = [:]
+
+        subscript(side: Side) -> Party { side == .initiator ? initiator : responder }
+    }
+
+    private enum Due: Hashable, Sendable {
+        case encryption(CentralEnd)
+        case start(CentralEnd)
+        case answer(CentralEnd, Side)
+        case finish(CentralEnd)
+        case timeout(CentralEnd)
+    }
+
+    private(set) var keys = KeyStore()
+    /// By the number in `hciN`.
+    var adapters: [Int: Adapter] = [:]
+    /// A fault: why the next pairings with a device fail.
+    var failures: [VirtualAddress: [PairingFailure]] = [:]
+    private var links: [CentralEnd: Link] = [:]
+    private var deadlines = DeadlineQueue<Due>()
+    private var numbers = SeededGenerator(seed: 0)
+    private var events: [AirEvent] = []
+    /// The links that are to end.
+    private var ends: [CentralEnd] = []
+
+    // MARK: Out
+
+    /// Returns what adapters and virtual centrals are to learn, and the links that are to end for lack of security.
+    mutating func takeNews() -> (events: [AirEvent], ends: [CentralEnd]) {
+        defer {
+            events.removeAll(keepingCapacity: true)
+            ends.removeAll(keepingCapacity: true)
+        }
+        return (events, ends)
+    }
+
+    /// The security of a link; none for one that is not up.
+    func security(of end: CentralEnd) -> LinkSecurity { links[end]?.security ?? .none }
+
+    var nextDeadline: TimeInterval? { deadlines.next }
+
+    private mutating func notify(_ party: Party, at end: CentralEnd, _ news: SecurityNews) {
+        switch party {
+        case .adapter(let key): events.append(.security(key, news))
+        case .device: if case .virtual = end { events.append(.central(end, .security(news))) }
+        }
+    }
+
+    // MARK: Keys
+
+    private func address(of party: Party) -> VirtualAddress {
+        switch party {
+        case .adapter(let key): adapters[key.adapter]?.address ?? VirtualAddress(value: 0)
+        case .device(let identity, _): identity
+        }
+    }
+
+    /// Deletes the key that an adapter has for the device with an identity.
+    ///
+    /// - Parameter isStored: Whether it is deleted from the storage of bluetoothd too, which loads it when it starts.
+    mutating func forget(_ identity: VirtualAddress, by adapter: Int, isStored: Bool) {
+        guard let owner = adapters[adapter]?.address else { return }
+        if isStored { keys.remove(of: owner, for: identity) } else { keys.unload(of: owner, for: identity) }
+    }
+
+    /// A fault: the device with an identity forgets all its keys, or the adapters forget theirs of it.
+    mutating func loseKeys(of identity: VirtualAddress, byDevice: Bool) {
+        for adapter in adapters.values {
+            if byDevice {
+                keys.remove(of: identity, for: adapter.address)
+            } else {
+                keys.remove(of: adapter.address, for: identity)
+            }
+        }
+    }
+
+    /// bluetoothd starts.
+    mutating func loadKeys(of adapter: VirtualAddress) { keys.load(of: adapter) }
+
+    // MARK: Links
+
+    /// A link has come up. A virtual central encrypts it if it has keys, and a virtual peripheral asks for that if it is one
+    /// that does.
+    ///
+    /// - Parameter isBonded: Whether both devices have keys of a pairing before the simulator began.
+    mutating func linkWentUp(
+        _ end: CentralEnd, from initiator: Party, to responder: Party, latency: TimeInterval, isBonded: Bool,
+        now: TimeInterval
+    ) {
+        var link = Link(initiator: initiator, responder: responder, latency: latency)
+        for case .adapter(let key) in [initiator, responder] {
+            link.capabilities[key] = adapters[key.adapter]?.capability
+        }
+        links[end] = link
+        let (central, server) = (address(of: initiator), address(of: responder))
+        if isBonded, keys.key(of: central, for: server) == nil, keys.key(of: server, for: central) == nil {
+            keys.add(central, server, .encrypted, isBonded: true)
+        }
+        if case .device = initiator, keys.key(of: central, for: server) != nil {
+            raise(end, to: .encrypted, now)
+        }
+        if case .device(_, let security) = responder, security.requestsSecurity {
+            let demandsMITM = security.wantsMITM && features(of: .initiator, link).capability != .noInputNoOutput
+            raise(end, to: demandsMITM ? .authenticated : .encrypted, now)
+        }
+    }
+
+    /// A link has ended, and its pairing with it.
+    mutating func linkWentDown(_ end: CentralEnd) {
+        if links[end]?.pairing != nil { conclude(end, .fail(.linkLost)) }
+        guard let link = links.removeValue(forKey: end) else { return }
+        deadlines.remove(.encryption(end))
+        keys.linkEnded(address(of: link.initiator), address(of: link.responder))
+    }
+
+    // MARK: Security
+
+    /// Makes the link of an adapter so secure, with the keys that there are or with a pairing. If the adapter is not its
+    /// central it asks the central for that.
+    ///
+    /// - Parameter capability: That of the agent of a program that pairs; nil for that of the link.
+    mutating func secure(_ key: DeviceKey, to goal: LinkSecurity, capability: PairingCapability?, now: TimeInterval) {
+        let served = links.first { $0.value.responder == .adapter(key) }?.key
+        guard let end = links[.adapter(key)] == nil ? served : .adapter(key) else { return }
+        if let capability { links[end]?.capabilities[key] = capability }
+        raise(end, to: goal, now)
+    }
+
+    /// Makes the link of a virtual central so secure.
+    mutating func secure(_ end: CentralEnd, to goal: LinkSecurity, now: TimeInterval) { raise(end, to: goal, now) }
+
+    private mutating func raise(_ end: CentralEnd, to goal: LinkSecurity, _ now: TimeInterval) {
+        guard let link = links[end], link.goal == nil else { return }
+        guard link.security < goal else { return notify(link.initiator, at: end, .secured(link.security)) }
+        links[end]?.goal = goal
+        let (central, server) = (address(of: link.initiator), address(of: link.responder))
+        if let key = keys.key(of: central, for: server), key.security >= goal {
+            return schedule(.encryption(end), after: 2 * link.latency, now)
+        }
+        var pairing = PairingProcedure(
+            initiator: features(of: .initiator, link), responder: features(of: .responder, link),
+            number: Int(numbers.next() % 1_000_000))
+        if case .passkey(let display?) = pairing.model, case .device(_, let security) = link[display],
+            let number = security.user.displays
+        {
+            pairing.number = number
+        }
+        links[end]?.pairing = pairing
+        schedule(.start(end), after: 2 * link.latency, now)
+    }
+
+    private func features(of side: Side, _ link: Link) -> PairingProcedure.Party {
+        switch link[side] {
+        case .adapter(let key):
+            let capability = link.capabilities[key] ?? .noInputNoOutput
+            let goal = side == .initiator ? link.goal ?? .encrypted : .encrypted
+            return PairingProcedure.Party(
+                capability: capability, isBondable: adapters[key.adapter]?.isBondable ?? false,
+                wantsMITM: capability != .noInputNoOutput || goal > .encrypted, goal: goal)
+        case .device(_, let security):
+            return PairingProcedure.Party(
+                capability: security.capability, hasSecureConnections: security.hasSecureConnections,
+                isBondable: security.isBondable, wantsMITM: security.wantsMITM, isLinux: false)
+        }
+    }
+
+    private mutating func encryptionDue(_ end: CentralEnd) {
+        guard let link = links[end] else { return }
+        links[end]?.goal = nil
+        switch keys.encryption(from: address(of: link.initiator), to: address(of: link.responder)) {
+        case .success(let security):
+            links[end]?.security = security
+            for side in Side.allCases { notify(link[side], at: end, .secured(security)) }
+        case .keyMissing, .unpaired: ends.append(end)
+        }
+    }
+
+    // MARK: Pairing
+
+    /// An adapter answers the question of a pairing.
+    mutating func answer(_ answer: PairingProcedure.Answer, of key: DeviceKey, now: TimeInterval) {
+        guard let (end, side) = pairing(of: key) else { return }
+        take(answer, of: side, at: end, now)
+    }
+
+    /// An adapter cancels a pairing. The link stays up.
+    mutating func cancel(_ key: DeviceKey) {
+        if let (end, _) = pairing(of: key) { conclude(end, .fail(.cancelled)) }
+    }
+
+    private func pairing(of key: DeviceKey) -> (CentralEnd, Side)? {
+        for (end, link) in links where link.pairing != nil {
+            for side in Side.allCases where link[side] == .adapter(key) { return (end, side) }
+        }
+        return nil
+    }
+
+    private mutating func startDue(_ end: CentralEnd, _ now: TimeInterval) {
+        guard let link = links[end] else { return }
+        for side in Side.allCases {
+            let device = address(of: link[side])
+            guard let failure = failures[device]?.first else { continue }
+            failures[device]?.removeFirst()
+            return conclude(end, .fail(failure))
+        }
+        perform(links[end]?.pairing?.begin(now: now) ?? [], at: end, now)
+    }
+
+    private mutating func take(
+        _ answer: PairingProcedure.Answer, of side: Side, at end: CentralEnd, _ now: TimeInterval
+    ) {
+        perform(links[end]?.pairing?.answered(answer, by: side, now: now) ?? [], at: end, now)
+    }
+
+    private mutating func perform(_ steps: [PairingProcedure.Step], at end: CentralEnd, _ now: TimeInterval) {
+        if let deadline = links[end]?.pairing?.deadline { deadlines.set(.timeout(end), to: deadline) }
+        for step in steps {
+            switch step {
+            case .ask(let side, let question): ask(side, question, at: end, now)
+            case .succeed:
+                links[end]?.result = step
+                schedule(.finish(end), after: 4 * (links[end]?.latency ?? 0), now)
+            case .fail: conclude(end, step)
+            }
+        }
+    }
+
+    private mutating func ask(
+        _ side: Side, _ question: PairingProcedure.Question, at end: CentralEnd, _ now: TimeInterval
+    ) {
+        guard let link = links[end] else { return }
+        switch link[side] {
+        case .adapter: notify(link[side], at: end, .asked(question))
+        case .device(let identity, let security):
+            let isKnown = keys.key(of: identity, for: address(of: link[side.other])) != nil
+            if question == .authorize, side == .responder, isKnown, !security.confirmsJustWorksRepairing {
+                return take(.reject, of: side, at: end, now)
+            }
+            guard let (answer, delay) = security.user.answer(to: question) else { return }
+            links[end]?.answers[side] = answer
+            schedule(.answer(end, side), after: delay, now)
+        }
+    }
+
+    /// Ends a pairing with its result.
+    private mutating func conclude(_ end: CentralEnd, _ result: PairingProcedure.Step) {
+        guard let link = links[end] else { return }
+        links[end]?.pairing = nil
+        links[end]?.goal = nil
+        links[end]?.result = nil
+        links[end]?.answers = [:]
+        for due in [Due.start(end), .finish(end), .timeout(end)] { deadlines.remove(due) }
+        for side in Side.allCases { deadlines.remove(.answer(end, side)) }
+        switch result {
+        case .ask: break
+        case .succeed(let security, let isBonded):
+            keys.add(address(of: link.initiator), address(of: link.responder), security, isBonded: isBonded)
+            links[end]?.security = security
+            for side in Side.allCases {
+                var privacy: VirtualPrivacy?
+                if case .device(_, let other) = link[side.other] { privacy = other.privacy }
+                notify(link[side], at: end, .paired(isBonded: isBonded, privacy))
+                notify(link[side], at: end, .secured(security))
+            }
+        case .fail(let failure):
+            for side in Side.allCases { notify(link[side], at: end, .failed(failure)) }
+            if failure != .cancelled, failure != .linkLost { ends.append(end) }
+        }
+    }
+
+    // MARK: Time
+
+    /// What takes no time happens at once.
+    private mutating func schedule(_ due: Due, after delay: TimeInterval, _ now: TimeInterval) {
+        if delay <= 0 { perform(due, now) } else { deadlines.set(due, to: now + delay) }
+    }
+
+    /// Does the first thing that is due.
+    mutating func timePassed(to now: TimeInterval) {
+        if let due = deadlines.popDue(at: now) { perform(due.key, now) }
+    }
+
+    private mutating func perform(_ due: Due, _ now: TimeInterval) {
+        switch due {
+        case .encryption(let end): encryptionDue(end)
+        case .start(let end): startDue(end, now)
+        case .answer(let end, let side):
+            if let answer = links[end]?.answers[side] { take(answer, of: side, at: end, now) }
+        case .finish(let end): if let result = links[end]?.result { conclude(end, result) }
+        case .timeout(let end):
+            // The keys are being distributed.
+            guard links[end]?.result == nil else { return }
+            perform(links[end]?.pairing?.timePassed(to: now) ?? [], at: end, now)
+        }
+    }
+}
+
+extension VirtualUser {
+    /// What the user answers, and after how many seconds; nil for nothing.
+    func answer(to question: PairingProcedure.Question) -> (PairingProcedure.Answer, TimeInterval)? {
+        switch (question, confirms, passkey) {
+        case (.display, _, _): nil
+        case (.authorize, .accept(let delay), _), (.confirm, .accept(let delay), _): (.accept, delay)
+        case (.authorize, .reject(let delay), _), (.confirm, .reject(let delay), _): (.reject, delay)
+        case (.authorize, .never, _), (.confirm, .never, _): nil
+        case (.enter, _, .displayed(let delay)): (.displayed, delay)
+        case (.enter, _, .wrong): (.wrong, 0)
+        case (.enter, _, .number(let number)): (.passkey(number), 0)
+        case (.enter, _, .never): nil
+        }
+    }
+}
+
+/// What happens to the security of a link, for each of its ends.
+enum SecurityNews: Hashable, Sendable {
+    /// The user is to answer.
+    case asked(PairingProcedure.Question)
+    /// The link is so secure now.
+    case secured(LinkSecurity)
+    /// The devices have keys of each other; with the identity of the other one, if its address is private.
+    case paired(isBonded: Bool, VirtualPrivacy?)
+    case failed(PairingFailure)
+}

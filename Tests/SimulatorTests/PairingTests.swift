@@ -1,0 +1,452 @@
+import DBus
+import Futures
+import XCTest
+
+@testable import BlueZSimulator
+
+/// `Pair`, `CancelPairing` and protected values with virtual peripherals, over the versions whose behaviour differs.
+final class PairingTests: XCTestCase {
+    private static let versions: [BlueZVersion] = [.v5_66, .v5_72, .v5_82, BlueZVersion(5, 87)]
+    private let path: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_0A"
+    private let address: VirtualAddress = "C0:00:00:00:00:0A"
+    private static let failed = "org.bluez.Error.AuthenticationFailed"
+    private static let canceled = "org.bluez.Error.AuthenticationCanceled"
+
+    private func lock(_ security: VirtualSecurity = VirtualSecurity()) -> VirtualPeripheral {
+        VirtualPeripheral(
+            address, addressType: .random,
+            advertisement: Advertisement(localName: "Lock", serviceUUIDs: ["B001"]),
+            services: [
+                VirtualService(
+                    "B001",
+                    characteristics: [
+                        VirtualCharacteristic("B002", [.read, .write], value: [2], security: .encrypted),
+                        VirtualCharacteristic("B003", [.read], value: [3], security: .authenticated),
+                        VirtualCharacteristic(
+                            "B004", [.read, .notify], value: [4], security: AttributeSecurity(subscribe: .encrypted)),
+                    ], handle: 0x20)
+            ], security: security)
+    }
+
+    private func value(_ handle: String) -> ObjectPath {
+        ObjectPath(validating: path.rawValue + "/service0020/char" + handle) ?? path
+    }
+
+    private var encrypted: ObjectPath { value("0021") }
+    private var authenticated: ObjectPath { value("0023") }
+    private var notifying: ObjectPath { value("0025") }
+
+    /// A simulator whose adapter has found the lock, and a program with an agent.
+    private func scene(
+        _ bluez: BlueZVersion = .v5_82, _ capability: String? = "NoInputNoOutput",
+        security: VirtualSecurity = VirtualSecurity(), reply: PairingProgram.Reply = .accept
+    ) -> (Simulator, PairingProgram) {
+        let simulator = Simulator.inProcess(room: Room(peripherals: [lock(security)]), bluez: bluez)
+        let program = PairingProgram(simulator, capability, reply: reply)
+        program.scan()
+        return (simulator, program)
+    }
+
+    private func connect(_ simulator: Simulator, _ program: PairingProgram) {
+        XCTAssertNil(program.device("Connect", path))
+        simulator.advance(by: 1)
+        _ = program.client.takeLog()
+    }
+
+    private func read(_ program: PairingProgram, _ characteristic: ObjectPath) -> PendingCall {
+        program.client.begin("ReadValue", on: "org.bluez.GattCharacteristic1", at: characteristic) { $0.options() }
+    }
+
+    // MARK: Pair
+
+    func testJustWorksPairsWithoutAQuestionAndBlueZSignalsItInItsOrder() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path), "\(bluez)")
+            let device = "dev_C0_00_00_00_00_0A"
+            let log = program.client.takeLog().filter { $0.hasPrefix(device) }
+            let words = ["Connected=true", "Bonded=true", "ServicesResolved=true", "Paired=true"]
+            let places = words.map { word in log.firstIndex { $0.contains(word) } ?? -1 }
+            XCTAssertFalse(places.contains(-1), "\(bluez) \(log)")
+            let isLate = bluez >= .v5_82
+            XCTAssertEqual(places.last, log.count - 1, "\(bluez) \(log)")
+            if isLate { XCTAssertEqual(places, places.sorted(), "\(bluez) \(log)") }
+            XCTAssertEqual(program.takeCalls(), [])
+            XCTAssertEqual(program.state(path), ["true", "true"])
+            XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
+        }
+    }
+
+    func testWithoutAnAgentNothingPairs() {
+        let (simulator, program) = scene(.v5_82, nil)
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+        simulator.run()
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(program.state(path), ["false", "false"])
+    }
+
+    func testANumberIsComparedOnBothSides() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+            XCTAssertNil(program.device("Pair", path))
+            XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A"])
+            XCTAssertEqual(simulator.links.map(\.security), [.secure])
+        }
+    }
+
+    func testAPasskeyIsEnteredHere() {
+        let displayed = VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711))
+        var (simulator, program) = scene(.v5_82, "KeyboardOnly", security: displayed, reply: .passkey(4711))
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertEqual(program.takeCalls(), ["RequestPasskey 0A"])
+        XCTAssertEqual(simulator.links.map(\.security), [.secure])
+        (simulator, program) = scene(.v5_82, "KeyboardOnly", security: displayed, reply: .passkey(4712))
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+        simulator.run()
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testAPasskeyIsDisplayedHere() {
+        var security = VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .displayed(after: 3)))
+        var (simulator, program) = scene(.v5_66, "DisplayOnly", security: security)
+        let begin = simulator.seconds
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertEqual(program.takeCalls(), ["DisplayPasskey 0A"])
+        XCTAssertNotNil(program.number)
+        XCTAssertGreaterThan(simulator.seconds - begin, 3)
+        security.hasSecureConnections = false
+        (simulator, program) = scene(.v5_66, "DisplayOnly", security: security)
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertEqual(simulator.links.map(\.security), [.authenticated])
+        security.user.passkey = .wrong
+        (simulator, program) = scene(.v5_66, "DisplayOnly", security: security)
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+    }
+
+    func testEachSidesRejectionIsTheSameError() {
+        var (simulator, program) = scene(
+            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .reject)
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+        (simulator, program) = scene(
+            .v5_82, "DisplayYesNo",
+            security: VirtualSecurity(.displayYesNo, user: VirtualUser(confirms: .reject(after: 2))))
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+        simulator.run()
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(program.state(path), ["false", "false"])
+        simulator.advance(by: 31)
+        XCTAssertFalse(program.client.objects().contains(path.rawValue), "it is temporary again")
+    }
+
+    func testAnUnansweredQuestionEndsWithTheLinkAfterThirtySeconds() {
+        let (simulator, program) = scene(
+            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let begin = simulator.seconds
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.canceled)
+        XCTAssertEqual(simulator.seconds - begin, 30, accuracy: 1)
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A", "Cancel"])
+        XCTAssertEqual(simulator.links, [])
+    }
+
+    func testALostLinkCancelsAPairingAndItsQuestion() {
+        let (simulator, program) = scene(
+            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let pair = program.begin("Pair", path)
+        simulator.advance(by: 2)
+        XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A"])
+        simulator.simulateLinkLoss(of: address)
+        simulator.run()
+        XCTAssertEqual(pair.error?.name, Self.canceled)
+        XCTAssertEqual(program.takeCalls(), ["Cancel"])
+        XCTAssertEqual(program.state(path), ["false", "false"])
+    }
+
+    func testOnePairingOfADeviceAtATime() {
+        let (simulator, program) = scene(reply: .later)
+        let pair = program.begin("Pair", path)
+        XCTAssertEqual(program.device("Pair", path)?.name, "org.bluez.Error.InProgress")
+        XCTAssertEqual(program.device("Connect", path)?.name, "org.bluez.Error.InProgress")
+        simulator.advance(by: 2)
+        XCTAssertEqual(pair.succeeded, true)
+    }
+
+    func testPairOfABondedDeviceDependsOnTheVersion() {
+        for bluez in Self.versions {
+            let (_, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path))
+            XCTAssertEqual(
+                program.device("Pair", path)?.name,
+                bluez < BlueZVersion(5, 79)
+                    ? "org.bluez.Error.ConnectionAttemptFailed" : "org.bluez.Error.AlreadyExists")
+        }
+    }
+
+    func testAPeripheralOutOfReachIsAFailedAttempt() {
+        let (simulator, program) = scene()
+        simulator.simulateOutOfRange(of: address)
+        XCTAssertEqual(program.device("Pair", path)?.name, "org.bluez.Error.ConnectionAttemptFailed")
+    }
+
+    func testTheCapabilityOfALinkIsThatOfItsBeginningFrom581On() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez, nil, security: VirtualSecurity(.displayYesNo))
+            connect(simulator, program)
+            XCTAssertNil(program.register("DisplayYesNo"))
+            XCTAssertNil(program.device("Pair", path), "\(bluez)")
+            XCTAssertEqual(program.takeCalls(), bluez < .v5_82 ? ["RequestConfirmation 0A"] : [], "\(bluez)")
+            XCTAssertEqual(simulator.links.map(\.security), [bluez < .v5_82 ? .secure : .encrypted])
+        }
+    }
+
+    func testFailuresThatATestWantsComeBeforeAnyQuestion() {
+        let (simulator, program) = scene(.v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+        simulator.simulatePairingFailures(of: address)
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), [])
+        simulator.advance(by: 1)
+        XCTAssertNil(program.device("Pair", path))
+    }
+
+    func testAPeripheralThatDoesNotBondPairsWithNobody() {
+        let (_, program) = scene(security: VirtualSecurity(isBondable: false))
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)
+    }
+
+    func testKeysOfAnAdapterThatIsNotPairableAreForOneLink() {
+        let (simulator, program) = scene()
+        XCTAssertNil(set("Pairable", program) { $0.variant("b") { $0.bool(false) } })
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertEqual(program.state(path), ["true", "false"])
+        XCTAssertNil(program.device("Disconnect", path))
+        simulator.run()
+        XCTAssertEqual(program.state(path), ["false", "false"])
+    }
+
+    private func set(
+        _ name: String, _ program: PairingProgram, _ value: (inout MessageWriter) -> Void
+    ) -> DBusError? {
+        program.client.error(of: "Set", on: "org.freedesktop.DBus.Properties") { writer in
+            writer.string("org.bluez.Adapter1")
+            writer.string(name)
+            value(&writer)
+        }
+    }
+
+    // MARK: CancelPairing
+
+    func testCancellingAnswersBothCallsAndTheAgent() {
+        for isConnected in [false, true] {
+            let (simulator, program) = scene(
+                .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+            if isConnected { connect(simulator, program) }
+            let pair = program.begin("Pair", path)
+            simulator.advance(by: 1)
+            XCTAssertNil(program.device("CancelPairing", path))
+            simulator.advance(by: 1)
+            XCTAssertEqual(pair.error?.name, Self.canceled)
+            XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A", "Cancel"])
+            XCTAssertEqual(program.state(path), ["false", "false"])
+            XCTAssertEqual(simulator.links.isEmpty, !isConnected, "a link that was there stays")
+        }
+    }
+
+    func testABondCanStillAppearAfterACancellationFrom581On() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(
+                bluez, security: VirtualSecurity(user: VirtualUser(confirms: .accept(after: 3))))
+            connect(simulator, program)
+            let pair = program.begin("Pair", path)
+            simulator.advance(by: 1)
+            XCTAssertNil(program.device("CancelPairing", path))
+            simulator.advance(by: 5)
+            XCTAssertEqual(pair.error?.name, Self.canceled)
+            XCTAssertEqual(program.state(path)[1], bluez < .v5_82 ? "false" : "true", "\(bluez)")
+        }
+    }
+
+    func testCancellingWithoutAPairingDeletesTheKeysOfTheKernelOnly() {
+        let (simulator, program) = scene()
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertEqual(program.device("CancelPairing", path)?.name, "org.bluez.Error.DoesNotExist")
+        simulator.run()
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(program.state(path), ["true", "true"])
+        simulator.simulateDaemonDeath()
+        simulator.simulateDaemonReturn()
+        simulator.run()
+        connect(simulator, program)
+        XCTAssertEqual(simulator.links.map(\.security), [.encrypted], "they were stored")
+    }
+
+    func testThePairingOfAProgramThatLeavesEndsWithItsLink() {
+        let (simulator, program) = scene(
+            .v5_82, "DisplayYesNo", security: VirtualSecurity(.displayYesNo), reply: .later)
+        let other = BusClient(simulator)
+        _ = program.begin("Pair", path)
+        simulator.advance(by: 1)
+        program.client.connection.close()
+        simulator.advance(by: 1)
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(other.property("Bonded", of: "org.bluez.Device1", at: path), "false")
+        XCTAssertEqual(other.property("Pairable"), "false")
+    }
+
+    // MARK: On demand
+
+    func testAProtectedValuePairsOnDemandAndIsRead() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            connect(simulator, program)
+            let read = read(program, encrypted)
+            simulator.advance(by: 2)
+            XCTAssertEqual(read.bytes, [2], "\(bluez)")
+            XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+            XCTAssertEqual(program.state(path), ["true", "true"])
+        }
+    }
+
+    func testARefusedPairingLeavesTheReadUnansweredFrom567On() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez, reply: .reject)
+            connect(simulator, program)
+            let read = read(program, encrypted)
+            simulator.advance(by: 2)
+            XCTAssertEqual(simulator.links, [])
+            XCTAssertEqual(
+                read.error?.message, bluez < BlueZVersion(5, 67) ? "Operation failed with ATT error: 0x0e" : nil)
+        }
+    }
+
+    func testANumberIsNeededForAnAuthenticatedValue() {
+        for bluez in Self.versions {
+            var (simulator, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path))
+            simulator.advance(by: 1)
+            let refused = read(program, authenticated)
+            simulator.advance(by: 2)
+            XCTAssertNil(refused.bytes)
+            XCTAssertEqual(simulator.links, [], "no capability for it")
+
+            (simulator, program) = scene(bluez, "DisplayYesNo", security: VirtualSecurity(.displayYesNo))
+            XCTAssertNil(program.device("Pair", path))
+            simulator.advance(by: 1)
+            let read = read(program, authenticated)
+            simulator.advance(by: 2)
+            XCTAssertEqual(read.bytes, [3])
+        }
+    }
+
+    func testWritesAndSubscriptionsPairOnDemandToo() {
+        let (simulator, program) = scene()
+        connect(simulator, program)
+        XCTAssertNil(program.client.error(of: "StartNotify", on: "org.bluez.GattCharacteristic1", at: notifying))
+        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+        XCTAssertNil(
+            program.client.error(of: "WriteValue", on: "org.bluez.GattCharacteristic1", at: encrypted) { writer in
+                writer.bytes([9])
+                writer.options()
+            })
+        XCTAssertEqual(simulator.value(of: "B002", at: address), [9])
+        XCTAssertEqual(program.takeCalls(), [])
+    }
+
+    func testAPeripheralAsksForSecurityItself() {
+        let (simulator, program) = scene(security: VirtualSecurity(requestsSecurity: true))
+        connect(simulator, program)
+        simulator.advance(by: 1)
+        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+        XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
+    }
+
+    // MARK: Keys
+
+    func testABondIsUsedAgainWithoutAQuestionAlsoByANewDaemon() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path))
+            XCTAssertNil(program.device("Disconnect", path))
+            connect(simulator, program)
+            XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
+            simulator.simulateDaemonDeath()
+            simulator.simulateDaemonReturn()
+            simulator.run()
+            XCTAssertEqual(program.state(path), ["true", "true"])
+            connect(simulator, program)
+            let read = read(program, encrypted)
+            simulator.advance(by: 1)
+            XCTAssertEqual(read.bytes, [2])
+            XCTAssertEqual(program.takeCalls(), [])
+        }
+    }
+
+    func testAPeripheralThatHasForgottenEndsTheLink() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path))
+            XCTAssertNil(program.device("Disconnect", path))
+            simulator.simulateKeyLoss(of: address)
+            let error = program.device("Connect", path)?.message
+            XCTAssertEqual(
+                error, bluez < BlueZVersion(5, 83) ? "br-connection-canceled" : "br-connection-key-missing")
+            simulator.run()
+            XCTAssertEqual(program.state(path), ["true", "true"])
+            XCTAssertEqual(simulator.links, [])
+
+            // Repair.
+            guard bluez != BlueZVersion(5, 87) else { continue }
+            XCTAssertNil(
+                program.client.error(of: "RemoveDevice") { $0.objectPath(path) })
+            program.scan()
+            XCTAssertNil(program.device("Pair", path))
+        }
+    }
+
+    func testRemovingADeviceDeletesItsKeysHereAndNotThere() {
+        let (simulator, program) = scene()
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertNil(program.client.error(of: "RemoveDevice") { $0.objectPath(path) })
+        program.scan()
+        XCTAssertEqual(program.state(path), ["false", "false"])
+        XCTAssertEqual(program.device("Pair", path)?.name, Self.failed, "the peripheral has keys, and takes no others")
+        simulator.simulateKeyLoss(of: address)
+        simulator.advance(by: 1)
+        XCTAssertNil(program.device("Pair", path))
+    }
+
+    func testAnAdapterThatHasLostItsKeysIsStillCalledBonded() {
+        let (simulator, program) = scene(
+            security: VirtualSecurity(confirmsJustWorksRepairing: true))
+        XCTAssertNil(program.device("Pair", path))
+        XCTAssertNil(program.device("Disconnect", path))
+        simulator.simulateKeyLoss(of: address, side: .adapter)
+        XCTAssertEqual(program.state(path), ["true", "true"])
+    }
+
+    // MARK: Other programs
+
+    func testTheDefaultAgentOfAnotherProgramIsAskedOnDemandAndOursWithPair() {
+        let (simulator, program) = scene(.v5_82, nil)
+        simulator.add(VirtualAgent(.noInputNoOutput, user: VirtualUser(confirms: .reject)))
+        simulator.run()
+        XCTAssertEqual(program.client.property("Pairable"), "true")
+        XCTAssertNil(program.register("NoInputNoOutput"))
+        connect(simulator, program)
+        _ = read(program, encrypted)
+        simulator.advance(by: 1)
+        XCTAssertEqual(program.takeCalls(), [])
+        XCTAssertEqual(simulator.links, [])
+        XCTAssertNil(program.device("Pair", path))
+    }
+
+    func testAPairingOfAnotherProgram() {
+        let (simulator, program) = scene(.v5_82, nil)
+        simulator.add(VirtualAgent())
+        simulator.simulateForeignPairing(of: address)
+        simulator.run()
+        XCTAssertEqual(program.device("Pair", path)?.name, "org.bluez.Error.InProgress")
+        simulator.advance(by: 2)
+        XCTAssertEqual(program.state(path), ["true", "true"])
+    }
+}
