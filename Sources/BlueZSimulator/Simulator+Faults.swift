@@ -51,6 +51,13 @@ extension Simulator {
         stage.decide { $0.killDaemon() }
     }
 
+    /// Stops bluetoothd as its service does: it calls `Release` of each pairing agent, and ends as with
+    /// ``simulateDaemonDeath()``.
+    public func simulateDaemonStop() {
+        stage.decide { $0.daemon.agents.release(&$0.daemon.core) }
+        stage.decide { $0.killDaemon() }
+    }
+
     /// Starts bluetoothd again: `org.bluez` has a new owner, with its adapters on and the devices that it had stored,
     /// without a strength. Devices that were only discovered are gone, and so are sessions and filters.
     public func simulateDaemonReturn() {

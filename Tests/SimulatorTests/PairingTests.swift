@@ -424,6 +424,42 @@ final class PairingTests: XCTestCase {
         XCTAssertEqual(program.state(path), ["true", "true"])
     }
 
+    // MARK: Privacy
+
+    func testAPairingGivesTheIdentityAndTheObjectStaysUntilTheDaemonRestarts() {
+        for bluez in Self.versions {
+            let identity = VirtualPrivacy(identity: "00:1B:DC:00:00:01")
+            let (simulator, program) = scene(bluez, security: VirtualSecurity(privacy: identity))
+            connect(simulator, program)
+            XCTAssertNil(program.device("Pair", path))
+            let device = "dev_C0_00_00_00_00_0A"
+            XCTAssertEqual(
+                program.client.takeLog(),
+                ["Address=00:1B:DC:00:00:01", "AddressType=public", "Bonded=true", "Paired=true"].map {
+                    "\(device) \($0)"
+                })
+            XCTAssertNil(program.device("Disconnect", path))
+            connect(simulator, program)
+            XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
+            simulator.simulateDaemonDeath()
+            simulator.simulateDaemonReturn()
+            simulator.run()
+            let known: ObjectPath = "/org/bluez/hci0/dev_00_1B_DC_00_00_01"
+            XCTAssertEqual(program.client.objects().filter { $0.contains("dev_") }, [known.rawValue])
+            program.scan()
+            XCTAssertEqual(program.client.objects().filter { $0.contains("dev_") }, [known.rawValue])
+            XCTAssertNil(program.device("Connect", known))
+            XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
+        }
+    }
+
+    func testAStoppedDaemonReleasesTheAgents() {
+        let (simulator, program) = scene()
+        simulator.simulateDaemonStop()
+        simulator.run()
+        XCTAssertEqual(program.takeCalls(), ["Release"])
+    }
+
     // MARK: Other programs
 
     func testTheDefaultAgentOfAnotherProgramIsAskedOnDemandAndOursWithPair() {

@@ -237,7 +237,7 @@ struct Agents: Sendable {
         return true
     }
 
-    /// bluetoothd ends by itself, of which each agent is informed.
+    /// Informs each agent that bluetoothd ends.
     mutating func release(_ core: inout Core) {
         for agent in agents { call(agent, "Release", [], &core) }
     }

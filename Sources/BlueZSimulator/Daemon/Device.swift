@@ -1,7 +1,7 @@
 /// The state behind one `org.bluez.Device1`.
 struct Device: Sendable {
-    let key: DeviceKey
-    let path: String
+    private(set) var key: DeviceKey
+    private(set) var path: String
     let adapterPath: String
     var addressType: AddressType
     /// The identity of a device with a private address, once it is paired.
@@ -47,9 +47,21 @@ struct Device: Sendable {
     init(key: DeviceKey, adapterPath: String, addressType: AddressType, sequence: Int) {
         self.key = key
         self.adapterPath = adapterPath
-        path = adapterPath + "/dev_" + key.address.written(separator: UInt8(ascii: "_"))
+        path = Self.path(of: key, adapterPath)
         self.addressType = addressType
         self.sequence = sequence
+    }
+
+    private static func path(of key: DeviceKey, _ adapterPath: String) -> String {
+        adapterPath + "/dev_" + key.address.written(separator: UInt8(ascii: "_"))
+    }
+
+    /// Names its object by its identity, which bluetoothd does when it starts.
+    fileprivate mutating func takeIdentity() {
+        guard let identity else { return }
+        key.address = identity
+        path = Self.path(of: key, adapterPath)
+        self.identity = nil
     }
 
     /// The alias, the name, or the address as in `DC-2C-26-00-00-01`.
@@ -88,6 +100,8 @@ extension Device {
     var stored: Device {
         var device = self
         _ = device.forgetStrength()
+        device.takeIdentity()
+        device.isPaired = isBonded
         device.manufacturerData = []
         device.serviceData = []
         device.otherData = []

@@ -222,7 +222,11 @@ struct Discovery: Sendable {
             scan.kernelFilter?.passes(sighting) ?? true
         else { return }
 
-        let key = DeviceKey(adapter: index, address: sighting.address)
+        var key = DeviceKey(adapter: index, address: sighting.address)
+        if let identity = sighting.privacy?.identity {
+            let known = DeviceKey(adapter: index, address: identity)
+            if core.tree.devices[known]?.isBonded == true { key = known }
+        }
         let isDiscoverable = scan.isDiscoverable(sighting)
         if core.tree.devices[key] == nil {
             guard isDiscoverable else { return }

@@ -5,7 +5,7 @@ import Foundation
 struct Pairings: Sendable {
     /// A call of `Pair` that has no reply yet.
     private struct Bonding: Sendable {
-        /// The caller, whose agent is asked; nil for the default agent.
+        /// The caller. BlueZ asks the caller's agent, and the default agent if this is nil.
         let client: String?
         /// Nil for a program that is not on the bus.
         let call: CallID?
@@ -44,7 +44,7 @@ struct Pairings: Sendable {
         guard bondings[key] == nil, !isConnecting || !core.traits.pairExcludesConnect else { throw .underWay }
         if device.isBonded {
             guard core.traits.pairsOverWrongBearer else { throw .alreadyExists }
-            // It is paged over BR/EDR, where it does not answer.
+            // BlueZ pages it over BR/EDR, without a response.
             bondings[key] = Bonding(client: client, call: call, isConnecting: false, ownsLink: false)
             return core.alarms.set(.pageTimeout(key), to: core.now + Self.pageTimeout)
         }

@@ -267,10 +267,12 @@ struct Air: Sendable {
     private mutating func connect(_ key: DeviceKey) {
         let end = CentralEnd.adapter(key)
         guard let host = hosts[key.address] else {
-            let timing = peripherals[key.address]?.peripheral.link ?? VirtualLink()
-            let isFree = peripherals[key.address]?.central == nil
-            if isFree { peripherals[key.address]?.drawFaults() }
-            return begin(end, Link(to: .peripheral(key.address)), timeout: timing.connectTimeout)
+            let identified = peripherals.values.first { $0.peripheral.identity == key.address }?.peripheral.address
+            let address = peripherals[key.address] == nil ? identified ?? key.address : key.address
+            let timing = peripherals[address]?.peripheral.link ?? VirtualLink()
+            let isFree = peripherals[address]?.central == nil
+            if isFree { peripherals[address]?.drawFaults() }
+            return begin(end, Link(to: .peripheral(address)), timeout: timing.connectTimeout)
         }
         guard let central = hosts.values.first(where: { $0.adapter == key.adapter }) else { return }
         let identity = CentralIdentity(
@@ -425,7 +427,11 @@ struct Air: Sendable {
         for end in links.keys.sorted() where links[end]?.isUp == true {
             var addresses: [VirtualAddress] = []
             if case .adapter(let key) = end { addresses.append(key.address) }
-            if case .adapter(let server, _)? = links[end]?.server { addresses.append(server.address) }
+            switch links[end]?.server {
+            case .adapter(let server, _)?: addresses.append(server.address)
+            case .peripheral(let peripheral)?: addresses.append(peripheral)
+            case nil: break
+            }
             if addresses.contains(address) { drop(end, cause) }
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// A pairing of two devices over a link, as the Security Manager of both performs it (`net/bluetooth/smp.c`).
 ///
-/// Takes the answers of both ends and the time, and returns the questions to both ends and the result.
+/// It takes what both ends reply and the time, and returns the questions to both ends and the result.
 struct PairingProcedure: Hashable, Sendable {
     /// The central is the initiator.
     enum Side: Hashable, Sendable, CaseIterable {

@@ -10,6 +10,8 @@ struct Sighting: Sendable, Equatable {
     var sender: Int?
     /// The time at which it was sent.
     var seconds: TimeInterval = 0
+    /// What an adapter that has paired with the sender makes of its address.
+    var privacy: VirtualPrivacy?
 }
 
 /// What an adapter sends.
@@ -53,7 +55,7 @@ struct Radio: Sendable {
             let peripheral = resident.peripheral
             var sighting = Sighting(
                 address: peripheral.address, addressType: peripheral.addressType, rssi: 0, report: resident.report,
-                sender: resident.adapter, seconds: seconds)
+                sender: resident.adapter, seconds: seconds, privacy: peripheral.security.privacy)
             guard let behavior = resident.behavior else {
                 sighting.rssi = peripheral.rssi.rssi(at: seconds)
                 return sighting

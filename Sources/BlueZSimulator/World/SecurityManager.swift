@@ -35,7 +35,7 @@ struct SecurityManager: Sendable {
         var pairing: PairingProcedure?
         /// The result of the pairing, until the keys are distributed.
         var result: PairingProcedure.Step?
-        /// The answers of virtual users.
+        /// What virtual users are about to reply.
         var answers: [Side: PairingProcedure.Answer] = [:]
 
         subscript(side: Side) -> Party { side == .initiator ? initiator : responder }
@@ -215,7 +215,7 @@ struct SecurityManager: Sendable {
 
     // MARK: Pairing
 
-    /// An adapter answers the question of a pairing.
+    /// Takes the reply of an adapter to the question of a pairing.
     mutating func answer(_ answer: PairingProcedure.Answer, of key: DeviceKey, now: TimeInterval) {
         guard let (end, side) = pairing(of: key) else { return }
         take(answer, of: side, at: end, now)
@@ -334,7 +334,7 @@ struct SecurityManager: Sendable {
 }
 
 extension VirtualUser {
-    /// What the user answers, and after how many seconds; nil for nothing.
+    /// Returns the reply of the user, and after how many seconds it comes; nil if none comes.
     func answer(to question: PairingProcedure.Question) -> (PairingProcedure.Answer, TimeInterval)? {
         switch (question, confirms, passkey) {
         case (.display, _, _): nil
