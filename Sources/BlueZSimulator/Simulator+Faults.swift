@@ -1,3 +1,4 @@
+import DBus
 public import Foundation
 
 /// Faults. Each method may be called on any thread; it takes effect on the simulator's loop, after what was asked
@@ -287,6 +288,35 @@ extension Simulator {
     /// Registers the agent of another program, such as a desktop's, which is not on this bus.
     public func add(_ agent: VirtualAgent) {
         stage.decide { $0.daemon.agents.add(agent, &$0.daemon.core) }
+    }
+
+    /// Another program on this bus, which is not bluetoothd, calls `RequestAuthorization` of each agent, for a device of an
+    /// adapter.
+    ///
+    /// - Parameters:
+    ///   - address: The address of the device; it need not exist.
+    ///   - index: The adapter's number.
+    ///   - completion: Called on the simulator's loop for each agent, with the name of the D-Bus error; nil if the agent agreed.
+    public func simulateAgentCall(
+        about address: VirtualAddress, adapter index: Int = 0, completion: @escaping @Sendable (String?) -> Void
+    ) {
+        let device = Device.path(of: DeviceKey(adapter: index, address: address), "/org/bluez/hci\(index)")
+        let agents = stage.look { $0.daemon.agents.paths }
+        let connection = Connection.open(.custom(stage.address), loop: stage.loop)
+        for agent in agents {
+            guard let path = ObjectPath(validating: agent.path) else { continue }
+            let call = Message.call(
+                destination: agent.client, path: path, interface: InterfaceName.agent, member: "RequestAuthorization"
+            ) { $0.value(.objectPath(device)) }
+            // The connection lasts as long as its calls.
+            connection.call(call, timeout: 25) { result in
+                withExtendedLifetime(connection) {}
+                switch result {
+                case .success: completion(nil)
+                case .failure(let error): completion(error.name)
+                }
+            }
+        }
     }
 
     /// Removes a device's objects, as when another program removes the device, and its link and its keys with them. A `Connect` under way

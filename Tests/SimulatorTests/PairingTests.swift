@@ -476,6 +476,15 @@ final class PairingTests: XCTestCase {
         XCTAssertNil(program.device("Pair", path))
     }
 
+    func testAStrangerCallsTheAgent() {
+        let (simulator, program) = scene(reply: .reject)
+        let errors = Locked<[String?]>([])
+        simulator.simulateAgentCall(about: address) { error in errors.withLock { $0.append(error) } }
+        simulator.advance(by: 1)
+        XCTAssertEqual(errors.withLock { $0 }, ["org.bluez.Error.Rejected"])
+        XCTAssertEqual(program.takeCalls(), ["RequestAuthorization 0A"])
+    }
+
     func testAPairingOfAnotherProgram() {
         let (simulator, program) = scene(.v5_82, nil)
         simulator.add(VirtualAgent())

@@ -52,7 +52,7 @@ struct Device: Sendable {
         self.sequence = sequence
     }
 
-    private static func path(of key: DeviceKey, _ adapterPath: String) -> String {
+    static func path(of key: DeviceKey, _ adapterPath: String) -> String {
         adapterPath + "/dev_" + key.address.written(separator: UInt8(ascii: "_"))
     }
 
