@@ -104,6 +104,22 @@ final class KeyStoreTests: XCTestCase {
         }
     }
 
+    func testTheSecurityOfAPeripheralAndItsAttributesSurvivesItsJSONForm() throws {
+        let peripheral = VirtualPeripheral(
+            lock,
+            services: [
+                VirtualService(
+                    "B001",
+                    characteristics: [
+                        VirtualCharacteristic(
+                            "B002", [.read, .notify],
+                            descriptors: [VirtualDescriptor("2901", security: AttributeSecurity(write: .secure))],
+                            security: AttributeSecurity(read: .authenticated, subscribe: .encrypted))
+                    ])
+            ], security: VirtualSecurity(.keyboardOnly))
+        XCTAssertEqual(try roundTrip(peripheral), peripheral)
+    }
+
     func testNumbersAndNamesOutsideTheirRangesAreRefused() {
         for text in [
             #"{"user": {"displays": 1000000}}"#, #"{"user": {"passkey": {"number": -1}}}"#,
