@@ -54,7 +54,11 @@ extension CentralSession {
             return send(.connectReplied(attempt, .notFound), to: key)
         }
         let id = client.connector.connect(device, timeout: Connector.attemptLimit) { [weak self] in
-            self?.send(.connectStarted(attempt), to: key)
+            // `Connect` has not been sent yet: the orders are executed later.
+            _ = self?.decideIfOpen { core in
+                guard core.state.hasState(of: key) else { return }
+                core.state.peripheral(key, into: &core.shell.orders) { $0.connect(.connectStarted(attempt), into: &$1) }
+            }
         } completion: { [weak self] result in
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)

@@ -461,6 +461,9 @@ final class CentralSession: ManagerSession {
         readRecord(key) { $0.read(in: client.daemon, body) }
     }
 
+    /// Returns the address that a peripheral has now: a bond replaces a private one.
+    func presentAddress(of key: PeripheralKey) -> PeripheralKey { core.withLock { $0.state.presentAddress(of: key) } }
+
     /// Reads the record of a peripheral on the list.
     func readRecord<R>(_ key: PeripheralKey, _ body: (borrowing PeripheralTable.Record) -> R?) -> R? {
         core.withLock { $0.state.read(key, body) }

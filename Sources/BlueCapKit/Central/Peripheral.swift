@@ -25,13 +25,13 @@ public final class Peripheral: Sendable {
     public var identifier: UUID { key.identifier }
 
     /// The 48-bit address. A bond replaces a private address by the device's own one, if the device has such an address.
-    public var bluetoothAddress: BluetoothAddress { session.read(key) { $0.address } ?? key.address }
+    public var bluetoothAddress: BluetoothAddress { session.presentAddress(of: key).address }
 
     /// The address as text, such as `00:1A:7D:DA:71:13`.
     public var address: String { bluetoothAddress.description }
 
     /// Whether the address is public or random; address and address type together identify the device.
-    public var addressType: BluetoothAddress.AddressType { session.read(key) { $0.addressType } ?? key.addressType }
+    public var addressType: BluetoothAddress.AddressType { session.presentAddress(of: key).addressType }
 
     /// The advertised name, or the one that was read from the device; "Unknown" if there is none.
     public var name: String { session.read(key) { $0.name } ?? "Unknown" }

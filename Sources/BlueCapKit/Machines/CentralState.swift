@@ -222,18 +222,24 @@ struct CentralState {
     /// Returns the peripheral of a device in the object tree.
     ///
     /// A bond changes the address of a device that had a private one, and the path of its object stays until the daemon
-    /// ends. A peripheral that was known under the private address stays the same, then and with the next daemon.
+    /// ends. A peripheral that was known under the private address stays the same, then and with the next daemon, until
+    /// it is released. If the new address has a peripheral already, that one represents the device.
     /// - Parameter address: The address that the device has now.
     mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {
-        if !aliases.isEmpty, let known = aliases[address] { return known }
+        if !aliases.isEmpty, let known = aliases[address] {
+            if isKnown(known) { return known }
+            aliases[address] = nil
+        }
         guard let original = source.address, original != address.address else { return address }
         let known = PeripheralKey(original, .random)
-        guard hasState(of: known) || peripherals[known] != nil else { return address }
+        guard isKnown(known), !isKnown(address) else { return address }
         // The address and its type are reported one after the other.
         for (alias, peripheral) in aliases where peripheral == known { aliases[alias] = nil }
         aliases[address] = known
         return known
     }
+
+    private mutating func isKnown(_ key: PeripheralKey) -> Bool { hasState(of: key) || peripherals[key] != nil }
 
     /// Returns the address that a peripheral's device has now.
     func presentAddress(of key: PeripheralKey) -> PeripheralKey {

@@ -71,7 +71,7 @@ struct Order: Equatable {
         /// Finishes the stream of a scan, after this failure if there is one.
         case finishScan(ScanNumber, CentralManagerError?)
         case expired(PeripheralKey)
-        /// Releases the handles of a peripheral that has left the list.
+        /// Makes the references to the objects of a peripheral weak that has left the list.
         case drop(PeripheralKey)
         /// Completes the future of the restored state.
         case restored
@@ -117,7 +117,7 @@ struct Order: Equatable {
         case readTable(ObjectKey, link: UInt32)
         case read(OperationID, AttributeKey, offset: Int)
         case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int)
-        /// Releases the handles of attributes that no longer exist.
+        /// Makes the references to the objects of attributes weak that no longer exist.
         case release([AttributeID])
         /// The services differ from those known before on this connection.
         case servicesChanged

@@ -1,8 +1,9 @@
 import Foundation
 import Glibc
 
-/// A folder into which no other user can have put files. All operations in the folder use the descriptor that was
-/// examined, so that the folder cannot be exchanged between the examination and the use.
+/// A folder into which no other user can have put files. Operations on the files of a role use the descriptor of the
+/// folder that was examined, so that the folder cannot be exchanged between the examination and the use; the folders
+/// above it are examined by their paths, and `examineRoot` says why that is as safe.
 ///
 /// A state determines what to connect to, and what to serve. So it is trusted only if this user, or root, has written
 /// it:

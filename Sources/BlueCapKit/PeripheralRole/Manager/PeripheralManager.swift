@@ -115,16 +115,18 @@ public final class PeripheralManager: Sendable {
 // with `PeripheralManagerError.invalidOption`.
 
 /// `PeripheralManager(options:)`: the D-Bus address of the bus to use, a `String`, as
-/// ``CentralManagerOptionBusAddressKey``.
+/// ``CentralManagerOptionBusAddressKey``; the system bus without this option.
 public let PeripheralManagerOptionBusAddressKey = "PeripheralManagerOptionBusAddressKey"
 
-/// `PeripheralManager(options:)`: the adapter to use, a `String`: a name such as `hci0`, or an address, as
-/// ``CentralManagerOptionAdapterKey``.
+/// `PeripheralManager(options:)`: the adapter to use, a `String`: a name such as `hci0`, or an address; without this
+/// option the adapter with the lowest number. ``CentralManagerOptionAdapterKey`` says what happens if several adapters
+/// have one address.
 public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKey"
 
-/// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, as
-/// ``CentralManagerOptionStateDirectoryKey``. The option has an effect only together with
-/// `CBPeripheralManagerOptionRestoreIdentifierKey`.
+/// `PeripheralManager(options:)`: the folder in which state is kept, a `String` with an absolute path;
+/// `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without this option.
+/// ``CentralManagerOptionStateDirectoryKey`` says to whom the folder must belong. The option has an effect only together
+/// with `CBPeripheralManagerOptionRestoreIdentifierKey`.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
 
 /// `PeripheralManager(options:)`: what the manager replies when a pairing needs an answer, as
