@@ -227,6 +227,7 @@ enum BlueZMessages {
         ("Address", .string("C0:26:DF:12:34:56")), ("AddressType", .string("random")),
         ("Name", .string("Heart of Gold")), ("Alias", .string("Heart of Gold")),
         ("Appearance", .uint16(0x0341)), ("Paired", .bool(true)), ("Bonded", .bool(true)),
+        ("Trusted", .bool(true)),
         ("RSSI", .int16(-61)), ("Connected", .bool(true)),
         (
             "UUIDs",

@@ -75,7 +75,7 @@ final class ObjectTreeTests: XCTestCase {
         XCTAssertEqual(device.name, "Heart of Gold")
         XCTAssertEqual(device.alias, "Heart of Gold")
         XCTAssertEqual(device.appearance, 0x0341)
-        XCTAssertTrue(device.isPaired && device.isBonded)
+        XCTAssertTrue(device.isPaired && device.isBonded && device.isTrusted)
         XCTAssertTrue(device.isConnected && device.areServicesResolved)
         XCTAssertEqual(device.rssi, -61)
         XCTAssertEqual(device.txPower, 4)
@@ -209,7 +209,7 @@ final class ObjectTreeTests: XCTestCase {
             &tree,
             [
                 ("WakeAllowed", .bool(true)), ("", .bool(true)), ("Class", .uint32(7)), ("Icon", .string("phone")),
-                ("Trusted", .bool(true)), ("Modalias", .string("bluetooth:v004CpD001")),
+                ("Blocked", .bool(true)), ("Modalias", .string("bluetooth:v004CpD001")),
             ])
         XCTAssertEqual(changes.changes, [])
         XCTAssertEqual(tree.ignoredProperties, 0)

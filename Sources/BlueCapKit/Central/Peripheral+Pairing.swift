@@ -60,11 +60,16 @@ extension Peripheral {
         }
     }
 
+    /// Reads from BlueZ's device; false if BlueZ has removed it, with its keys.
+    private func readPresent(_ body: (borrowing Device1) -> Bool) -> Bool {
+        session.readRecord(key) { $0.present == nil ? nil : $0.read(in: session.client.daemon, body) } ?? false
+    }
+
     /// Whether links to the peripheral can be encrypted, or this one is.
-    public var isPaired: Bool { session.read(key) { $0.isPaired } ?? false }
+    public var isPaired: Bool { readPresent { $0.isPaired } }
 
     /// Whether BlueZ stores the keys of the pairing.
-    public var isBonded: Bool { session.read(key) { $0.keepsKeys } ?? false }
+    public var isBonded: Bool { readPresent { $0.keepsKeys } }
 
     /// Whether this manager is pairing with the peripheral.
     public var isPairing: Bool { session.readState(of: key) { $0.pairing.isPairing } ?? false }
@@ -74,7 +79,7 @@ extension Peripheral {
     ///
     /// The new value is read after BlueZ has confirmed it; see ``setTrusted(_:)``.
     public var isTrusted: Bool {
-        get { session.read(key) { $0.isTrusted } ?? false }
+        get { readPresent { $0.isTrusted } }
         set { setTrusted(newValue) }
     }
 
