@@ -79,7 +79,8 @@ public struct VirtualSecurity: Hashable, Sendable {
     /// The identity address that a pairing gives to the peer; nil for a device without private addresses.
     public var privacy: VirtualPrivacy?
 
-    /// - Parameter wantsMITM: Nil for devices that can show or enter something, as with Linux.
+    /// Creates the security of a device. Without `wantsMITM`, a device that can show or enter something asks for a number,
+    /// as Linux does.
     public init(
         _ capability: PairingCapability = .noInputNoOutput, hasSecureConnections: Bool = true,
         isBondable: Bool = true, wantsMITM: Bool? = nil, requestsSecurity: Bool = false,
