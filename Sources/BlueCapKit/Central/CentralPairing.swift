@@ -183,7 +183,7 @@ final class CentralPairing: AgentDelegate {
         desk.requested(request, isWanted: isWanted) { question in
             let promise = session.streams.pairingRequests
             guard promise.stream.isWatched else { return false }
-            let peripheral = session.core.withLock { $0.hold(key, in: session) }
+            let peripheral = session.core.withLock { $0.objects.hold(key, in: session) }
             let asked = PairingRequest(request.number, question, of: .peripheral(peripheral), desk)
             session.complete { promise.success(asked) }
             return true

@@ -26,7 +26,7 @@ extension CentralSession {
         let made = StreamPromise<Peripheral>(capacity: 0)
         let kept = core.withLock { core -> StreamPromise<Peripheral>? in
             guard !core.shell.isClosed else { return nil }
-            return core.withEntry(of: key) { entry in
+            return core.objects.withEntry(of: key) { entry in
                 entry.serviceStream = entry.serviceStream ?? made
                 return entry.serviceStream
             }

@@ -85,7 +85,7 @@ extension CentralSession {
     /// Reads or changes what the manager has of a peripheral. Any thread.
     @discardableResult
     func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
-        core.withLock { $0.withEntry(of: key, change) }
+        core.withLock { $0.objects.withEntry(of: key, change) }
     }
 }
 

@@ -11,7 +11,7 @@ extension CentralSession {
     func feed(_ sink: NotificationSink, with subject: CharacteristicKey) {
         let isOpen = core.withLock { core in
             if !core.shell.isClosed {
-                core.withEntry(of: subject.peripheral) { $0.add(sink, to: subject.characteristic) }
+                core.objects.withEntry(of: subject.peripheral) { $0.add(sink, to: subject.characteristic) }
             }
             return !core.shell.isClosed
         }
@@ -48,7 +48,7 @@ extension CentralSession {
                 if case let newest?? = values.last(where: { $0 != nil }) {
                     core.state.notified(subject.peripheral, subject.characteristic, newest)
                 }
-                return core.withEntry(of: subject.peripheral) { $0.sinks[subject.characteristic] }
+                return core.objects.withEntry(of: subject.peripheral) { $0.sinks[subject.characteristic] }
             }
             guard let sinks else { return }
             complete { [self] in

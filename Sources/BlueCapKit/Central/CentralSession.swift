@@ -32,9 +32,7 @@ final class CentralSession: ManagerSession {
     struct Core: SessionCore {
         var shell: SessionShell<Orders, TimerKey>
         var state: CentralState
-        /// The objects of the peripherals, referenced strongly while the peripheral is listed.
-        private(set) var objects = KeyedTable<ObjectReference<Peripheral>>()
-        private(set) var entries = KeyedTable<PeripheralEntry>()
+        var objects = PeripheralObjects()
         var scans = Scans()
         /// The time of the current batch of reports, if it was read.
         var batchTime: Instant?
@@ -70,55 +68,9 @@ final class CentralSession: ManagerSession {
 
         mutating func takeCompletion(of id: OperationID) -> Completion? { completions.removeValue(forKey: id) }
 
-        /// Reads or changes what the manager has of a peripheral.
-        @discardableResult
-        mutating func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
-            let changed = entries.update(key) { entry in (result: change(&entry), isEmpty: entry.isEmpty) }
-            if let changed {
-                if changed.isEmpty { entries[key] = nil }
-                return changed.result
-            }
-            var entry = PeripheralEntry()
-            defer { if !entry.isEmpty { entries[key] = entry } }
-            return change(&entry)
-        }
-
-        /// Removes what the manager has of any peripheral, and returns it in the order of the keys.
-        mutating func removeAll() -> (objects: [Peripheral], entries: [PeripheralEntry]) {
-            defer { (objects, entries) = (KeyedTable(), KeyedTable()) }
-            return (
-                objects.keys.compactMap { objects[$0]?.object }, entries.keys.sorted().compactMap { entries[$0] }
-            )
-        }
-
-        /// Returns the object of a listed peripheral; makes it if there is none.
-        mutating func hold(_ key: PeripheralKey, in session: CentralSession) -> Peripheral {
-            hold(key) { Peripheral(session: session, key: key) }
-        }
-
-        private mutating func hold(_ key: PeripheralKey, or make: () -> Peripheral) -> Peripheral {
-            if let held = objects.update(key, { $0.hold(or: make) }) { return held }
-            let peripheral = make()
-            objects[key] = ObjectReference(peripheral)
-            return peripheral
-        }
-
-        /// Makes the references to the objects of a peripheral weak. Returns them, to be released after the lock.
-        mutating func weaken(_ key: PeripheralKey) -> (Peripheral?, PeripheralEntry) {
-            let object = objects[key]?.object
-            objects.update(key) { $0.weaken() }
-            return (object, withEntry(of: key) { $0.weaken() })
-        }
-
-        /// Removes the references to the objects of a peripheral that was deallocated. Returns the entry as it was.
-        mutating func removeObjects(of key: PeripheralKey) -> PeripheralEntry {
-            objects[key] = nil
-            return withEntry(of: key) { $0.removeObjects() }
-        }
-
         /// Puts a peripheral that is to be connected on the list, also if it has expired.
         mutating func relist(_ peripheral: Peripheral) {
-            _ = hold(peripheral.key) { peripheral }
+            objects.hold(peripheral)
             state.relist(peripheral.key, into: &shell.orders)
         }
     }
@@ -177,7 +129,7 @@ final class CentralSession: ManagerSession {
     func finish() {
         let (all, streams, states) = core.withLock { core in
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
-            return (core.removeAll(), core.streams, core.shell.streams)
+            return (core.objects.removeAll(), core.streams, core.shell.streams)
         }
         let services = all.entries.compactMap(\.serviceStream)
         complete {
@@ -257,13 +209,13 @@ final class CentralSession: ManagerSession {
             if let stream { complete { stream.finish(error) } }
         case .expired(let key):
             let (peripheral, promise) = core.withLock { core in
-                (core.objects[key]?.object, core.streams.expiries)
+                (core.objects[key], core.streams.expiries)
             }
             if let peripheral { complete { promise.success(peripheral) } }
         case .drop(let key):
             // It may have been listed again since this was decided.
             let objects = core.withLock { core in
-                core.state.read(key, { $0.isListed }) == true ? nil : core.weaken(key)
+                core.state.read(key, { $0.isListed }) == true ? nil : core.objects.weaken(key)
             }
             withExtendedLifetime(objects) {}
         case .restored: completeRestoration()
@@ -300,7 +252,7 @@ final class CentralSession: ManagerSession {
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
             let (promise, peripheral) = core.withLock { core in
-                (core.withEntry(of: key) { $0.serviceStream }, core.objects[key]?.object)
+                (core.objects.withEntry(of: key) { $0.serviceStream }, core.objects[key])
             }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
@@ -347,7 +299,7 @@ final class CentralSession: ManagerSession {
         sighted.reserveCapacity(orders.count - start)
         let stream = core.withLock { core -> Scans.Stream? in
             while end < orders.endIndex, case .discovered(let key, scan) = orders[end].action {
-                sighted.append(core.hold(key, in: self))
+                sighted.append(core.objects.hold(key, in: self))
                 end += 1
             }
             return core.scans[scan]
@@ -375,7 +327,7 @@ final class CentralSession: ManagerSession {
     }
 
     private func target(_ scan: ScanNumber, _ key: PeripheralKey) -> (Scans.Stream?, Peripheral) {
-        core.withLock { core in (core.scans[scan], core.hold(key, in: self)) }
+        core.withLock { core in (core.scans[scan], core.objects.hold(key, in: self)) }
     }
 
     // MARK: Operations; any thread
@@ -472,12 +424,12 @@ final class CentralSession: ManagerSession {
     /// Handles the release of a peripheral's object.
     func released(_ key: PeripheralKey) {
         let (successor, entry, sinks) = core.withLock { core -> (Peripheral?, PeripheralEntry?, [NotificationSink]) in
-            if let successor = core.objects[key]?.object { return (successor, nil, []) }
+            if let successor = core.objects[key] { return (successor, nil, []) }
             core.state.release(key)
             // Without a state, no subscription is resumed.
             let hasState = core.state.hasState(of: key)
-            let entry = core.removeObjects(of: key)
-            return (nil, entry, hasState ? [] : core.withEntry(of: key) { $0.removeSinks() })
+            let entry = core.objects.removeObjects(of: key)
+            return (nil, entry, hasState ? [] : core.objects.withEntry(of: key) { $0.removeSinks() })
         }
         if let services = entry?.serviceStream { complete { services.finish() } }
         finish(sinks)
@@ -510,10 +462,10 @@ final class CentralSession: ManagerSession {
     /// Reconnects a restored peripheral after its link is lost, until the application connects it itself.
     private func continueRestored(_ key: PeripheralKey, in core: inout Core) {
         guard core.state.readState(of: key, { $0.connection.isWanted }) != true else { return }
-        let peripheral = core.hold(key, in: self)
+        let peripheral = core.objects.hold(key, in: self)
         // The number that the next `connect` will have.
         let number = (core.state.readState(of: key) { $0.connection.number } ?? 0) + 1
-        core.withEntry(of: key) { $0.connections[number] = ConnectionStream(keeping: peripheral) }
+        core.objects.withEntry(of: key) { $0.connections[number] = ConnectionStream(keeping: peripheral) }
     }
 
     private func completeRestoration() {
@@ -523,7 +475,9 @@ final class CentralSession: ManagerSession {
             guard let state = core.restored else { return }
             core.restored = nil
             listRestored(state, in: &core, at: now)
-            for connection in state.connections { restored.peripherals.append(core.hold(connection.key, in: self)) }
+            for connection in state.connections {
+                restored.peripherals.append(core.objects.hold(connection.key, in: self))
+            }
             restored.scan = state.scan
         }
         complete { [restored] in self.restoredPromise.success(restored) }

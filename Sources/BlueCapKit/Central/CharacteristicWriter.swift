@@ -215,7 +215,7 @@ extension Characteristic {
         }
         let request = session.core.withLock { core in
             let request = core.makeOperation()
-            core.withEntry(of: peripheral) { $0.writerRequests[request] = promise }
+            core.objects.withEntry(of: peripheral) { $0.writerRequests[request] = promise }
             return request
         }
         let limit = min(DaemonLink.attributeTimeout, max(0, timeout))

@@ -94,7 +94,7 @@ extension Peripheral {
                 "A delay before reconnecting is zero or more seconds, not \(delay).")
             let stream = session.core.withLock { core -> ConnectionStream? in
                 let number = core.state.readState(of: key) { $0.connection.number } ?? 0
-                return core.withEntry(of: key) { $0.connections[number] }
+                return core.objects.withEntry(of: key) { $0.connections[number] }
             }
             if let stream { session.complete { stream.fail(error) } }
             return
@@ -139,7 +139,7 @@ extension Peripheral {
                 state.connect(.connectAsked(policy), into: &orders)
                 number = state.connection.number
             }
-            core.withEntry(of: key) { $0.connections[number] = stream }
+            core.objects.withEntry(of: key) { $0.connections[number] = stream }
         }
         if !isOpen { end(stream, .disconnected) }
     }

@@ -110,7 +110,7 @@ extension Peripheral {
         }
         let isAccepted = session.decideIfOpen { core in
             core.begin(run.id, completion)
-            core.withEntry(of: key) { $0.runs[run.id] = run }
+            core.objects.withEntry(of: key) { $0.runs[run.id] = run }
             core.relist(self)
             core.state.peripheral(key, into: &core.shell.orders) {
                 $0.runAsked(run.id, timeout: timeout, into: &$1)

@@ -3,6 +3,65 @@ import Futures
 import GATT
 import Reactor
 
+/// What a manager has of its peripherals besides their states.
+struct PeripheralObjects {
+    /// The objects of the peripherals, referenced strongly while the peripheral is listed.
+    private(set) var references = KeyedTable<ObjectReference<Peripheral>>()
+    private(set) var entries = KeyedTable<PeripheralEntry>()
+
+    /// The object of a peripheral, if there is one.
+    subscript(key: PeripheralKey) -> Peripheral? { references[key]?.object }
+
+    /// Reads or changes what the manager has of a peripheral.
+    @discardableResult
+    mutating func withEntry<R>(of key: PeripheralKey, _ change: (inout PeripheralEntry) -> R) -> R {
+        let changed = entries.update(key) { entry in (result: change(&entry), isEmpty: entry.isEmpty) }
+        if let changed {
+            if changed.isEmpty { entries[key] = nil }
+            return changed.result
+        }
+        var entry = PeripheralEntry()
+        defer { if !entry.isEmpty { entries[key] = entry } }
+        return change(&entry)
+    }
+
+    /// Removes what the manager has of any peripheral, and returns it in the order of the keys.
+    mutating func removeAll() -> (objects: [Peripheral], entries: [PeripheralEntry]) {
+        defer { (references, entries) = (KeyedTable(), KeyedTable()) }
+        return (
+            references.keys.compactMap { references[$0]?.object }, entries.keys.sorted().compactMap { entries[$0] }
+        )
+    }
+
+    /// Returns the object of a listed peripheral; makes it if there is none.
+    mutating func hold(_ key: PeripheralKey, in session: CentralSession) -> Peripheral {
+        hold(key) { Peripheral(session: session, key: key) }
+    }
+
+    /// References the object of a peripheral strongly from now on.
+    mutating func hold(_ peripheral: Peripheral) { _ = hold(peripheral.key) { peripheral } }
+
+    private mutating func hold(_ key: PeripheralKey, or make: () -> Peripheral) -> Peripheral {
+        if let held = references.update(key, { $0.hold(or: make) }) { return held }
+        let peripheral = make()
+        references[key] = ObjectReference(peripheral)
+        return peripheral
+    }
+
+    /// Makes the references to the objects of a peripheral weak. Returns them, to be released after the lock.
+    mutating func weaken(_ key: PeripheralKey) -> (Peripheral?, PeripheralEntry) {
+        let object = references[key]?.object
+        references.update(key) { $0.weaken() }
+        return (object, withEntry(of: key) { $0.weaken() })
+    }
+
+    /// Removes the references to the objects of a peripheral that was deallocated. Returns the entry as it was.
+    mutating func removeObjects(of key: PeripheralKey) -> PeripheralEntry {
+        references[key] = nil
+        return withEntry(of: key) { $0.removeObjects() }
+    }
+}
+
 /// What a manager has of one peripheral in use besides its object and its state: the objects of attributes, streams, and
 /// calls that have not ended.
 ///
@@ -176,7 +235,7 @@ extension Peripheral {
                 ids(state.attributes.table).compactMap { id in state.attributes.table[id].map { (id, $0.uuid) } }
             }
             guard let found, !found.isEmpty else { return [] }
-            return core.withEntry(of: key) { entry in
+            return core.objects.withEntry(of: key) { entry in
                 found.compactMap { id, uuid in entry.hold(id) { Object(peripheral: self, id: id, uuid: uuid) } }
             }
         }
@@ -190,7 +249,7 @@ extension Peripheral {
                 return state.attributes.table[parent].map { (parent, $0.uuid) }
             }
             return found.flatMap { id, uuid in
-                core.withEntry(of: key) { $0.find(id) { Object(peripheral: self, id: id, uuid: uuid) } }
+                core.objects.withEntry(of: key) { $0.find(id) { Object(peripheral: self, id: id, uuid: uuid) } }
             }
         }
     }
