@@ -7,8 +7,8 @@ extension CentralManager {
     /// What this manager replies when a pairing needs an answer; ``PairingPolicy/reject`` unless
     /// ``CentralManagerOptionPairingPolicyKey`` is set.
     ///
-    /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and ``Peripheral/pair(trusting:timeout:)``
-    /// may have to end it and make another one.
+    /// Set it before the manager connects: a link keeps the capability that BlueZ had when it was made, and
+    /// ``Peripheral/pair(trusting:timeout:)`` may have to end it and make another one.
     public var pairingPolicy: PairingPolicy {
         get { session.pairing.desk.policy }
         set { session.pairing.policyChanged(to: newValue) }
@@ -62,7 +62,8 @@ extension CentralManager {
         session.client.removeDevice(source) { [session] result in
             session.core.withLock { $0.state.bondEnded(of: key) }
             session.keepSoon()
-            session.complete { future.complete(Try(result)) }
+            let error = PairingError(ofRemoval: result)
+            session.complete { future.complete(error.map { .failure($0) } ?? .success(())) }
         }
         return future
     }

@@ -15,6 +15,16 @@ extension Try {
     }
 }
 
+extension PairingError {
+    /// Creates the error of the removal of a device; `nil` if it was removed. One that no longer exists counts as removed.
+    init?(ofRemoval result: Result<Void, BlueZError>) {
+        guard case .failure(let error) = result, error.cause != .doesNotExist, error.cause != .unknownObject else {
+            return nil
+        }
+        self = error.cause == .notReady ? .unavailable(BusFailure(error)) : .failed(BusFailure(error))
+    }
+}
+
 /// The pairings of a central manager: executes the orders about them, and receives the requests of BlueZ's agent.
 ///
 /// The agent retains it, so it refers to the session weakly.
@@ -108,12 +118,13 @@ final class CentralPairing: AgentDelegate {
                 $0.pairReplied(attempt, .unavailable(.noDevice), at: session.date, into: &$1)
             }
         }
+        let link = session.readState(of: key) { (isUp: $0.facts.isConnected, isOurs: $0.connection.isOurs) }
+        let isConnected = link?.isUp ?? false
         // A link of another program is not ended.
-        let mayEndLink = session.readState(of: key) { !$0.facts.isConnected || $0.connection.isOurs } ?? false
+        let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
             self?.replied(key, attempt, device, outcome)
         }
-        let isConnected = session.readState(of: key) { $0.facts.isConnected } ?? false
         let pause = isConnected ? nil : device.adapter.map { client.discovery.pause(on: $0) }
         calls.withLock { $0[key] = Call(attempt: attempt, device: device, waiter: waiter, pause: pause) }
         guard let pause else { return }
@@ -138,12 +149,7 @@ final class CentralPairing: AgentDelegate {
             return session.decideHere(key) { $0.removed(nil, into: &$1) }
         }
         client.removeDevice(device) { [reference] result in
-            var failure: PairingError?
-            // A device that no longer exists counts as removed.
-            if case .failure(let error) = result, error.cause != .doesNotExist, error.cause != .unknownObject {
-                failure = error.cause == .notReady ? .unavailable(BusFailure(error)) : .failed(BusFailure(error))
-            }
-            reference.session?.decideHere(key) { [failure] in $0.removed(failure, into: &$1) }
+            reference.session?.decideHere(key) { $0.removed(PairingError(ofRemoval: result), into: &$1) }
         }
     }
 
