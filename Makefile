@@ -8,6 +8,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON := .build/python/.packages
+# The tool that is installed: it contains Swift's libraries.
+TOOL := .build/static/release/bluecap
 # Where Swift's own LLVM tools are.
 LLVM = $(shell dirname "$$(readlink -f "$$(command -v swift)")")
 
@@ -23,7 +25,33 @@ run-example: dependencies-build ## Run the examples with simulated peripherals
 	.build/debug/bluecap simulate -- .build/debug/ConnectExample
 	.build/debug/bluecap simulate -- .build/debug/ScriptExample
 	.build/debug/bluecap simulate -- .build/debug/HeartRateExample
+	.build/debug/bluecap simulate --peripherals Examples/Rooms/lock.json -- .build/debug/PairExample
 	.build/debug/bluecap simulate -- .build/debug/ScanExample
+
+##@ Install
+
+install: $(TOOL) ## Install the tool, its manual pages and completions: PREFIX=/usr/local DESTDIR=
+	Scripts/install $(TOOL)
+
+uninstall: ## Remove what make install has installed with the same PREFIX and DESTDIR
+	Scripts/install --uninstall
+
+deb: $(TOOL) dependencies-deb ## Make a Debian package of the tool in .build/deb, and check it with lintian
+	Scripts/deb $(TOOL)
+
+deb-test: deb dependencies-deb-test ## Install that package on new systems of Debian 12 and 13, and run it there
+	Scripts/deb-test
+
+consumer-test: dependencies-build ## Use the library in a new package: what it fetches, builds and runs
+	swift build --product bluecap
+	Scripts/consumer-test .build/debug/bluecap
+
+# After `make deb` as a user, `sudo make install` builds nothing: root needs no Swift.
+$(TOOL): Package.swift $(shell find Sources -type f)
+	Scripts/dependencies build
+	swift build -c release --product bluecap --static-swift-stdlib --scratch-path .build/static --disable-local-rpath \
+	    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+	touch $@
 
 ##@ Check
 
@@ -47,6 +75,9 @@ radio-self-test: dependencies-radio python ## Check the radio lab itself
 
 lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
 	Scripts/lint
+
+check-api: dependencies-build ## Compare the public API with that of the last release, which .release-baseline names
+	Scripts/check-api
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path .build/optimized
@@ -96,6 +127,10 @@ format: ## Bring the Swift sources into form
 docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
 	Scripts/docs
 
+picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
+	swift build --product bluecap
+	Scripts/picture .build/debug/bluecap
+
 ##@ Keep house
 
 python: $(PYTHON) ## Put a Python with bleak, bluez-peripheral and dbusmock into .build/python
@@ -115,5 +150,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example test test-fast radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
-    docs python clean help
+.PHONY: run run-example install uninstall deb deb-test consumer-test check-api test test-fast radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
+    docs picture python clean help

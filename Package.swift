@@ -9,19 +9,29 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Whether another package depends on this one: SwiftPM reads the manifest of a dependency in its repository, and then in a
+/// folder of checkouts. That package fetches nothing for our programs and tests, and swift-metrics only with the trait.
+/// (Traits could switch the programs too. But SwiftPM 6.3 passes two traits to the compiler in a random sequence, and then
+/// compiles everything again.)
+let isDependency =
+    Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+    || Context.packageDirectory.contains("/registry/")
+
 let package = Package(
     name: "BlueCap",
     products: [
         .library(name: "Futures", targets: ["Futures"]),
         .library(name: "BlueCapKit", targets: ["BlueCapKit"]),
         .library(name: "Bluejay", targets: ["Bluejay"]),
+        .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
+        .library(name: "BlueCapMetrics", targets: ["BlueCapMetrics"]),
         .library(name: "Profiles", targets: ["Profiles"]),
         .library(name: "BlueZSimulator", targets: ["BlueZSimulator"]),
-        .executable(name: "bluecap", targets: ["bluecap"]),
     ],
+    traits: [.trait(name: "Metrics", description: "The library BlueCapMetrics, which needs swift-metrics.")],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
         // The arrows of Documentation/Architecture.md; `make lint` checks that no import goes another way.
@@ -35,10 +45,31 @@ let package = Package(
         .target(name: "Profiles", dependencies: ["GATT"], swiftSettings: strict),
         .target(name: "BlueZ", dependencies: ["DBus", "Futures", "GATT", "Reactor"], swiftSettings: strict),
         .target(
-            name: "BlueCapKit", dependencies: ["BlueZ", "DBus", "Futures", "GATT", "Reactor"],
+            name: "BlueCapKit",
+            dependencies: [
+                "BlueZ", "DBus", "Futures", "GATT", "Reactor", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "BlueCapMetrics",
+            dependencies: [
+                "BlueCapKit", "Futures",
+                .product(
+                    name: "CoreMetrics", package: "swift-metrics",
+                    condition: isDependency ? .when(traits: ["Metrics"]) : nil),
+            ],
             swiftSettings: strict),
         .target(name: "Bluejay", dependencies: ["BlueCapKit"], swiftSettings: strict),
+        .target(name: "CoreBluetooth", dependencies: ["BlueCapKit", "Futures", "GATT"], swiftSettings: strict),
         .target(name: "BlueZSimulator", dependencies: ["DBus", "Futures", "Reactor"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+if !isDependency {
+    package.products.append(.executable(name: "bluecap", targets: ["bluecap"]))
+    package.dependencies.append(.package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"))
+    package.targets += [
         .executableTarget(
             name: "bluecap",
             dependencies: [
@@ -65,6 +96,15 @@ let package = Package(
         .executableTarget(
             name: "ServeBatteryExample", dependencies: ["BlueCapKit", "Profiles"], path: "Examples/ServeBattery",
             swiftSettings: strict),
+        .executableTarget(
+            name: "PairExample", dependencies: ["BlueCapKit"], path: "Examples/Pair", swiftSettings: strict),
+        .executableTarget(
+            name: "PairWithQuestionsExample", dependencies: ["BlueCapKit"], path: "Examples/PairWithQuestions",
+            swiftSettings: strict),
+        // Code for iOS, in the language mode of most such programs.
+        .executableTarget(
+            name: "HeartRateMonitorExample", dependencies: ["CoreBluetooth"], path: "Examples/HeartRateMonitor",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
 
         .target(
             name: "TestSupport",
@@ -94,17 +134,37 @@ let package = Package(
             name: "BlueCapKitTests",
             dependencies: [
                 "BlueCapKit", "BlueZ", "BlueZSimulator", "DBus", "Futures", "GATT", "Profiles", "Reactor",
-                "TestRandomness", "TestSupport",
+                "TestRandomness", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "BlueCapMetricsTests",
+            dependencies: [
+                "BlueCapMetrics", "BlueCapKit", "BlueZSimulator", "Futures",
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "BluejayTests", dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestRandomness"],
             swiftSettings: strict),
         .testTarget(
+            name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],
+            swiftSettings: strict),
+        // Programs for iOS; HeartRateMonitor.swift is a link to the example.
+        .target(
+            name: "CoreBluetoothPrograms", dependencies: ["CoreBluetooth"], path: "Tests/CoreBluetoothPrograms",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
+        .testTarget(
+            name: "CoreBluetoothProgramTests",
+            dependencies: ["CoreBluetooth", "CoreBluetoothPrograms", "BlueCapKit", "BlueZSimulator"],
+            swiftSettings: [.swiftLanguageMode(.v5)]),
+        .testTarget(
             name: "ToolTests",
             dependencies: [
                 "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
-                "HeartRateExample", "ServeBatteryExample",
+                "HeartRateExample", "HeartRateMonitorExample", "ServeBatteryExample", "PairExample",
+                "PairWithQuestionsExample",
                 "BlueCapKit", "BlueZSimulator", "Profiles", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -123,13 +183,15 @@ let package = Package(
         .testTarget(
             name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "Profiles"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
-        .testTarget(name: "RadioTests", dependencies: ["BlueCapKit", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "RadioTests",
+            dependencies: ["BlueCapKit", "BlueZSimulator", "CoreBluetooth", "CoreBluetoothPrograms", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "RegressionTests",
             dependencies: [
                 "BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestRandomness", "TestSupport",
             ],
             swiftSettings: strict),
-    ],
-    swiftLanguageModes: [.v6]
-)
+    ]
+}

@@ -5,10 +5,11 @@ import Dispatch
 let (heartRate, measurement) = (CBUUID(string: "180D"), CBUUID(string: "2A37"))
 let manager = CentralManager(options: [CBCentralManagerOptionRestoreIdentifierKey: "us.gnos.BlueCap.follow"])
 
-/// Receives measurements from a strap. `isNew` is true if no earlier run has subscribed to it.
+/// Receives measurements from a strap. `isNew` is true if no earlier process has subscribed to it.
 @Sendable func follow(_ strap: Peripheral, isNew: Bool) {
     strap.connect().onSuccess { strap, event in
-        guard event == .connect else { return strap.reconnect() }
+        if event == .disconnect || event == .timeout { strap.reconnect() }
+        guard event == .connect else { return }
         strap.discoverServices([heartRate]).flatMap { strap -> Future<Service> in
             guard let service = strap.service(heartRate) else { throw PeripheralError.noServices }
             return service.discoverCharacteristics([measurement])

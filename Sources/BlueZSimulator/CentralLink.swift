@@ -41,9 +41,11 @@ extension Stage {
 /// Everything may be called on any thread; it takes effect on the simulator's loop, in the order of the calls. The connection
 /// ends with ``disconnect()``, with the simulator, or when the link ends; releasing this object does not end it.
 public final class CentralLink: Sendable {
+    /// The state of a link from a virtual central.
     public enum State: Hashable, Sendable {
         /// Waiting for the adapter to advertise.
         case connecting
+        /// The link is up.
         case connected
         /// Ended, or never made. It is not tried again: call ``Simulator/connect(_:to:)`` again.
         case disconnected
@@ -70,6 +72,7 @@ public final class CentralLink: Sendable {
         }
     }
 
+    /// The central at the other end, as it was passed to ``Simulator/connect(_:to:)``.
     public let central: VirtualCentral
     /// The number of the adapter that it is connected to.
     public let adapter: Int
@@ -84,6 +87,7 @@ public final class CentralLink: Sendable {
         self.stage = stage
     }
 
+    /// The state now.
     public var state: State { contents.withLock { $0.state } }
 
     /// All notifications and indications so far, in their order.

@@ -360,4 +360,9 @@ extension Simulator {
 }
 
 /// One of the sides that have keys of a pairing.
-public enum KeySide: Hashable, Sendable { case device, adapter }
+public enum KeySide: Hashable, Sendable {
+    /// The virtual device.
+    case device
+    /// The simulated adapter.
+    case adapter
+}

@@ -18,8 +18,8 @@ extension Simulator {
                     path: adapter.path, address: adapter.hardware.address,
                     alias: adapter.name,
                     isPowered: adapter.isPowered, isDiscovering: adapter.isDiscovering,
-                    isScanning: scan.map { $0.isRunning && !$0.isDeaf } ?? false, isDiscoverable: adapter.isDiscoverable
-                )
+                    isScanning: scan.map { $0.isRunning && !$0.isDeaf } ?? false,
+                    isDiscoverable: adapter.isDiscoverable, isPairable: adapter.isPairable)
             }
         }
     }
@@ -127,15 +127,22 @@ extension Simulator {
 
 /// The state of an adapter.
 public struct AdapterState: Hashable, Sendable {
+    /// The path of the D-Bus object, such as `/org/bluez/hci0`.
     public var path: String
+    /// The Bluetooth address.
     public var address: VirtualAddress
+    /// The property `Alias`.
     public var alias: String
+    /// The property `Powered`.
     public var isPowered: Bool
     /// The property `Discovering`.
     public var isDiscovering: Bool
     /// Whether the controller scans; with some faults it stops without a signal.
     public var isScanning: Bool
+    /// The property `Discoverable`.
     public var isDiscoverable: Bool
+    /// Whether devices may make bonds with it.
+    public var isPairable: Bool
 }
 
 /// A client's part in an adapter's discovery.
@@ -154,9 +161,11 @@ public struct DiscoverySessionState: Hashable, Sendable {
 public struct LinkState: Hashable, Sendable {
     /// The number in `hciN`.
     public var adapter: Int
+    /// The address of the peripheral or the central at the other end.
     public var address: VirtualAddress
     /// The number of requests over it so far that want a response.
     public var requests: Int
+    /// The encryption and authentication of the link.
     public var security: LinkSecurity
     /// The UUIDs of the characteristics that are subscribed to, in the order of their handles.
     public var subscriptions: [String]
@@ -166,8 +175,11 @@ public struct LinkState: Hashable, Sendable {
 public struct Statistics: Hashable, Sendable {
     /// A method call as it came, before the reply.
     public struct Call: Hashable, Sendable {
+        /// The D-Bus interface, such as `org.bluez.Adapter1`.
         public var interface: String
+        /// The method, such as `StartDiscovery`.
         public var member: String
+        /// The path of the called object.
         public var path: String
         /// The caller's unique name on the bus.
         public var sender: String

@@ -161,6 +161,48 @@ extension Bluejay {
         }
     }
 
+    // MARK: Pairing
+
+    /// Pairs with the connected peripheral, and stores the keys (bonds), so that later connections are encrypted without a
+    /// pairing. Succeeds at once if there is a bond.
+    ///
+    /// ```swift
+    /// bluejay.start(pairing: .justWorks)
+    /// // later, while it is connected
+    /// bluejay.pair { result in print(result) }
+    /// ```
+    ///
+    /// Start Bluejay with a pairing policy: without one it does not pair. An operation on a protected value pairs by itself;
+    /// pair first if the value is known to be protected, because from BlueZ 5.67 on a refused operation can leave the
+    /// characteristic unusable. If the policy was set after the connection, BlueZ may have to end the link and make it
+    /// again, which is reported as a loss; the pairing continues, except that of a background task.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time limit, which includes the answers of the user.
+    ///   - completion: Called once; with ``BluejayError/notConnected``, or ``BluejayError/pairingFailed(_:)``.
+    public func pair(timeout: Timeout = .seconds(60), completion: @escaping (PairingResult) -> Void) {
+        session.pair(timeout: timeout, by: session.caller) { [session] outcome in
+            session.call { completion(PairingResult(outcome)) }
+        }
+    }
+
+    /// Ends the bond with a peripheral, and the connection to it if there is one; ``shouldAutoReconnect`` is `false` then.
+    /// No connection is needed. BlueZ forgets the peripheral: scan for it before the next connection.
+    ///
+    /// The peripheral keeps its keys, and may refuse a new pairing until its user removes them too.
+    ///
+    /// - Parameters:
+    ///   - peripheralIdentifier: The identifier of a discovery, or of a peripheral that BlueZ knows.
+    ///   - completion: Called once; with ``BluejayError/unexpectedPeripheral(_:)``, or ``BluejayError/pairingFailed(_:)``.
+    public func unpair(
+        _ peripheralIdentifier: PeripheralIdentifier, completion: ((PairingResult) -> Void)? = nil
+    ) {
+        session.unpair(peripheralIdentifier, by: session.caller) { [session] outcome in
+            guard let completion else { return }
+            session.call { completion(PairingResult(outcome)) }
+        }
+    }
+
     // MARK: Background tasks
 
     /// Runs a background task: a closure on a thread of its own, with operations that block until they are complete.

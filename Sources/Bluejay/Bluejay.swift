@@ -41,6 +41,11 @@ public import Foundation
 /// When the connection is lost, all operations and listens fail with ``BluejayError/notConnected``. Then Bluejay calls the
 /// observers and the ``DisconnectHandler``, and reconnects unless the handler changes that. A listen belongs to one
 /// connection: begin it again in `connected(to:)` of a ``ConnectionObserver``.
+///
+/// ## Pairing
+/// Bluejay pairs if it is started with a pairing policy: by ``pair(timeout:completion:)``, and for an operation on a
+/// protected value. With the policy `ask` a ``PairingObserver`` answers. ``unpair(_:completion:)`` ends a bond. If the
+/// peripheral no longer has the keys of its bond, the connection fails, or is lost, with ``BluejayError/pairingFailed(_:)``.
 public final class Bluejay: Swift.Sendable {
     /// The identifier of this Bluejay, unique in the process.
     public let uuid = UUID()
@@ -60,10 +65,13 @@ public final class Bluejay: Swift.Sendable {
     ///   - mode: Whether Bluejay creates a manager or uses an existing one. A connected peripheral stays connected, and is
     ///     reported to observers.
     ///   - connectionObserver: The first observer.
+    ///   - pairingPolicy: Whether and how Bluejay pairs: BlueCapKit's `PairingPolicy`. `nil` for that of the manager, which is
+    ///     `.reject` if its options do not set it.
     public func start(
-        mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil
+        mode: StartMode = .new(StartOptions.bluejayDefault), connectionObserver: (any ConnectionObserver)? = nil,
+        pairing pairingPolicy: PairingPolicy? = nil
     ) {
-        session.start(mode, observer: connectionObserver)
+        session.start(mode, observer: connectionObserver, pairing: pairingPolicy)
     }
 
     /// Stops Bluejay, and returns its manager, and the peripheral if it is connected. The connection and the subscriptions
@@ -73,7 +81,7 @@ public final class Bluejay: Swift.Sendable {
     public func stopAndExtractBluetoothState() -> (manager: CentralManager, peripheral: Peripheral?) {
         guard let state = session.stop() else {
             preconditionFailure(
-                "There is no Bluetooth state to extract before start(mode:connectionObserver:): check hasStarted first."
+                "There is no Bluetooth state to extract before start(): check hasStarted first."
             )
         }
         return state
@@ -153,6 +161,18 @@ public final class Bluejay: Swift.Sendable {
     /// Removes an observer. A deallocated observer is removed automatically.
     public func unregister(observer: any ConnectionObserver) {
         session.callbacks.change { $0.connection.remove(observer) }
+    }
+
+    /// Adds an observer of pairings. It is held weakly.
+    public func register(pairingObserver: any PairingObserver) {
+        session.callbacks.change { $0.pairing.add(pairingObserver) }
+        session.watchPairingRequests()
+    }
+
+    /// Removes an observer of pairings.
+    public func unregister(pairingObserver: any PairingObserver) {
+        session.callbacks.change { $0.pairing.remove(pairingObserver) }
+        session.pairingObserverLeft()
     }
 
     /// Sets the object that decides what follows a disconnection, and replaces the previous one. Bluejay holds it weakly.

@@ -151,6 +151,16 @@ public final class SynchronizedPeripheral: Swift.Sendable {
         completion()
     }
 
+    // MARK: Pairing
+
+    /// Pairs with the peripheral; see ``Bluejay/pair(timeout:completion:)``. An operation on a protected value pairs by
+    /// itself, if the policy allows it.
+    ///
+    /// The ``PairingObserver`` receives the requests of the pairing while this call blocks the task's thread.
+    public func pair(timeout: Timeout = .seconds(60)) throws {
+        _ = try wait { session.pair(timeout: timeout, by: .task, settle: $0) }
+    }
+
     // MARK: Waiting
 
     /// No value has arrived during this window of a flush.

@@ -46,7 +46,7 @@ extension DBusError {
     /// The connection was lost before the bus accepted it: the bus does not know the user of this process. For the host's
     /// bus, the users of a container are unknown.
     static let notAdmitted = DBusError(
-        name: Name.authFailed, message: "The bus has hung up before letting this process in.")
+        name: Name.authFailed, message: "The bus closed the connection before it accepted this process.")
 
     /// The error of the calls without a reply when a connection ends.
     static func disconnected(because error: DBusError) -> DBusError {

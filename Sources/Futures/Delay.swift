@@ -28,6 +28,9 @@ public struct FutureTimedOut: Error, Hashable, Sendable {
     /// The time-out, in seconds.
     public let seconds: Double
 
+    /// Creates the error.
+    ///
+    /// - Parameter seconds: The time-out, in seconds.
     public init(seconds: Double) {
         self.seconds = seconds
     }
@@ -76,6 +79,10 @@ public struct Backoff: Sendable {
     /// Returns the wait in seconds after the try of that number. The first try has number 1.
     public let seconds: @Sendable (_ attempt: Int) -> Double
 
+    /// Creates a backoff.
+    ///
+    /// - Parameter seconds: Returns the wait in seconds after the try of that number, from 1 on. A wait of 0 or less is none. It is
+    ///   called on the thread that reports the failure.
     public init(_ seconds: @escaping @Sendable (_ attempt: Int) -> Double) {
         self.seconds = seconds
     }

@@ -30,6 +30,7 @@ extension ExecutionContext {
 /// deep run when the stack has unwound, before the outermost call returns. Events of a future or stream during one of its
 /// handlers are delivered after that handler, by the thread that runs it.
 public struct ImmediateContext: ExecutionContext {
+    /// Creates the context. All immediate contexts behave alike.
     @inlinable
     public init() {}
 
@@ -49,6 +50,7 @@ public struct MaxStackDepthContext: ExecutionContext {
     /// How many nested tasks run at once. The next one runs on the global queue.
     public static let maximumDepth = 20
 
+    /// Creates the context. All contexts of this type count the nesting of a thread together.
     public init() {}
 
     /// Runs `task` before it returns, or on the global queue when the stack is deep.

@@ -2,6 +2,12 @@
 
 extension Future {
     /// Calls `completion` with the outcome, once, on `context`; also if the future is already complete.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the outcome.
     @preconcurrency @inlinable
     public func onComplete(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -12,6 +18,12 @@ extension Future {
     }
 
     /// Calls `completion` with the value, once, on `context`; never if the future fails.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the value.
     @preconcurrency @inlinable
     public func onSuccess(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -22,6 +34,12 @@ extension Future {
     }
 
     /// Calls `completion` with the error, once, on `context`; never if the future succeeds.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the error.
     @preconcurrency @inlinable
     public func onFailure(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -32,6 +50,12 @@ extension Future {
     }
 
     /// The same as ``onSuccess(context:cancelToken:completion:)``, under the name that sequences use.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `apply`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `apply` is
+    ///     released, and no longer called.
+    ///   - apply: Called with the value.
     @preconcurrency @inlinable
     public func forEach(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -46,6 +70,14 @@ extension Future {
 
 extension Future {
     /// Returns a future of the mapped value. It fails with the error of this one, or with the error that `mapping` throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `mapping`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
+    ///     a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func map<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -58,6 +90,14 @@ extension Future {
     /// Returns a future that completes with the outcome of the future that `mapping` returns: one request after the other.
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `mapping`. The future that `mapping` returns completes the returned one on its own thread.
+    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -70,6 +110,14 @@ extension Future {
     /// Returns a future of the same value if `filter` accepts it. If not, it fails with ``FuturesError/noSuchElement``.
     ///
     /// It fails with the error of this one, or with the error that `filter` throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `filter`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
+    ///     a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `filter` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - filter: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func withFilter(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -81,6 +129,14 @@ extension Future {
 
     /// Returns a future of the same outcome. If it is a value, `completion` is called with it before the returned future
     /// is completed.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`, and completes the returned future. The default is
+    ///     ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - completion: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -92,6 +148,14 @@ extension Future {
 
     /// Returns a future of the same outcome. `completion` is called with the outcome, a value or an error, before the
     /// returned future is completed.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`, and completes the returned future. The default is
+    ///     ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - completion: Called with the outcome.
     @preconcurrency @inlinable @_disfavoredOverload
     public func andThen(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -107,6 +171,14 @@ extension Future {
     /// Returns a future of the same value, or of the value that `recovery` returns for the error.
     ///
     /// It fails with the error that `recovery` throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `recovery`, and completes the returned future. The default is
+    ///     ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recover(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -119,6 +191,14 @@ extension Future {
     /// Returns a future of the same value, or of the outcome of the future that `recovery` returns for the error.
     ///
     /// It fails with the error that `recovery` throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `recovery`. The future that `recovery` returns completes the returned one on its own thread.
+    ///     The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -134,6 +214,14 @@ extension Future {
     }
 
     /// Returns a future of the same value, or of the failure with the error that `mapping` returns or throws.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `mapping`, and completes the returned future. The default is ``QueueContext/futuresDefault``,
+    ///     a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func mapError(
         context: any ExecutionContext = QueueContext.futuresDefault,
@@ -201,6 +289,14 @@ extension Future {
     /// that it receives later. The returned stream ends when that one does.
     ///
     /// If this future fails, or `mapping` throws, the error is the only element. The stream keeps `capacity` elements.
+    ///
+    /// - Parameters:
+    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
+    ///   - context: Runs `mapping`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the value; not called if this future fails.
     @preconcurrency @inlinable
     public func flatMap<M>(
         capacity: Int = Int.max,
@@ -224,6 +320,14 @@ extension Future {
     ///
     /// If this future succeeds, the value is the only element; if `recovery` throws, that error is. The stream keeps
     /// `capacity` elements.
+    ///
+    /// - Parameters:
+    ///   - capacity: How many elements the returned stream keeps for handlers that are added late.
+    ///   - context: Runs `recovery`. The default is ``QueueContext/futuresDefault``, a serial queue.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
+    ///     released, and no longer called, and the returned stream receives no element. The work that completes this
+    ///     future continues.
+    ///   - recovery: Called with the error; not called if this future succeeds.
     @preconcurrency @inlinable
     public func recoverWith(
         capacity: Int = Int.max,

@@ -1,5 +1,6 @@
 /// The part of a ``Future`` that the operators on sequences of futures use.
 public protocol Futurable {
+    /// The type of the value.
     associatedtype T
 
     /// The outcome, or `nil` if the future is not complete.
@@ -7,13 +8,25 @@ public protocol Futurable {
     /// Whether the future is complete.
     var completed: Bool { get }
 
+    /// Creates a future without an outcome.
     init()
+    /// Creates a future that has already succeeded.
     init(value: T)
+    /// Creates a future that has already failed.
     init(error: any Error)
 
+    /// Completes the future. Returns false, and does nothing, if it was complete.
+    ///
+    /// - Parameter result: The outcome.
     @discardableResult
     func complete(_ result: Try<T>) -> Bool
 
+    /// Calls `completion` with the outcome, once; also if the future is already complete.
+    ///
+    /// - Parameters:
+    ///   - context: Runs `completion`.
+    ///   - cancelToken: Identifies `completion` for `cancel(_:)`.
+    ///   - completion: Receives the outcome.
     @preconcurrency
     func onComplete(
         context: any ExecutionContext, cancelToken: CancelToken, completion: @escaping @Sendable (Try<T>) -> Void)

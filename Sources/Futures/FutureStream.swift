@@ -101,6 +101,20 @@ public final class FutureStream<T> {
     @inlinable @inline(__always)
     package var isWatched: Bool { state.flags & Flag.watched != 0 }
 
+    /// Whether there is a handler that was not added with this token. Can be called in a handler.
+    package func isWatched(besides cancelToken: CancelToken) -> Bool {
+        presentHandlers().contains { $0.token != cancelToken && !$0.isCancelled }
+    }
+
+    /// The handlers, and those that are about to be added.
+    private func presentHandlers() -> [StreamHandler<T>] {
+        state.withLock { _ in
+            handlers.all
+                + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
+                }
+        }
+    }
+
     // MARK: Adding elements
 
     /// Adds an element. Returns false, and does nothing, if the stream is finished.
@@ -207,13 +221,8 @@ public final class FutureStream<T> {
     @discardableResult
     public func cancel(_ cancelToken: CancelToken) -> Bool {
         guard cancelToken != .uncancellable else { return false }
-        let present = state.withLock { _ in
-            handlers.all
-                + inbox.elements.compactMap { event in if case .handler(let handler, _) = event { handler } else { nil }
-                }
-        }
         var wereAny = false
-        for handler in present where handler.token == cancelToken && handler.cancel() { wereAny = true }
+        for handler in presentHandlers() where handler.token == cancelToken && handler.cancel() { wereAny = true }
         guard wereAny else { return false }
         let flags = state.lock()
         hasCancelled = true

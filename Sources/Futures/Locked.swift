@@ -31,8 +31,8 @@ package struct Locked<State>: @unchecked Sendable {
     /// Runs `body` with the state, which no other thread accesses until `body` has returned.
     // Inlinable, so that `body` becomes a part of its caller, in which the types are known.
     @inlinable
-    package func withLock<R>(_ body: (inout State) throws -> R) rethrows -> R {
-        try storage.withUnsafeMutablePointers { state, mutex in
+    package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+        try storage.withUnsafeMutablePointers { state, mutex throws(E) in
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             return try body(&state.pointee)

@@ -14,6 +14,12 @@ extension Future where T: Sendable {
     /// The closure may use and change the state of the main actor. It runs after the call returns, even if the future is
     /// already complete and the caller is on the main actor. If the program never drains its main queue, the closure never
     /// runs; see ``QueueContext/main``.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the outcome.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -33,6 +39,12 @@ extension Future where T: Sendable {
     /// ```
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -43,6 +55,12 @@ extension Future where T: Sendable {
     /// Calls `completion` with the error, once, on the main actor; never if the future succeeds.
     ///
     /// See ``onComplete(on:cancelToken:completion:)`` for when it runs.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``Future/cancel(_:)`` of this future: `completion`
+    ///     is released, and no longer called.
+    ///   - completion: Called with the error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -53,6 +71,13 @@ extension Future where T: Sendable {
     /// Returns a future of the value mapped on the main actor.
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the value; not called if this future fails.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -63,6 +88,13 @@ extension Future where T: Sendable {
     /// Returns a future that completes with the outcome of the future that `mapping` returns on the main actor.
     ///
     /// It fails with the error of this one, or with the error that `mapping` throws.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `mapping` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - mapping: Called with the value; not called if this future fails.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>
@@ -74,6 +106,13 @@ extension Future where T: Sendable {
     /// main actor.
     ///
     /// It fails with the error that `recovery` throws.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this operator when it is passed to ``Future/cancel(_:)`` of this future: `recovery` is
+    ///     released, and no longer called, and the returned future is never completed. The work that completes this
+    ///     future continues.
+    ///   - recovery: Called with the error; not called if this future succeeds.
     public func recoverWith(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         recovery: @escaping @MainActor (any Error) throws -> Future<T>
@@ -87,6 +126,12 @@ extension FutureStream where T: Sendable {
     ///
     /// The closure may use and change the state of the main actor. If the program never drains its main queue, the closure
     /// never runs; see ``QueueContext/main``.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
+    ///     `completion` is released, and no longer called.
+    ///   - completion: Called with each element.
     public func onComplete(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (Try<T>) -> Void
@@ -99,6 +144,12 @@ extension FutureStream where T: Sendable {
     /// ```swift
     /// manager.startScanning().onSuccess(on: MainActor.self) { [weak list] in list?.add($0) }
     /// ```
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
+    ///     `completion` is released, and no longer called.
+    ///   - completion: Called with each value.
     public func onSuccess(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (T) -> Void
@@ -107,6 +158,12 @@ extension FutureStream where T: Sendable {
     }
 
     /// Calls `completion` with every error, in order, on the main actor: first the kept ones, then the new ones.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this handler when it is passed to ``FutureStream/cancel(_:)`` of this stream:
+    ///     `completion` is released, and no longer called.
+    ///   - completion: Called with each error.
     public func onFailure(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         completion: @escaping @MainActor (any Error) -> Void
@@ -117,6 +174,13 @@ extension FutureStream where T: Sendable {
     /// Returns a stream of the values mapped on the main actor.
     ///
     /// Errors pass; an error that `mapping` throws replaces the value.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
+    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
+    ///     source of this stream continues.
+    ///   - mapping: Called with each value.
     public func map<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> M
@@ -127,6 +191,13 @@ extension FutureStream where T: Sendable {
     /// Returns a stream of the outcomes of the futures that `mapping` returns on the main actor.
     ///
     /// Errors of this stream pass; an error that `mapping` throws replaces the value.
+    ///
+    /// - Parameters:
+    ///   - actor: `MainActor.self`.
+    ///   - cancelToken: Cancels this operator when it is passed to ``FutureStream/cancel(_:)`` of this stream:
+    ///     `mapping` is released, and no longer called, and the returned stream receives no further element. The
+    ///     source of this stream continues.
+    ///   - mapping: Called with each value.
     public func flatMap<M: Sendable>(
         on actor: MainActor.Type, cancelToken: CancelToken = .uncancellable,
         mapping: @escaping @MainActor (T) throws -> Future<M>

@@ -1,5 +1,6 @@
 /// The part of a ``Try`` that the operators on sequences of tries use.
 public protocol Tryable {
+    /// The type of the value.
     associatedtype T
 
     /// The value, if there is one.
@@ -7,13 +8,17 @@ public protocol Tryable {
     /// The error, if there is one.
     var error: (any Error)? { get }
 
+    /// Creates a success.
     init(_ value: T)
+    /// Creates a failure.
     init(_ error: any Error)
 }
 
 /// The outcome of something that may fail: a value or an error.
 public enum Try<T>: Tryable {
+    /// There is a value.
     case success(T)
+    /// There is an error in place of the value.
     case failure(any Error)
 
     /// Creates a success.

@@ -146,6 +146,13 @@ extension BluetoothSIG {
             /// The version as binary coded decimal: 0x0213 is 2.1.3.
             public let version: UInt16
 
+            /// Creates an identification.
+            ///
+            /// - Parameters:
+            ///   - vendorSource: The registry of `vendor`: 1 for the Bluetooth SIG, 2 for the USB Implementers Forum.
+            ///   - vendor: The number of the vendor.
+            ///   - product: The vendor's number of the product.
+            ///   - version: The version as binary coded decimal.
             public init(vendorSource: UInt8, vendor: UInt16, product: UInt16, version: UInt16) {
                 self.vendorSource = vendorSource
                 (self.vendor, self.product, self.version) = (vendor, product, version)
@@ -221,8 +228,11 @@ extension BluetoothSIG {
 
         /// The loudness of the alert when the link is lost.
         public enum AlertLevel: UInt8, AlertLevelCharacteristic {
+            /// No alert.
             case none = 0
+            /// A mild alert.
             case mild = 1
+            /// A high alert.
             case high = 2
             public static let declaration = alertLevel([.read, .write])
         }
@@ -235,8 +245,11 @@ extension BluetoothSIG {
 
         /// The loudness of the alert from now on. It is written without response, and cannot be read.
         public enum AlertLevel: UInt8, AlertLevelCharacteristic {
+            /// No alert; ends an alert.
             case none = 0
+            /// A mild alert.
             case mild = 1
+            /// A high alert.
             case high = 2
             public static let declaration = alertLevel([.writeWithoutResponse], permissions: [.writeable])
         }

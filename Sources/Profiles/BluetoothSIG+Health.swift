@@ -20,6 +20,13 @@ extension BluetoothSIG {
             /// Times between beats, the oldest first, in units of 1/1024 s.
             public var intervals: [UInt16]
 
+            /// Creates a measurement.
+            ///
+            /// - Parameters:
+            ///   - beatsPerMinute: The heart rate; sent in one byte up to 255, and else in two.
+            ///   - isInContact: Whether the sensor touches the skin; `nil` if it does not detect that.
+            ///   - energyExpended: Energy since the last reset in kJ; `nil` for none.
+            ///   - intervals: Times between beats, the oldest first, in units of 1/1024 s.
             public init(
                 beatsPerMinute: UInt16, isInContact: Bool? = nil, energyExpended: UInt16? = nil,
                 intervals: [UInt16] = []
@@ -89,12 +96,19 @@ extension BluetoothSIG {
         public enum BodySensorLocation: UInt8, CaseIterable, RawDeserializable, StringDeserializable,
             DeclaredCharacteristic
         {
+            /// Another place.
             case other = 0
+            /// The chest.
             case chest = 1
+            /// The wrist.
             case wrist = 2
+            /// A finger.
             case finger = 3
+            /// The hand.
             case hand = 4
+            /// The lobe of an ear.
             case earLobe = 5
+            /// The foot.
             case foot = 6
             public static let declaration = CharacteristicDeclaration(
                 "2A38", "Body Sensor Location", [.read],
@@ -162,14 +176,23 @@ extension BluetoothSIG {
         public enum TemperatureType: UInt8, CaseIterable, RawDeserializable, StringDeserializable,
             DeclaredCharacteristic
         {
+            /// The armpit.
             case armpit = 1
+            /// The body in general.
             case body = 2
+            /// The ear, usually its lobe.
             case ear = 3
+            /// A finger.
             case finger = 4
+            /// The gastrointestinal tract.
             case gastroIntestinalTract = 5
+            /// The mouth.
             case mouth = 6
+            /// The rectum.
             case rectum = 7
+            /// A toe.
             case toe = 8
+            /// The eardrum.
             case tympanum = 9
             public static let declaration = CharacteristicDeclaration(
                 "2A1D", "Temperature Type", [.read],
@@ -198,6 +221,13 @@ public protocol HealthTemperature: CharacteristicCodable, StringDeserializable, 
     var time: BluetoothSIG.DateTime? { get }
     /// The place of the measurement; `nil` if the device does not send it.
     var type: BluetoothSIG.HealthThermometerService.TemperatureType? { get }
+    /// Creates a measurement.
+    ///
+    /// - Parameters:
+    ///   - temperature: The temperature.
+    ///   - isFahrenheit: Whether the temperature is in °F and not in °C.
+    ///   - time: The time of the measurement; `nil` for none.
+    ///   - type: The place of the measurement; `nil` for none.
     init(
         temperature: MedicalFloat, isFahrenheit: Bool, time: BluetoothSIG.DateTime?,
         type: BluetoothSIG.HealthThermometerService.TemperatureType?)
@@ -232,6 +262,9 @@ extension HealthTemperature {
         return texts
     }
 
+    /// Creates a measurement of the texts of ``stringValue``, or `nil` if one of them is not valid.
+    ///
+    /// - Parameter stringValue: "Temperature" with its unit, and optionally "Time" and "Type".
     public init?(stringValue: [String: String]) {
         let fields = TextFields(stringValue)
         let isFahrenheit = stringValue["Temperature"]?.hasSuffix("°F") ?? false

@@ -18,6 +18,11 @@ extension BluetoothSIG {
                 /// The time at which the last one ended in units of 1/1024 s, which begins again at 0 after 64 s.
                 public let lastEvent: UInt16
 
+                /// Creates the data of a wheel.
+                ///
+                /// - Parameters:
+                ///   - revolutions: The count of revolutions.
+                ///   - lastEvent: The time at which the last one ended, in units of 1/1024 s.
                 public init(revolutions: UInt32, lastEvent: UInt16) {
                     self.revolutions = revolutions
                     self.lastEvent = lastEvent
@@ -31,6 +36,11 @@ extension BluetoothSIG {
                 /// The time at which the last one ended in units of 1/1024 s, which begins again at 0 after 64 s.
                 public let lastEvent: UInt16
 
+                /// Creates the data of a crank.
+                ///
+                /// - Parameters:
+                ///   - revolutions: The count of revolutions.
+                ///   - lastEvent: The time at which the last one ended, in units of 1/1024 s.
                 public init(revolutions: UInt16, lastEvent: UInt16) {
                     self.revolutions = revolutions
                     self.lastEvent = lastEvent
@@ -42,6 +52,11 @@ extension BluetoothSIG {
             /// The crank; `nil` if it is not in this measurement.
             public let crank: Crank?
 
+            /// Creates a measurement.
+            ///
+            /// - Parameters:
+            ///   - wheel: The wheel; `nil` for none.
+            ///   - crank: The crank; `nil` for none.
             public init(wheel: Wheel? = nil, crank: Crank? = nil) {
                 self.wheel = wheel
                 self.crank = crank
@@ -146,6 +161,14 @@ extension BluetoothSIG {
             /// Whether the runner runs and does not walk. Valid only if ``Feature/walkingOrRunning`` is set.
             public let isRunning: Bool
 
+            /// Creates a measurement.
+            ///
+            /// - Parameters:
+            ///   - speedRaw: The speed in units of 1/256 m/s.
+            ///   - cadence: Steps per minute.
+            ///   - strideLength: The length of a stride in cm; `nil` for none.
+            ///   - totalDistanceRaw: The total distance in units of 0.1 m; `nil` for none.
+            ///   - isRunning: Whether the runner runs and does not walk.
             public init(
                 speedRaw: UInt16, cadence: UInt8, strideLength: UInt16? = nil, totalDistanceRaw: UInt32? = nil,
                 isRunning: Bool = false
@@ -235,22 +258,39 @@ extension BluetoothSIG {
 
     /// The place at which a sensor of speed or cadence is mounted.
     public enum SensorLocation: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+        /// Another place.
         case other = 0
+        /// The top of a shoe.
         case topOfShoe = 1
+        /// In a shoe.
         case inShoe = 2
+        /// The hip.
         case hip = 3
+        /// The front wheel.
         case frontWheel = 4
+        /// The left crank.
         case leftCrank = 5
+        /// The right crank.
         case rightCrank = 6
+        /// The left pedal.
         case leftPedal = 7
+        /// The right pedal.
         case rightPedal = 8
+        /// The front hub.
         case frontHub = 9
+        /// The rear dropout, the slot of the frame that holds the rear axle.
         case rearDropout = 10
+        /// The chainstay, the tube between the bottom bracket and the rear axle.
         case chainstay = 11
+        /// The rear wheel.
         case rearWheel = 12
+        /// The rear hub.
         case rearHub = 13
+        /// The chest.
         case chest = 14
+        /// The spider, the part that connects the crank with the chain rings.
         case spider = 15
+        /// The chain ring.
         case chainRing = 16
         public static let declaration = CharacteristicDeclaration(
             "2A5D", "Sensor Location", [.read],

@@ -52,6 +52,7 @@ extension DeclaredCharacteristic {
     public static var properties: CBCharacteristicProperties { declaration.properties }
     public static var permissions: CBAttributePermissions { declaration.permissions }
     public static var initialValue: Data? { declaration.initialValue }
+    /// The texts of all values, from the declaration.
     public static var stringValues: [String] { declaration.texts }
 
     /// The profile of the characteristic, which holds text in UTF-8.

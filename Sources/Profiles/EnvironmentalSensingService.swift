@@ -161,15 +161,25 @@ extension EnvironmentalSensingService {
     public enum BarometricPressureTrend: UInt8, CaseIterable, RawDeserializable, StringDeserializable,
         DeclaredCharacteristic
     {
+        /// There is not enough data.
         case unknown = 0
+        /// The pressure falls all the time.
         case continuouslyFalling = 1
+        /// The pressure rises all the time.
         case continuouslyRising = 2
+        /// The pressure fell, and is now steady.
         case fallingThenSteady = 3
+        /// The pressure rose, and is now steady.
         case risingThenSteady = 4
+        /// The pressure fell, and then rose by less.
         case fallingBeforeLesserRise = 5
+        /// The pressure fell, and then rose by more.
         case fallingBeforeGreaterRise = 6
+        /// The pressure rose, and then fell by more.
         case risingBeforeGreaterFall = 7
+        /// The pressure rose, and then fell by less.
         case risingBeforeLesserFall = 8
+        /// The pressure is steady.
         case steady = 9
         public static let declaration = sensor(
             "2AA3", "Barometric Pressure Trend",
@@ -223,6 +233,9 @@ extension MagneticFluxDensity {
             uniqueKeysWithValues: zip(Self.axes, rawValue.map { String(format: "%.1f µT", Double($0) / 10) }))
     }
 
+    /// Creates a flux density of the texts of ``stringValue``, or `nil` if one is missing or not a number of µT.
+    ///
+    /// - Parameter stringValue: A text such as "12.5 µT" for each axis.
     public init?(stringValue: [String: String]) {
         let fields = TextFields(stringValue)
         self.init(rawValue: Self.axes.compactMap { fields.scaled($0, unit: "µT", stepsPerUnit: 10) })

@@ -55,7 +55,9 @@ public enum Nordic {
 
         /// Whether the button is down.
         public enum Button: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+            /// The button is up.
             case released = 0
+            /// The button is down.
             case pressed = 1
             public static let declaration = CharacteristicDeclaration(
                 "00001524-1212-EFDE-1523-785FEABCD123", "Button", [.read, .notify], texts: ["Released", "Pressed"])
@@ -63,7 +65,9 @@ public enum Nordic {
 
         /// Whether the lamp is lit.
         public enum LED: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+            /// The lamp is dark.
             case off = 0
+            /// The lamp is lit.
             case on = 1
             public static let declaration = CharacteristicDeclaration(
                 "00001525-1212-EFDE-1523-785FEABCD123", "LED", [.read, .write], texts: ["Off", "On"])
@@ -130,7 +134,9 @@ public enum Nordic {
         public enum AddressType: UInt8, CaseIterable, RawDeserializable, StringDeserializable,
             DeclaredCharacteristic
         {
+            /// A public address, which the manufacturer has assigned.
             case `public` = 0
+            /// A random address, which the device has chosen.
             case random = 1
             public static let declaration = CharacteristicDeclaration(
                 "2F0A0007-69AA-F316-3E78-4194989A6C1A", "Device Address Type", [.read], texts: ["Public", "Random"])

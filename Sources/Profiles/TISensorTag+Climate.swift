@@ -18,6 +18,11 @@ extension TISensorTag {
             /// The sensor's own temperature in steps of 1/128 °C.
             public let ambientRaw: Int16
 
+            /// Creates a measurement of transmitted numbers.
+            ///
+            /// - Parameters:
+            ///   - objectRaw: The sensor's voltage in steps of 156.25 nV.
+            ///   - ambientRaw: The sensor's own temperature in steps of 1/128 °C.
             public init(objectRaw: Int16, ambientRaw: Int16) {
                 (self.objectRaw, self.ambientRaw) = (objectRaw, ambientRaw)
             }
@@ -85,6 +90,11 @@ extension TISensorTag {
             /// The humidity as transmitted, in steps of 125/65536 % from -6 %; the two lowest bits are the sensor's status.
             public let humidityRaw: UInt16
 
+            /// Creates a measurement of transmitted numbers.
+            ///
+            /// - Parameters:
+            ///   - temperatureRaw: The temperature in steps of 175.72/65536 °C from -46.85 °C.
+            ///   - humidityRaw: The humidity in steps of 125/65536 % from -6 %.
             public init(temperatureRaw: UInt16, humidityRaw: UInt16) {
                 (self.temperatureRaw, self.humidityRaw) = (temperatureRaw, humidityRaw)
             }
@@ -224,8 +234,11 @@ extension TISensorTag {
 
         /// Whether the barometer measures, or reads out its calibration.
         public enum Enabled: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+            /// The barometer is off.
             case no = 0
+            /// The barometer measures.
             case yes = 1
+            /// The barometer is to read out its calibration.
             case calibrate = 2
             public static let declaration = CharacteristicDeclaration(
                 TISensorTag.uuid("AA42"), "Barometer Enabled", [.read, .write], initialValue: Enabled.no.serialize(),

@@ -96,13 +96,21 @@ extension TISensorTag {
 
         /// The axes about which the gyroscope measures: one bit each, x the lowest.
         public enum Enabled: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+            /// The gyroscope is off.
             case no = 0
+            /// About x only.
             case xAxis = 1
+            /// About y only.
             case yAxis = 2
+            /// About x and y.
             case xyAxis = 3
+            /// About z only.
             case zAxis = 4
+            /// About x and z.
             case xzAxis = 5
+            /// About y and z.
             case yzAxis = 6
+            /// About all three axes.
             case xyzAxis = 7
             public static let declaration = CharacteristicDeclaration(
                 TISensorTag.uuid("AA52"), "Gyroscope Enabled", [.read, .write], initialValue: Enabled.no.serialize(),
@@ -117,9 +125,13 @@ extension TISensorTag {
 
         /// The keys that are down: one bit each, the right one the lowest.
         public enum State: UInt8, CaseIterable, RawDeserializable, StringDeserializable, DeclaredCharacteristic {
+            /// Neither key is down.
             case none = 0
+            /// The right key is down.
             case buttonOne = 1
+            /// The left key is down.
             case buttonTwo = 2
+            /// Both keys are down.
             case both = 3
             public static let declaration = CharacteristicDeclaration(
                 "FFE1", "Key Pressed", [.notify], initialValue: State.none.serialize(),

@@ -56,6 +56,7 @@ extension SensorTagPeriod {
             TISensorTag.uuid(number), name, [.read, .write], initialValue: initialValue.serialize())
     }
 
+    /// The transmitted number: the period in steps of 10 ms.
     public var rawValue: UInt8 { periodRaw }
 
     /// The period in milliseconds: 10 to 2550. The SensorTag itself accepts 100 and more.
@@ -91,6 +92,12 @@ where RawType: ScalableNumber & FixedWidthInteger {
     var yRaw: RawType { get }
     /// The transmitted number for z.
     var zRaw: RawType { get }
+    /// Creates a value of transmitted numbers.
+    ///
+    /// - Parameters:
+    ///   - xRaw: The number for x.
+    ///   - yRaw: The number for y.
+    ///   - zRaw: The number for z.
     init(xRaw: RawType, yRaw: RawType, zRaw: RawType)
 }
 

@@ -46,6 +46,24 @@ final class CentralStateTests: XCTestCase {
 
     private func key(_ number: UInt64) -> PeripheralKey { PeripheralKey(rawValue: number) }
 
+    // MARK: Addresses that bonds change
+
+    func testAnAliasOfAnAddressNeverTakesOverAnotherPeripheral() throws {
+        turnOn()
+        _ = try scan()
+        let hidden = device(0x51) { $0.addressType = .random }
+        let identity = device(7)
+        _ = hear(hidden)
+        _ = hear(identity)
+        let adapter = try XCTUnwrap(ObjectKey(adapter: 0))
+        let source = try XCTUnwrap(ObjectKey(device: hidden.address, on: adapter))
+        XCTAssertEqual(state.key(of: source, at: PeripheralKey(identity)), PeripheralKey(identity))
+        // An address without a peripheral of its own.
+        let free = PeripheralKey(device(8))
+        XCTAssertEqual(state.key(of: source, at: free), PeripheralKey(hidden))
+        XCTAssertEqual(state.presentAddress(of: PeripheralKey(hidden)), free)
+    }
+
     // MARK: Beginning and end of a scan
 
     func testAScanNeedsPower() {

@@ -9,13 +9,13 @@ final class ScanRequestTests: XCTestCase {
         _ options: [String: Any], services: [CBUUID]? = nil, advertised: [CBUUID] = [], rssi: Int? = -50,
         name: String? = "Strap"
     ) throws -> Bool {
-        try ScanRequest(services: services, options: options)
+        try ScanRequest(services: services, options: ScanOptions(options))
             .accepts(services: advertised, rssi: rssi, name: name, address: "C0:26:DF:00:00:01")
     }
 
     private func problem(_ options: [String: Any]) -> String? {
         do {
-            _ = try ScanRequest(services: nil, options: options)
+            _ = try ScanRequest(services: nil, options: ScanOptions(options))
             return nil
         } catch {
             return (error as? CentralManagerError)?.description
@@ -62,9 +62,10 @@ final class ScanRequestTests: XCTestCase {
     }
 
     func testTheWatchdogCanBeSetAndSwitchedOff() throws {
-        XCTAssertEqual(try ScanRequest(services: nil, options: nil).watchdog, 90)
+        XCTAssertEqual(try ScanRequest(services: nil, options: ScanOptions(nil)).watchdog, 90)
         XCTAssertEqual(
-            try ScanRequest(services: nil, options: [CentralManagerScanOptionWatchdogKey: 5]).watchdog, 5)
-        XCTAssertNil(try ScanRequest(services: nil, options: [CentralManagerScanOptionWatchdogKey: 0]).watchdog)
+            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 5])).watchdog, 5)
+        XCTAssertNil(
+            try ScanRequest(services: nil, options: ScanOptions([CentralManagerScanOptionWatchdogKey: 0])).watchdog)
     }
 }

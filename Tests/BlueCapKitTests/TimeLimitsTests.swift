@@ -1,44 +1,71 @@
+import Futures
 import Reactor
 import XCTest
 
 @testable import BlueCapKit
 
 final class TimeLimitsTests: XCTestCase {
-    private var limits = TimeLimits()
-    private let peripheral = PeripheralKey(rawValue: 1)
-
-    private func time(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
-
-    private func add(_ id: UInt64, _ seconds: Double, at now: Double) -> Bool {
-        limits.add(OperationID(rawValue: id), of: peripheral, seconds: seconds, at: time(now))
+    private let loop = ManualLoop()
+    private let past = Locked<[UInt64]>([])
+    private lazy var limits = TimeLimits(loop) { [past] operations, _ in
+        past.withLock { $0 += operations.map(\.id.rawValue) }
     }
 
-    private func exceeded(at now: Double) -> [UInt64] { limits.takeExceeded(at: time(now)).map(\.id.rawValue) }
-
-    func testTheTimerIsSetToTheEarliestLimit() {
-        XCTAssertTrue(add(1, 30, at: 0))
-        XCTAssertFalse(add(2, 40, at: 0))
-        XCTAssertTrue(add(3, 10, at: 0))
-        XCTAssertEqual(exceeded(at: 10), [3])
-        XCTAssertEqual(limits.restart(at: time(10)), 20)
+    private func add(_ id: UInt64, _ seconds: Double) {
+        limits.add(OperationID(rawValue: id), of: PeripheralKey(rawValue: 1), seconds: seconds)
     }
 
-    /// The timer has fired, and is not set again yet: a limit that is added now sets it, and setting it again keeps the
-    /// earlier limit.
-    func testALimitThatIsAddedWhileTheTimerFiresIsNotDelayed() {
-        XCTAssertTrue(add(1, 30, at: 0))
-        XCTAssertTrue(add(2, 5, at: 0))
-        limits.remove(OperationID(rawValue: 2))
-        XCTAssertEqual(exceeded(at: 5), [])
-        XCTAssertTrue(add(3, 1, at: 5))
-        XCTAssertEqual(limits.restart(at: time(5)), 1)
-        XCTAssertEqual(exceeded(at: 6), [3])
-        XCTAssertEqual(limits.restart(at: time(6)), 24)
+    /// The operations that exceed their limits in this time.
+    private func exceeded(after seconds: Double) -> [UInt64] {
+        loop.advance(by: seconds)
+        return past.withLock { past in
+            defer { past = [] }
+            return past
+        }
     }
 
-    func testWithoutLimitsTheTimerIsNotSet() {
-        XCTAssertTrue(add(1, 1, at: 0))
-        XCTAssertEqual(exceeded(at: 1), [1])
-        XCTAssertNil(limits.restart(at: time(1)))
+    func testEachLimitIsReportedAtItsTime() {
+        add(1, 30)
+        add(2, 40)
+        add(3, 10)
+        XCTAssertEqual(exceeded(after: 9.9), [])
+        XCTAssertEqual(exceeded(after: 0.2), [3])
+        XCTAssertEqual(exceeded(after: 19.8), [])
+        XCTAssertEqual(exceeded(after: 0.2), [1])
+        XCTAssertEqual(exceeded(after: 10), [2])
+        XCTAssertEqual(exceeded(after: 100), [])
+    }
+
+    func testLimitsOfTheSameTimeAreReportedInTheirOrder() {
+        for id in (1...5).reversed() { add(UInt64(id), 1) }
+        XCTAssertEqual(exceeded(after: 1), [1, 2, 3, 4, 5])
+    }
+
+    func testALimitThatIsRemovedIsNotReported() {
+        add(1, 1)
+        add(2, 2)
+        limits.remove(OperationID(rawValue: 1))
+        XCTAssertEqual(exceeded(after: 1.5), [])
+        XCTAssertEqual(exceeded(after: 1), [2])
+    }
+
+    /// The operation after the one that has exceeded its limit begins in the report.
+    func testALimitThatIsAddedInAReportIsNotDelayed() {
+        let loop = loop
+        let past = past
+        let limits = Locked<TimeLimits?>(nil)
+        let own = TimeLimits(loop) { operations, _ in
+            past.withLock { $0 += operations.map(\.id.rawValue) }
+            if operations.contains(where: { $0.id.rawValue == 2 }) {
+                limits.withLock { $0 }?.add(OperationID(rawValue: 3), of: PeripheralKey(rawValue: 1), seconds: 1)
+            }
+        }
+        limits.withLock { $0 = own }
+        own.add(OperationID(rawValue: 1), of: PeripheralKey(rawValue: 1), seconds: 30)
+        own.add(OperationID(rawValue: 2), of: PeripheralKey(rawValue: 1), seconds: 5)
+        XCTAssertEqual(exceeded(after: 5), [2])
+        XCTAssertEqual(exceeded(after: 1), [3])
+        XCTAssertEqual(exceeded(after: 23), [])
+        XCTAssertEqual(exceeded(after: 1), [1])
     }
 }

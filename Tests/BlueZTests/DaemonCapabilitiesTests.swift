@@ -81,6 +81,7 @@ final class DaemonCapabilitiesTests: XCTestCase {
             XCTAssertEqual(known.maximumWrittenLength, minor >= 69 ? 512 : 510)
             XCTAssertEqual(known.applicationErrorCodes, minor >= 66)
             XCTAssertEqual(known.securedSubscriptions, minor >= 66)
+            XCTAssertEqual(known.enforcesSecureConnections, minor >= 57)
             XCTAssertEqual(known.scanResponseFields, minor >= 80)
             XCTAssertEqual(known.reportsPowerState, minor >= 73)
         }

@@ -177,8 +177,10 @@ final class PairingAgentTests: XCTestCase {
         manager.claim = .no
         scene.want(.keyboardDisplay, manager)
         XCTAssertEqual(scene.call("RequestAuthorization").withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(daemon.calls, ["RegisterAgent"])
         XCTAssertEqual(
             scene.call("DisplayPasskey", [.uint32(1), .uint16(0)]).withLock { $0 }, "org.bluez.Error.Rejected")
+        XCTAssertEqual(daemon.calls, ["RegisterAgent", "Disconnect"])
         XCTAssertEqual(manager.requests, [])
     }
 

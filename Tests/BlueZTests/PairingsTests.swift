@@ -180,6 +180,57 @@ final class PairingsTests: XCTestCase {
         XCTAssertEqual(causes(), [.rejectedByUs])
     }
 
+    // MARK: Refused displays of pairings that BlueZ has begun
+
+    /// A display was refused, and the link has not ended yet.
+    private func refuseDisplay(_ properties: TestProperties = []) throws -> (BlueZClient, ObjectKey) {
+        let client = start(82, [("Connected", .bool(true))] + properties)
+        _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
+        daemon.silent = ["RemoveDevice"]
+        client.agent.answer(manager.requests[0].number, with: .reject)
+        daemon.loop.run()
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+        return (client, try scene.device())
+    }
+
+    func testABondAfterARefusedDisplayIsRemovedOnce() throws {
+        let (client, device) = try refuseDisplay()
+        XCTAssertTrue(client.pairings.isRefused(device))
+        scene.change([("Bonded", .bool(true))])
+        scene.change([("Paired", .bool(true))])
+        scene.change([("Connected", .bool(false))])
+        XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect", "RemoveDevice"])
+        XCTAssertTrue(client.pairings.isRefused(device))
+        daemon.answerLate("RemoveDevice")
+        XCTAssertFalse(client.pairings.isRefused(device))
+    }
+
+    func testABondOfALaterLinkStays() throws {
+        let (client, device) = try refuseDisplay()
+        scene.change([("Connected", .bool(false))])
+        XCTAssertFalse(client.pairings.isRefused(device))
+        scene.change([("Connected", .bool(true))])
+        scene.change(bonded)
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+    }
+
+    func testABondFromBeforeARefusedDisplayStays() throws {
+        let (client, device) = try refuseDisplay(bonded)
+        XCTAssertFalse(client.pairings.isRefused(device))
+        scene.change([("Paired", .bool(false))])
+        scene.change([("Paired", .bool(true))])
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+    }
+
+    func testTheBondOfANewRequestOnTheSameLinkStays() throws {
+        let (client, device) = try refuseDisplay()
+        _ = scene.call("RequestAuthorization", [])
+        XCTAssertFalse(client.pairings.isRefused(device))
+        client.agent.answer(manager.requests[1].number, with: .accept)
+        scene.change(bonded)
+        XCTAssertEqual(daemon.calls, ["Disconnect"])
+    }
+
     func testAnotherCapabilityWaitsForTheEndOfPair() throws {
         let client = scene.start()
         scene.want(.displayOnly, manager)

@@ -195,6 +195,14 @@ final class Notes: @unchecked Swift.Sendable {
 /// The case of an error, without its sentence.
 func short(_ error: any Error) -> String {
     guard error is BluejayError else { return String(reflecting: error) }
+    switch error {
+    case BluejayError.pairingFailed(.rejected(let party)): return "rejected by \(party)"
+    case BluejayError.pairingFailed(.keyMissing(let isCertain)): return "keyMissing \(isCertain)"
+    case BluejayError.pairingFailed(.notAllowed): return "notAllowed"
+    case BluejayError.pairingRequired(let security): return "needs \(security)"
+    case BluejayError.missingCharacteristic: return "missingCharacteristic"
+    default: break
+    }
     return BluejayError.allShort.first { $0.0 == error as? BluejayError }?.1 ?? "\(error)"
 }
 

@@ -87,6 +87,39 @@ final class BluejayMachineTests: XCTestCase {
         XCTAssertEqual(player.ask(4, .operation), "begin 4")
     }
 
+    func testAPairingThatHasBegunIsNotEndedByALoss() {
+        _ = player.connected()
+        XCTAssertEqual(player.ask(1, .pairing), "begin 1")
+        XCTAssertEqual(player.ask(2, .pairing), "")
+        XCTAssertEqual(player.ask(3, .operation), "")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isRequested: false) },
+            "settle 2 notConnected, settle 3 notConnected, end listens notConnected, disconnected notConnected true")
+        XCTAssertEqual(player.play { $0.handlerReturned(.noChange) }, "reconnect")
+        XCTAssertEqual(player.finish(1), "settle 1 ok")
+    }
+
+    func testTheEndOfABondRequiresNoConnection() {
+        _ = player.ready()
+        XCTAssertEqual(player.ask(1, .pairing), "settle 1 notConnected")
+        XCTAssertEqual(player.ask(2, .unpairing), "begin 2")
+        XCTAssertEqual(player.ask(3, .unpairing), "")
+        XCTAssertEqual(player.finish(2), "settle 2 ok, begin 3")
+    }
+
+    func testMissingKeysAreTheReasonOfTheNextLoss() {
+        _ = player.connected()
+        XCTAssertEqual(player.play { $0.linkFailed(BluejayError.pairingFailed(.keyMissing(isCertain: true))) }, "")
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isRequested: false) },
+            "end listens keyMissing true, disconnected keyMissing true true")
+        _ = player.play { $0.handlerReturned(.noChange) }
+        _ = player.play { $0.linkWentUp() }
+        XCTAssertEqual(
+            player.play { $0.linkWentDown(isRequested: false) },
+            "end listens notConnected, disconnected notConnected true")
+    }
+
     func testEachAttemptHasANumberOfItsOwn() {
         _ = player.ready()
         _ = player.ask(1, .connect)

@@ -1,3 +1,4 @@
+import BlueCapKit
 import Bluejay
 import XCTest
 
@@ -114,6 +115,14 @@ final class ValueTests: XCTestCase {
             XCTAssertTrue(error.description.hasSuffix("."), error.description)
         }
         XCTAssertEqual(Set(errors.map(\.description)).count, errors.count)
+    }
+
+    func testAFailedPairingIsDescribedAsTheLibraryDescribesIt() {
+        for error in [.notAllowed, .rejected(by: .policy), .keyMissing(isCertain: true), .linkLost] as [PairingError] {
+            let text = BluejayError.pairingFailed(error).description
+            XCTAssertTrue(text.hasPrefix(error.cause()), text)
+            XCTAssertFalse(text.contains("whenPairingIsRequested") || text.contains("repair()"), text)
+        }
     }
 
     /// The two protocols of one name beside each other: it compiles.

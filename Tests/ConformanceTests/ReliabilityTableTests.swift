@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// Documentation/Reliability.md names tests that exist.
+/// Documentation/Reliability.md and Documentation/Security.md name tests that exist.
 ///
 /// A name is `Class`, `Class.testFunction`, or `…Ending`: a test of the class before it whose name ends so.
 final class ReliabilityTableTests: XCTestCase {
@@ -32,23 +32,42 @@ final class ReliabilityTableTests: XCTestCase {
         return functions
     }
 
-    /// The fault's mark, and the names in the last column, of each row of the first table.
-    private func rows() throws -> [(mark: String, names: [String])] {
-        let page = Self.root.appendingPathComponent("Documentation/Reliability.md")
-        let lines = try String(contentsOf: page, encoding: .utf8).split(
-            separator: "\n", omittingEmptySubsequences: false)
-        let table = lines.drop { !$0.hasPrefix("|---") }.dropFirst().prefix { $0.hasPrefix("|") }
-        return table.map { line in
-            let columns = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            XCTAssertEqual(columns.count, 4, "A row has four columns: \(line)")
-            return (columns.first ?? "", (columns.last ?? "").matches(of: /`([^`]+)`/).map { String($0.1) })
+    /// The names in backticks.
+    private func names(in text: some StringProtocol) -> [String] {
+        String(text).matches(of: /`([^`]+)`/).map { String($0.1) }
+    }
+
+    /// The title, which is bold, and the names after "Tests:", of each entry of the page's lists.
+    private func entries(of page: String) throws -> [(mark: String, names: [String])] {
+        let text = try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8)
+        let lists = text.components(separatedBy: "\n\n").filter { $0.hasPrefix("- **") }
+        return lists.flatMap { "\n\($0)".components(separatedBy: "\n- **").dropFirst() }.map { entry in
+            let parts = entry.components(separatedBy: "\n  Tests: ")
+            return (entry.components(separatedBy: "**")[0], parts.count == 2 ? names(in: parts[1]) : [])
         }
     }
 
-    func testEachRowNamesTestsThatExist() throws {
+    /// The row's mark, and the names in the last column, of each row of the first table whose last column is `tests`.
+    private func rows(of page: String) throws -> [(mark: String, names: [String])] {
+        let lines = try String(contentsOf: Self.root.appendingPathComponent(page), encoding: .utf8)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        let table = lines.drop { !$0.hasSuffix("| tests |") }.prefix { $0.hasPrefix("|") }
+        let width = table.first?.count { $0 == "|" }
+        return table.dropFirst(2).map { line in
+            XCTAssertEqual(line.count { $0 == "|" }, width, "\(page): another number of columns: \(line)")
+            let columns = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            return (columns.first ?? "", names(in: columns.last ?? ""))
+        }
+    }
+
+    func testEachEntryNamesTestsThatExist() throws {
         let functions = try functions()
-        let rows = try rows()
-        XCTAssertGreaterThan(rows.count, 50)
+        let (reliability, security) = try (
+            entries(of: "Documentation/Reliability.md"), rows(of: "Documentation/Security.md")
+        )
+        XCTAssertGreaterThan(reliability.count, 50)
+        XCTAssertGreaterThan(security.count, 12)
+        let rows = reliability + security
         for (mark, names) in rows {
             XCTAssertFalse(names.isEmpty, "\(mark) names no test.")
             var known: Set<String> = []

@@ -7,6 +7,7 @@ reports of extended and of old scans (Bluetooth Core Specification 5.4, volume 4
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import socket
 import struct
@@ -17,6 +18,8 @@ OLD_REPORT, EXTENDED_REPORT = 0x02, 0x0D
 START_DISCOVERY, STOP_DISCOVERY, LE_ADDRESSES = 0x0023, 0x0024, b"\x06"
 COMMAND_COMPLETE, COMMAND_STATUS, DISCOVERING = 0x0001, 0x0002, 0x0013
 LIMIT = 60
+# The kernel's list of a controller's links (struct hci_conn_list_req), also of those that are being made.
+GET_LINKS, LINK_SIZE, MOST_LINKS = 0x800448D4, 16, 20
 
 
 def channel(number):
@@ -76,6 +79,28 @@ class Discovery:
             if event in (COMMAND_COMPLETE, COMMAND_STATUS) and command == STOP_DISCOVERY:
                 break
         self.channel.close()
+
+
+async def manage(controller, command, parameters):
+    """A command of the kernel's management interface (mgmt-api.txt), as `btmgmt` gives it."""
+    control = channel(CONTROL)
+    control.send(struct.pack("<HHH", command, controller, len(parameters)) + parameters)
+    while True:
+        packet = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(control, 65536), LIMIT)
+        event, place, _, replied, status = struct.unpack_from("<HHHHB", packet + b"\0\0\0")
+        if event in (COMMAND_COMPLETE, COMMAND_STATUS) and (place, replied) == (controller, command):
+            break
+    control.close()
+    if status != 0:
+        raise OSError(f"command {command:#06x} of the management interface: status {status:#04x}")
+
+
+def has_links(controller):
+    """Whether a controller has a link, or one is being made or ended."""
+    links = bytearray(struct.pack("<HH", controller, MOST_LINKS) + bytes(MOST_LINKS * LINK_SIZE))
+    with socket.socket(socket.AF_BLUETOOTH, socket.SOCK_RAW, socket.BTPROTO_HCI) as controllers:
+        fcntl.ioctl(controllers, GET_LINKS, links)
+    return struct.unpack_from("<HH", links)[1] > 0
 
 
 async def hear(controller, monitor):

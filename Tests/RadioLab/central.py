@@ -15,7 +15,7 @@ class Central:
 
     def __init__(self, adapter):
         self.options = {"adapter": adapter}
-        self.client, self.values = None, {}
+        self.client, self.values, self.pairing = None, {}, None
         self.news = asyncio.Condition()
 
     async def order_connect(self, *name):
@@ -98,6 +98,16 @@ class Central:
         except TimeoutError:
             raise BleakError(f"{len(values)} of {count} values came") from None
         return [" ".join(values)]
+
+    async def order_pair(self):
+        self.pairing = asyncio.ensure_future(self.client.pair())
+
+    async def order_paired(self):
+        try:
+            await self.pairing
+        except BleakError as error:
+            return [str(error)]
+        return ["paired"]
 
     async def order_disconnect(self):
         await self.client.disconnect()

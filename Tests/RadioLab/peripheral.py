@@ -7,6 +7,7 @@ description on a path of its own, one after the other; advertises; writes the po
 
 import asyncio
 import json
+import re
 import sys
 import time
 
@@ -17,6 +18,7 @@ from bluez_peripheral.gatt.descriptor import DescriptorFlags, descriptor
 from bluez_peripheral.gatt.service import Service, ServiceCollection
 from bluez_peripheral.util import get_message_bus
 from dbus_fast import DBusError, Message, MessageType
+from dbus_fast.service import PropertyAccess, dbus_property
 from orders import take_orders
 
 
@@ -26,6 +28,10 @@ def flags(kind, names):
     for name in names:
         result |= kind[name.upper().replace("-", "_")]
     return result
+
+
+# bluez-peripheral knows none of the names for protected notifications, such as encrypt-notify.
+PROTECTED = re.compile("(?:encrypt-authenticated|encrypt|secure)-(?=notify|indicate)")
 
 
 class Value:
@@ -61,9 +67,13 @@ class LabCharacteristic(characteristic):
     """A characteristic that writes down who subscribes."""
 
     def __init__(self, value, uuid, names):
-        self.value = value
-        super().__init__(uuid, flags(CharacteristicFlags, names))
+        self.value, self.names = value, names
+        super().__init__(uuid, flags(CharacteristicFlags, [PROTECTED.sub("", name) for name in names]))
         self(value.read, value.write)
+
+    @dbus_property(PropertyAccess.READ, "Flags")
+    def _get_flags(self) -> "as":
+        return self.names
 
     # bluez-peripheral keeps the subscription in `_notify`, and sets it wherever that changes.
     @property

@@ -11,6 +11,7 @@ import asyncio
 import importlib
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,10 @@ from dbus_fast.aio import MessageBus
 from dbus_fast.service import PropertyAccess, ServiceInterface, dbus_property, method
 
 import air
+import btmon
 from orders import ask, take_orders
+from pairing import PairingOrders
+from terminal import Terminal
 
 ADAPTER, ADVERTISING = "org.bluez.Adapter1", "org.bluez.LEAdvertisingManager1"
 BLUETOOTHD = "/usr/libexec/bluetooth/bluetoothd"
@@ -104,16 +108,17 @@ def live(module, arguments, log):
     asyncio.run(importlib.import_module(module).main(*arguments))
 
 
-class Lab:
+class Lab(PairingOrders):
     def __init__(self, state, controllers):
         self.state, self.out = state, os.environ["RADIO_OUT"]
         self.adapters = [f"hci{number}" for number in range(controllers)]
         self.advertised = {}  # by adapter
         self.bluetoothd = None
         self.processes = multiprocessing.get_context("forkserver")
-        self.processes.set_forkserver_preload(["__main__", "central", "peripheral"])
+        self.processes.set_forkserver_preload(["__main__", "bluetoothctl", "central", "peripheral"])
         self.programs = {}
         self.served = None  # the peripheral's description and address
+        self.btmon = None
 
     async def begin(self):
         self.bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
@@ -141,6 +146,7 @@ class Lab:
         return variant.value
 
     async def set_powered(self, adapter, is_on):
+        """Is refused with the text "Disconnected" if a link ends at the moment at which the adapter is switched off."""
         properties = "org.freedesktop.DBus.Properties"
         await self.call(f"/org/bluez/{adapter}", properties, "Set", "ssv", ADAPTER, "Powered", Variant("b", is_on))
 
@@ -172,6 +178,7 @@ class Lab:
                     [BLUETOOTHD, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             for adapter in self.adapters:
                 await self.until(self.set_powered, adapter, True)
+            await self.renew_agent()
 
     def runs(self):
         return self.bluetoothd is not None and self.bluetoothd.poll() is None
@@ -186,7 +193,7 @@ class Lab:
 
     async def order_power(self, adapter, what):
         if what in ("on", "off"):
-            await self.set_powered(adapter, what == "on")
+            await self.until(self.set_powered, adapter, what == "on")
         else:
             self.set_blocked(adapter, what == "block")
 
@@ -219,7 +226,24 @@ class Lab:
     async def order_air(self, adapter):
         return await air.listen(int(adapter.removeprefix("hci")))
 
-    # --- Programs that take orders: peripheral.py and central.py ---
+    async def order_manage(self, adapter, command, parameters):
+        await air.manage(int(adapter.removeprefix("hci")), int(command, 16), bytes.fromhex(parameters))
+
+    async def order_monitor(self, what):
+        shown = await self.btmon.end() if self.btmon else ""
+        self.btmon = None
+        if what == "stop":
+            return filter(None, shown.split("\n"))
+        self.btmon = Terminal("btmon")
+        # The kernel reports the controllers that there are when btmon listens.
+        await self.btmon.until("controllers", lambda: re.search("Open Index", self.btmon.shown))
+        return None
+
+    async def order_security(self, adapter="hci0"):
+        """Ends btmon; what it has shown about the security of the adapter's links."""
+        return btmon.security(await self.order_monitor("stop"), adapter)
+
+    # --- Programs that take orders: peripheral.py, central.py and bluetoothctl.py ---
 
     def place(self, program):
         return f"{self.state}/{program}"
@@ -259,6 +283,9 @@ class Lab:
             if self.runs():
                 await self.until(self.get, "hci0", "Address")
 
+    async def order_bluetoothctl(self, capability):
+        await self.start("bluetoothctl", capability)
+
     async def order_central(self, adapter):
         await self.start("central", adapter)
 
@@ -284,17 +311,47 @@ class Lab:
         if not self.runs():
             await self.order_bluetoothd("start", *options)
         await self.order_stop("central")
+        await self.order_stop("bluetoothctl")
+        await self.order_monitor("stop")
         await self.order_rest()
+        await self.order_no_agent()
         for adapter in self.adapters:
             await self.order_silence(adapter)
             self.set_blocked(adapter, False)
             await self.until(self.set_powered, adapter, True)
+            await self.order_privacy(adapter, "off")
+        await self.order_forget()
+
+    async def order_forget(self, adapter=""):
+        """Removes the devices of an adapter, or of all, with their keys, also those that only the kernel has."""
         for path, interfaces in (await self.call("/", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects")).items():
-            if "org.bluez.Device1" in interfaces:
+            if "org.bluez.Device1" in interfaces and path.startswith(f"/org/bluez/{adapter}"):
                 # 5.87 dies of RemoveDevice where there is a link.
                 if interfaces["org.bluez.Device1"]["Connected"].value:
                     await self.call_if_there(path, "org.bluez.Device1", "Disconnect")
-                await self.call_if_there(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
+                await self.remove(path)
+        for name in [adapter] if adapter else self.adapters:
+            # No link keys, no long term keys, no identity resolving keys.
+            for command, parameters in (("0012", "000000"), ("0013", "0000"), ("0030", "0000")):
+                await self.order_manage(name, command, parameters)
+        if not adapter:
+            await self.end_links()
+
+    async def end_links(self):
+        """Ends what is left of the links. After a bond bluetoothd pages the other end for its classic services; when the page
+        fails, after 5.12 s, it removes the device, whatever link and keys that has by then."""
+        for name in self.adapters:
+            if air.has_links(int(name.removeprefix("hci"))):
+                await self.until(self.set_powered, name, False)
+                await self.until(self.set_powered, name, True)
+
+    async def remove(self, path):
+        """Removes a device with its keys, unless it has gone by itself."""
+        try:
+            await self.call(path.rpartition("/")[0], ADAPTER, "RemoveDevice", "o", path)
+        except Refused as refusal:
+            if "DoesNotExist" not in str(refusal):
+                raise
 
 
 async def main():

@@ -53,6 +53,15 @@ final class ForeignCentral: StageCentral {
     func awaitLoss() throws { try start() }
 
     func disconnect() throws { try order("disconnect") }
+
+    /// Begins to pair, and returns without waiting for the end.
+    func beginPairing() throws { try order("pair") }
+
+    /// Waits for the end of the pairing; what `bleak` says of its failure, nil if it has succeeded.
+    func outcomeOfPairing() throws -> String? {
+        let text = try order("paired")
+        return text == "paired" ? nil : text
+    }
 }
 
 /// A row of hexadecimal bytes, as far as it is one.

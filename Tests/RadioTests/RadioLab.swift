@@ -105,26 +105,39 @@ enum RadioLab {
         try order(.server, "property", adapter, name, interface)
     }
 
+    /// Whether an adapter offers LE Secure Connections; if not, it pairs in the legacy way. No reset changes it.
+    static func setSecureConnections(_ isOn: Bool, on adapter: String) throws {
+        try order(.server, "manage", adapter, "002d", isOn ? "01" : "00")
+    }
+
     // MARK: The version of BlueZ
+
+    private static var bluez: String { ProcessInfo.processInfo.environment["RADIO_BLUEZ"] ?? "" }
+
+    /// Skips a test on a version with which it does not pass; the reason is in the table of the run.
+    static func except(bluez version: String, because reason: String) throws {
+        try enter()
+        if bluez == version { throw XCTSkip("not on BlueZ \(version): \(reason)") }
+    }
 
     /// Skips a test that an older BlueZ cannot pass; the reason is in the table of the run.
     ///
     /// - Parameter version: the first one with which it passes, such as `5.76`.
     static func require(bluez version: String, because reason: String) throws {
         try enter()
-        let present = ProcessInfo.processInfo.environment["RADIO_BLUEZ"] ?? ""
         // Components are numbers: 5.9 is older than 5.66.
-        let isOlder = present.compare(version, options: .numeric) == .orderedAscending
+        let isOlder = bluez.compare(version, options: .numeric) == .orderedAscending
         if isOlder { throw XCTSkip("needs BlueZ \(version) or later: \(reason)") }
     }
 }
 
 /// What takes orders in the lab (`Tests/RadioLab/orders.py`).
 enum RadioProgram: String {
-    /// Adapters, advertisements, `bluetoothd`, and the two others.
+    /// Adapters, advertisements, `bluetoothd`, and the others.
     case server
     case peripheral
     case central
+    case bluetoothctl
 }
 
 enum RadioLabError: Error, CustomStringConvertible {

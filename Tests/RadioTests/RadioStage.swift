@@ -5,6 +5,8 @@ import TestSupport
 /// Ring 4: real `bluetoothd`. `hci1` advertises, the managers scan on `hci0`.
 final class RadioStage: CentralStage, PeripheralStage {
     private let adapter: String
+    /// What `hci0` has sent and received about security, in the words of Tests/RadioLab/btmon.py.
+    var airEvents: [String] = []
 
     init() throws {
         adapter = "hci0"

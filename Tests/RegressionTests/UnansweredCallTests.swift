@@ -13,7 +13,7 @@ final class UnansweredCallTests: XCTestCase {
     private var manager: CentralManager?
 
     /// A characteristic of a connected peripheral.
-    private func connectedCharacteristic() throws -> Characteristic {
+    private func connectedCharacteristic(isPaired: Bool = false) throws -> Characteristic {
         simulator.add(
             VirtualPeripheral(
                 Self.address, advertisement: Advertisement(localName: "Safe"), interval: 0.1,
@@ -26,7 +26,10 @@ final class UnansweredCallTests: XCTestCase {
                                 descriptors: [VirtualDescriptor("2901", value: [0x41])])
                         ])
                 ]))
-        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let manager = CentralManager(options: [
+            CentralManagerOptionBusAddressKey: simulator.address,
+            CentralManagerOptionPairingPolicyKey: isPaired ? PairingPolicy.justWorks : .reject,
+        ])
         self.manager = manager
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5))
         let scan = manager.startScanning()
@@ -35,6 +38,11 @@ final class UnansweredCallTests: XCTestCase {
         let peripheral = try XCTUnwrap(manager.peripherals.first)
         peripheral.connect()
         XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 10))
+        if isPaired {
+            let pairing = peripheral.pair()
+            XCTAssertTrue(simulator.advance(until: { pairing.completed }, limit: 10))
+            XCTAssertTrue(peripheral.isBonded)
+        }
         let services: Future<Peripheral> = peripheral.discoverAllServices()
         XCTAssertTrue(simulator.advance(until: { services.completed }, limit: 10))
         let service = try XCTUnwrap(peripheral.service(CBUUID(string: "180D")))
@@ -93,7 +101,7 @@ final class UnansweredCallTests: XCTestCase {
     }
 
     func testAnOperationThatBlueZNeverAnswersFailsWithItsTimeUnderALink() throws {
-        let characteristic = try connectedCharacteristic()
+        let characteristic = try connectedCharacteristic(isPaired: true)
         let peripheral = characteristic.peripheral
         simulator.simulateUnansweredAttributes(of: Self.address)
         for operation in operations {
@@ -109,7 +117,7 @@ final class UnansweredCallTests: XCTestCase {
     }
 
     func testWithoutATimeLimitAnOperationEndsWithTheCall() throws {
-        let characteristic = try connectedCharacteristic()
+        let characteristic = try connectedCharacteristic(isPaired: true)
         simulator.simulateUnansweredAttributes(of: Self.address)
         for operation in operations {
             let future = operation.begin(characteristic, .infinity)
@@ -117,6 +125,44 @@ final class UnansweredCallTests: XCTestCase {
             XCTAssertEqual(error(of: future), "\(operation.timeOut)", operation.name)
             simulator.advance(by: 100)
         }
+    }
+
+    func testWithoutAPairingTheLinkIsEndedAndTheErrorSaysWhatMayBeMissing() throws {
+        let characteristic = try connectedCharacteristic()
+        let peripheral = characteristic.peripheral
+        for operation in operations where ["read", "write", "descriptor read"].contains(operation.name) {
+            for timeout in [.infinity, 20] as [TimeInterval] {
+                XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 60))
+                simulator.advance(by: 2)
+                simulator.simulateUnansweredAttributes(of: Self.address)
+                let future = operation.begin(characteristic, timeout)
+                simulator.advance(by: 34)
+                XCTAssertEqual(peripheral.state, .connected, operation.name)
+                XCTAssertEqual(future.completed, timeout.isFinite)
+                simulator.advance(by: 2)
+                XCTAssertTrue(future.completed)
+                // BlueZ takes two seconds to end it.
+                simulator.advance(by: 2.5)
+                XCTAssertEqual(peripheral.state, .disconnected, operation.name)
+                let unanswered = CharacteristicError.pairingRequired(
+                    .encryption,
+                    BusFailure(name: "org.freedesktop.DBus.Error.NoReply", message: "No answer came in time."))
+                XCTAssertEqual(error(of: future), "\(timeout.isFinite ? operation.timeOut : unanswered)")
+                simulator.simulateUnansweredAttributes(false, of: Self.address)
+                peripheral.reconnect()
+            }
+        }
+    }
+
+    func testALongWriteHasTheTimeOfItsRequests() throws {
+        let characteristic = try connectedCharacteristic()
+        simulator.simulateUnansweredAttributes(of: Self.address)
+        // 512 bytes in parts of 242, and their execution.
+        let write: Future<Void> = characteristic.write(data: Data(count: 512))
+        simulator.advance(by: 124)
+        XCTAssertFalse(write.completed)
+        simulator.advance(by: 2)
+        XCTAssertTrue(write.completed)
     }
 
     func testOperationsWorkOnTheNextLink() throws {

@@ -179,6 +179,12 @@ final class PairingProcedureTests: XCTestCase {
 
     // MARK: Time
 
+    func testItFailsAtADeadlineThatWasRoundedToANanosecond() {
+        var pairing = procedure(.displayYesNo, .displayYesNo)
+        _ = pairing.begin(now: 28.013_926_897_000_4)
+        XCTAssertEqual(pairing.timePassed(to: 58.013_926_897), [.fail(.timedOut)])
+    }
+
     func testItFailsThirtySecondsAfterItsLatestPacket() {
         var pairing = procedure(.displayYesNo, .displayYesNo)
         _ = pairing.begin(now: 10)

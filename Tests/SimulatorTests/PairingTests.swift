@@ -1,5 +1,6 @@
 import DBus
 import Futures
+import TestSupport
 import XCTest
 
 @testable import BlueZSimulator
@@ -11,22 +12,6 @@ final class PairingTests: XCTestCase {
     private let address: VirtualAddress = "C0:00:00:00:00:0A"
     private static let failed = "org.bluez.Error.AuthenticationFailed"
     private static let canceled = "org.bluez.Error.AuthenticationCanceled"
-
-    private func lock(_ security: VirtualSecurity = VirtualSecurity()) -> VirtualPeripheral {
-        VirtualPeripheral(
-            address, addressType: .random,
-            advertisement: Advertisement(localName: "Lock", serviceUUIDs: ["B001"]),
-            services: [
-                VirtualService(
-                    "B001",
-                    characteristics: [
-                        VirtualCharacteristic("B002", [.read, .write], value: [2], security: .encrypted),
-                        VirtualCharacteristic("B003", [.read], value: [3], security: .authenticated),
-                        VirtualCharacteristic(
-                            "B004", [.read, .notify], value: [4], security: AttributeSecurity(subscribe: .encrypted)),
-                    ], handle: 0x20)
-            ], security: security)
-    }
 
     private func value(_ handle: String) -> ObjectPath {
         ObjectPath(validating: path.rawValue + "/service0020/char" + handle) ?? path
@@ -41,7 +26,9 @@ final class PairingTests: XCTestCase {
         _ bluez: BlueZVersion = .v5_82, _ capability: String? = "NoInputNoOutput",
         security: VirtualSecurity = VirtualSecurity(), reply: PairingProgram.Reply = .accept
     ) -> (Simulator, PairingProgram) {
-        let simulator = Simulator.inProcess(room: Room(peripherals: [lock(security)]), bluez: bluez)
+        let simulator = Simulator.inProcess(
+            room: Room(peripherals: [StagePeripheral.lock.virtual(address, security: security, handle: 0x20)]),
+            bluez: bluez)
         let program = PairingProgram(simulator, capability, reply: reply)
         program.scan()
         return (simulator, program)
@@ -55,6 +42,42 @@ final class PairingTests: XCTestCase {
 
     private func read(_ program: PairingProgram, _ characteristic: ObjectPath) -> PendingCall {
         program.client.begin("ReadValue", on: "org.bluez.GattCharacteristic1", at: characteristic) { $0.options() }
+    }
+
+    // MARK: Sockets
+
+    func testARefusedAcquireNotifyHasNoReplyUpTo583EvenIfThePairingSucceeds() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            connect(simulator, program)
+            let acquired = program.client.begin(
+                "AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying
+            ) { $0.options() }
+            simulator.advance(by: 40)
+            XCTAssertEqual(program.state(path), ["true", "true"], "\(bluez)")
+            XCTAssertEqual(acquired.succeeded, bluez < BlueZVersion(5, 84) ? nil : true, "\(bluez)")
+        }
+    }
+
+    /// A removal after the end of the link does not.
+    func testRemoveDeviceAfterAnAcquireNotifyWithoutAReplyCrashes566() {
+        for bluez in Self.versions {
+            for isConnected in [true, false] {
+                let (simulator, program) = scene(bluez)
+                connect(simulator, program)
+                _ = program.client.begin("AcquireNotify", on: "org.bluez.GattCharacteristic1", at: notifying) {
+                    $0.options()
+                }
+                simulator.advance(by: 1)
+                if !isConnected { XCTAssertNil(program.device("Disconnect", path)) }
+                let removal = program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
+                    $0.objectPath(self.path)
+                }
+                simulator.advance(by: 5)
+                let crashes = isConnected && (bluez < .v5_82 || bluez == BlueZVersion(5, 87))
+                XCTAssertEqual(removal.succeeded != true, crashes, "\(bluez) \(isConnected)")
+            }
+        }
     }
 
     // MARK: Pair
@@ -155,10 +178,12 @@ final class PairingTests: XCTestCase {
         let pair = program.begin("Pair", path)
         simulator.advance(by: 2)
         XCTAssertEqual(program.takeCalls(), ["RequestConfirmation 0A"])
+        _ = program.client.takeLog()
         simulator.simulateLinkLoss(of: address)
         simulator.run()
         XCTAssertEqual(pair.error?.name, Self.canceled)
         XCTAssertEqual(program.takeCalls(), ["Cancel"])
+        XCTAssertTrue(program.client.takeLog().contains { $0.hasSuffix("Connected=false") })
         XCTAssertEqual(program.state(path), ["false", "false"])
     }
 
@@ -313,9 +338,46 @@ final class PairingTests: XCTestCase {
             connect(simulator, program)
             let read = read(program, encrypted)
             simulator.advance(by: 2)
-            XCTAssertEqual(simulator.links, [])
-            XCTAssertEqual(
-                read.error?.message, bluez < BlueZVersion(5, 67) ? "Operation failed with ATT error: 0x0e" : nil)
+            let isOld = bluez < BlueZVersion(5, 67)
+            XCTAssertEqual(simulator.links.isEmpty, isOld)
+            XCTAssertEqual(read.error?.message, isOld ? "Operation failed with ATT error: 0x0e" : nil)
+        }
+    }
+
+    func testFrom567OnALinkWithARefusedPairingIsDeadAndItsValueStaysOccupied() {
+        for bluez in Self.versions.dropFirst() {
+            let (simulator, program) = scene(bluez, reply: .reject)
+            connect(simulator, program)
+            let refused = read(program, encrypted)
+            simulator.advance(by: 2)
+            // A value that needs no security.
+            let open = read(program, notifying)
+            simulator.advance(by: 20)
+            XCTAssertEqual(simulator.links.count, 1, "\(bluez)")
+            XCTAssertNil(program.device("Disconnect", path))
+            simulator.advance(by: 2)
+            XCTAssertNil(refused.succeeded)
+            XCTAssertEqual(open.error?.message, "Operation failed with ATT error: 0x0e")
+
+            program.setReply(.accept)
+            connect(simulator, program)
+            let again = read(program, encrypted)
+            let other = read(program, notifying)
+            simulator.advance(by: 2)
+            XCTAssertEqual(again.error?.name, "org.bluez.Error.InProgress")
+            XCTAssertEqual(other.bytes, [4])
+
+            XCTAssertNil(program.device("Disconnect", path))
+            simulator.advance(by: 3)
+            XCTAssertNil(
+                program.client.error(of: "RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") { writer in
+                    writer.objectPath(path)
+                })
+            program.scan()
+            connect(simulator, program)
+            let last = read(program, encrypted)
+            simulator.advance(by: 2)
+            XCTAssertEqual(last.bytes, [2])
         }
     }
 
@@ -388,9 +450,8 @@ final class PairingTests: XCTestCase {
             XCTAssertNil(program.device("Disconnect", path))
             simulator.simulateKeyLoss(of: address)
             let error = program.device("Connect", path)?.message
-            XCTAssertEqual(
-                error, bluez < BlueZVersion(5, 83) ? "br-connection-canceled" : "br-connection-key-missing")
-            simulator.run()
+            XCTAssertEqual(error, bluez < BlueZVersion(5, 83) ? nil : "br-connection-key-missing")
+            simulator.advance(by: 0.1)
             XCTAssertEqual(program.state(path), ["true", "true"])
             XCTAssertEqual(simulator.links, [])
 
@@ -449,6 +510,7 @@ final class PairingTests: XCTestCase {
             program.scan()
             XCTAssertEqual(program.client.objects().filter { $0.contains("dev_") }, [known.rawValue])
             XCTAssertNil(program.device("Connect", known))
+            simulator.advance(by: 0.1)
             XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
         }
     }
@@ -472,7 +534,9 @@ final class PairingTests: XCTestCase {
         _ = read(program, encrypted)
         simulator.advance(by: 1)
         XCTAssertEqual(program.takeCalls(), [])
-        XCTAssertEqual(simulator.links, [])
+        XCTAssertEqual(simulator.links.map(\.security), [.none])
+        XCTAssertNil(program.device("Disconnect", path))
+        simulator.advance(by: 3)
         XCTAssertNil(program.device("Pair", path))
     }
 

@@ -20,6 +20,8 @@ public final class Journal: @unchecked Sendable {
         /// How many subscribers there are, at each change.
         public var subscribers: [Int] = []
         public var beacons: [Beacon] = []
+        public var pairingRequests: [PairingRequest] = []
+        public var pairingChanges: [PairingChange] = []
         /// Of the centrals that asked for something.
         public var mtus: [Int?] = []
 
@@ -115,6 +117,18 @@ public final class Journal: @unchecked Sendable {
                 }
             }
         }
+    }
+
+    /// Writes down each request about a pairing.
+    public func watch(_ requests: FutureStream<PairingRequest>) {
+        requests.onSuccess(context: ImmediateContext()) { request in
+            self.write { $0.pairingRequests.append(request) }
+        }
+    }
+
+    /// Writes down each change of a pairing.
+    public func watch(_ changes: FutureStream<PairingChange>) {
+        changes.onSuccess(context: ImmediateContext()) { change in self.write { $0.pairingChanges.append(change) } }
     }
 
     /// Counts the changes of a peripheral's services.

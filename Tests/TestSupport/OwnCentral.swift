@@ -1,4 +1,4 @@
-import BlueCapKit
+public import BlueCapKit
 public import Foundation
 import XCTest
 
@@ -10,8 +10,15 @@ public final class OwnCentral: StageCentral, StagePlayer {
     private var manager: CentralManager?
     private var peripheral: Peripheral?
     private var heard: [String: Journal] = [:]
+    /// Options of the manager beside those of the stage.
+    private var options: [String: Any]
+    private var user = StagePeer()
+    private var pairing: Future<Peripheral>?
 
-    public init(on ground: any ScanStage) { self.ground = ground }
+    public init(on ground: any ScanStage, options: [String: Any] = [:]) {
+        self.ground = ground
+        self.options = options
+    }
 
     /// A daemon that has just come back may show the link of the one that died: it falls before anything is discovered.
     /// Then there is a second attempt, as an application would make it; one that falls, too, is a failure.
@@ -24,10 +31,15 @@ public final class OwnCentral: StageCentral, StagePlayer {
     }
 
     private func connectOnce(to name: String, advertising service: String) throws {
+        try find(name, advertising: service)
+        try discover()
+    }
+
+    private func find(_ name: String, advertising service: String) throws {
         // What an earlier link brought is of no interest.
         journal = Journal()
         heard = [:]
-        let manager = CentralManager(options: ground.managerOptions)
+        let manager = CentralManager(options: ground.managerOptions.merging(options) { $1 })
         self.manager = manager
         journal.watchStates(of: manager)
         expect("power") { $0.states.contains(.poweredOn) }
@@ -36,8 +48,11 @@ public final class OwnCentral: StageCentral, StagePlayer {
         expect(name) { !$0.sightings.isEmpty }
         manager.stopScanning()
         try outcome(of: manager.whenScanningStopped())
-        let peripheral = try XCTUnwrap(journal.sightings.first)
-        self.peripheral = peripheral
+        peripheral = try XCTUnwrap(journal.sightings.first)
+    }
+
+    private func discover() throws {
+        let peripheral = try XCTUnwrap(peripheral)
         journal.watch(peripheral.connect())
         expect("the link") { $0.connectionEvents == [.connect] }
         let services: Future<Peripheral> = peripheral.discoverAllServices()
@@ -124,4 +139,68 @@ public final class OwnCentral: StageCentral, StagePlayer {
         manager?.disconnectAllPeripherals()
         expect("the end of the link") { $0.connectionEvents.last == .forceDisconnect }
     }
+}
+
+/// Its agent is of another connection to the bus than the peripheral's, if the options say so.
+extension OwnCentral: PairingCentral {
+    public var keepsSubscriptions: Bool { false }
+
+    public func setUser(_ user: StagePeer) {
+        self.user = user
+        options[CentralManagerOptionPairingPolicyKey] =
+            user.capability == .noInputNoOutput ? PairingPolicy.justWorks : .ask(user.capability)
+    }
+
+    /// Without a link: a link that is up keeps the capability that the adapter had.
+    public func beginPairing(with name: String, advertising service: String) throws {
+        try find(name, advertising: service)
+        let confirms = user.answer == .accept
+        manager?.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { [journal] request in
+            switch request.kind {
+            case .confirm, .authorize: _ = confirms ? request.confirm() : request.reject()
+            case .displayPasskey, .enterPasskey: break
+            }
+            journal.write { $0.pairingRequests.append(request) }
+        }
+        pairing = try XCTUnwrap(peripheral).pair()
+    }
+
+    private func request() throws -> PairingRequest {
+        expect("a request") { !$0.pairingRequests.isEmpty }
+        return try XCTUnwrap(journal.read { $0.pairingRequests.first })
+    }
+
+    public func displayedPasskey() throws -> Passkey {
+        let request = try request()
+        guard case .displayPasskey(let passkey, _) = request.kind else { throw StageFailure("\(request)") }
+        return passkey
+    }
+
+    public func enter(_ passkey: Passkey) throws { XCTAssertTrue(try request().enter(passkey)) }
+
+    public func endPairing() throws -> Bool {
+        do {
+            try outcome(of: XCTUnwrap(pairing))
+        } catch is PairingError {
+            return false
+        }
+        try discover()
+        return true
+    }
+
+    public func isRefused(reading uuid: String) throws -> Bool {
+        let read: Future<Characteristic> = try characteristic(uuid).read(timeout: 20)
+        do {
+            try outcome(of: read)
+            return false
+        } catch {
+            return true
+        }
+    }
+}
+
+/// Something that a body of tests did not expect.
+struct StageFailure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
 }

@@ -1,23 +1,16 @@
-import BlueZSimulator
+public import BlueZSimulator
 import Foundation
 import Futures
 
 extension SimulatedStage: CentralStage {
-    private var address: VirtualAddress { "C0:FF:EE:00:00:02" }
+    var address: VirtualAddress { hasPrivateAddress ? "4A:FF:EE:00:00:02" : "C0:FF:EE:00:00:02" }
 
     private func services(of applications: [[StageService]]) -> [VirtualService] {
-        applications.flatMap { $0 }.map { service in
-            VirtualService(service.uuid, characteristics: service.characteristics.map(\.virtual))
-        }
+        applications.flatMap { $0 }.map { $0.virtual() }
     }
 
     public func serve(_ peripheral: StagePeripheral) {
-        simulator.add(
-            VirtualPeripheral(
-                address, addressType: .random,
-                advertisement: Advertisement(localName: peripheral.name), interval: 0.1,
-                services: services(of: peripheral.applications)),
-            behavior: refusals)
+        simulator.add(peripheral.virtual(address, security: security), behavior: refusals)
         served = peripheral
     }
 
@@ -56,6 +49,26 @@ extension SimulatedStage: CentralStage {
 
     public func count(_ key: String, to count: Int) {
         simulator.simulateNotifications(count: count, size: 20, of: address, characteristic: selector(key))
+    }
+}
+
+extension StagePeripheral {
+    /// The peripheral as the simulator has it.
+    /// - Parameter handle: That of the first service; nil for the first free one.
+    public func virtual(
+        _ address: VirtualAddress, security: VirtualSecurity = VirtualSecurity(), handle: UInt16? = nil
+    ) -> VirtualPeripheral {
+        let services = services.enumerated().map { $1.virtual(handle: $0 == 0 ? handle : nil) }
+        return VirtualPeripheral(
+            address, addressType: .random,
+            advertisement: Advertisement(localName: name, serviceUUIDs: advertised), interval: 0.1,
+            services: services, security: security)
+    }
+}
+
+extension StageService {
+    func virtual(handle: UInt16? = nil) -> VirtualService {
+        VirtualService(uuid, characteristics: characteristics.map(\.virtual), handle: handle)
     }
 }
 

@@ -9,6 +9,9 @@ public final class SimulatedStage: ScanStage {
     private let centralAdapter: String
     private var advertisers: [VirtualPeripheral] = []
     var served: StagePeripheral?
+    /// How the peripheral pairs.
+    var security = VirtualSecurity()
+    var hasPrivateAddress = false
     let refusals = StageRefusals()
 
     private init(_ simulator: Simulator, isVirtual: Bool, centralAdapter: String = "hci0") {

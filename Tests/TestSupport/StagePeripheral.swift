@@ -1,5 +1,5 @@
 import BlueCapKit
-import BlueZSimulator
+public import BlueZSimulator
 public import Foundation
 
 /// A peripheral that each stage can provide.
@@ -7,10 +7,13 @@ public struct StagePeripheral: Sendable {
     public var name: String
     /// What the server's program registers one after another, each with its services.
     public var applications: [[StageService]]
+    /// The UUIDs of services in its advertisement.
+    public var advertised: [String]
 
-    public init(name: String, applications: [[StageService]]) {
+    public init(name: String, applications: [[StageService]], advertised: [String] = []) {
         self.name = name
         self.applications = applications
+        self.advertised = advertised
     }
 
     public var services: [StageService] { applications.flatMap { $0 } }
@@ -59,7 +62,8 @@ public struct StagePeripheral: Sendable {
             }
         }
         return try JSONSerialization.data(
-            withJSONObject: ["name": name, "applications": applications] as [String: Any], options: .sortedKeys)
+            withJSONObject: ["name": name, "applications": applications, "advertised": advertised] as [String: Any],
+            options: .sortedKeys)
     }
 }
 
@@ -81,13 +85,19 @@ public struct StageCharacteristic: Sendable {
     /// The text of its descriptor 2901.
     public var label: String?
     let flags: [CharacteristicFlag]
+    /// The security that its link must have.
+    public var security: AttributeSecurity
 
-    init(_ key: String, _ uuid: String, _ flags: [CharacteristicFlag], _ value: [UInt8], label: String? = nil) {
+    init(
+        _ key: String, _ uuid: String, _ flags: [CharacteristicFlag], _ value: [UInt8], label: String? = nil,
+        security: AttributeSecurity = .none
+    ) {
         self.key = key
         self.uuid = uuid
         self.flags = flags
         self.value = value
         self.label = label
+        self.security = security
     }
 
     var properties: CBCharacteristicProperties {
@@ -106,13 +116,27 @@ public struct StageCharacteristic: Sendable {
     fileprivate var entry: [String: Any] {
         let descriptors = label.map { [["uuid": "2901", "value": hex(Array($0.utf8))]] } ?? []
         return [
-            "key": key, "uuid": uuid, "flags": flags.map(\.rawValue), "value": hex(value), "descriptors": descriptors,
+            "key": key, "uuid": uuid, "flags": flags.map(bluezName(of:)), "value": hex(value),
+            "descriptors": descriptors,
         ]
+    }
+
+    /// BlueZ's name of a flag for a server's characteristic, with the security that the operation needs.
+    private func bluezName(of flag: CharacteristicFlag) -> String {
+        let needed: LinkSecurity =
+            switch flag {
+            case .read: security.read
+            case .write: security.write
+            case .notify, .indicate: security.subscribe
+            default: .none
+            }
+        let prefix = ["", "encrypt-", "encrypt-authenticated-", "secure-"][needed.rawValue]
+        return prefix + flag.rawValue
     }
 
     var virtual: VirtualCharacteristic {
         VirtualCharacteristic(
-            uuid, Set(flags), value: value, descriptors: label.map { [.description($0)] } ?? [])
+            uuid, Set(flags), value: value, descriptors: label.map { [.description($0)] } ?? [], security: security)
     }
 }
 

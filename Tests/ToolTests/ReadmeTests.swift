@@ -13,7 +13,9 @@ final class ReadmeTests: XCTestCase {
     func testThePagesShowTheExamplesAsTheyAre() throws {
         let examples = [
             "README.md": ["ReadBattery", "ServeBattery"],
-            "Documentation/GettingStarted.md": ["Scan", "Connect", "Script", "HeartRate"],
+            "Documentation/GettingStarted.md": ["ReadBattery", "Scan", "HeartRate"],
+            "Documentation/Central.md": ["Script", "Connect", "Follow"],
+            "Documentation/Pairing.md": ["Pair", "PairWithQuestions"],
         ]
         for (page, names) in examples {
             for name in names {
@@ -62,5 +64,34 @@ final class ReadmeTests: XCTestCase {
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.lines.prefix(2), ["connected to Pulse Strap 7F", "worn at place 1"])
         XCTAssertNotNil(result.lines.last?.wholeMatch(of: /\d+ beats per minute/), "\(result.lines)")
+    }
+
+    // MARK: Pairing
+
+    /// The status and the lines of an example with the lock of Examples/Rooms.
+    private func runAtTheLock(_ example: String, input: String = "") throws -> ToolRun.Result {
+        let room = root.appendingPathComponent("Examples/Rooms/lock.json").path
+        return try ToolRun(
+            script: #"""
+                printf '\#(input)' | exec "$BLUECAP" simulate --peripherals '\#(room)' -- \
+                    "$(dirname "$BLUECAP")/\#(example)"
+                """#
+        ).finish()
+    }
+
+    func testAnExamplePairsAndReads() throws {
+        let result = try runAtTheLock("PairExample")
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.lines, ["Front Door is locked"])
+    }
+
+    func testAnExampleAsksItsUser() throws {
+        for (answer, last) in [("y", "Front Door has 1 key"), ("n", "The application rejected the pairing.")] {
+            let result = try runAtTheLock("PairWithQuestionsExample", input: answer + #"\n"#)
+            XCTAssertEqual(result.status, 0, "\(result.errors)")
+            XCTAssertEqual(result.lines.count, 2)
+            XCTAssertNotNil(result.lines.first?.wholeMatch(of: /Does the other device show \d{6}\? \[y\/n\]/))
+            XCTAssertEqual(result.lines.last, last)
+        }
     }
 }

@@ -128,7 +128,7 @@ final class ScanProcessTests: XCTestCase {
         simulator.simulateSlowReplies(by: 3600)
 
         run.signal(SIGINT)
-        try run.errorLine { $0.contains("stopping") }
+        try run.errorLine { $0.contains("scan stopped") }
         run.signal(SIGINT)
 
         let result = try run.finish()
@@ -199,6 +199,19 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertEqual(result.lines.count, 1)
         XCTAssertEqual(result.errors, [])
         XCTAssertFalse(isDiscovering(simulator))
+    }
+
+    func testStatisticsAreTheLastJSONLine() throws {
+        let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json", "--statistics").finish()
+        XCTAssertEqual(result.status, 0)
+        let lines = result.output.split(separator: "\n")
+        let last = try XCTUnwrap(lines.last)
+        let object = try XCTUnwrap(JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+        XCTAssertEqual(object["event"] as? String, "statistics")
+        let peripherals = try XCTUnwrap(object["peripherals"] as? [[String: Any]])
+        XCTAssertEqual(peripherals.count, lines.count { $0.contains(#""event":"discovered""#) })
+        XCTAssertGreaterThan(peripherals.count, 0)
+        XCTAssertEqual(object["sightings"] as? Int, peripherals.reduce(0) { $0 + ($1["sightings"] as? Int ?? 0) })
     }
 }
 

@@ -50,7 +50,23 @@ final class ToolRun {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 
-    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    /// Writes to standard input: of `script`, what is typed on its terminal.
+    func type(_ text: String) { try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8)) }
+
+    /// Ends standard input.
+    func closeInput() { try? input.fileHandleForWriting.close() }
+
+    /// Waits until standard output contains a text, which need not be a whole line.
+    func waitForText(_ text: String, file: StaticString = #filePath, line: UInt = #line) throws {
+        _ = try XCTUnwrap(
+            output.waitForText { $0.contains(text) ? true : nil }, "no \"\(text)\": \(output.text)", file: file,
+            line: line)
+    }
+
+    /// Sends a signal, unless the process has ended: another one may have its number by then.
+    func signal(_ number: Int32) {
+        if process.isRunning { kill(process.processIdentifier, number) }
+    }
 
     /// Waits until standard output has a line that satisfies the condition, and returns it.
     func line(where condition: (String) -> Bool = { _ in true }, file: StaticString = #filePath, line: UInt = #line)
@@ -149,11 +165,17 @@ private final class Collector: @unchecked Sendable {
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    func wait<Value>(for find: ([String]) -> Value?) -> Value? {
+    func wait<Value>(for find: ([String]) -> Value?) -> Value? { waitUntil { find(completeLines) } }
+
+    func waitForText<Value>(_ find: (String) -> Value?) -> Value? {
+        waitUntil { find(String(decoding: data, as: UTF8.self)) }
+    }
+
+    private func waitUntil<Value>(_ find: () -> Value?) -> Value? {
         let deadline = Date(timeIntervalSinceNow: ToolRun.limit)
         return condition.withLock {
             while true {
-                if let value = find(completeLines) { return value }
+                if let value = find() { return value }
                 guard !hasEnded, condition.wait(until: deadline) else { return nil }
             }
         }

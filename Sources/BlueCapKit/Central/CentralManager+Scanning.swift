@@ -38,7 +38,24 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]?, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<Peripheral> {
-        scan(uuids, capacity, timeout, options) { .peripherals($0) }
+        scan(uuids, capacity, timeout, { try ScanOptions(options) }) { .peripherals($0) }
+    }
+
+    /// Starts a scan with typed options, otherwise the same as
+    /// `startScanning(forServiceUUIDs:capacity:timeout:options:)` with a dictionary.
+    ///
+    /// - Parameters:
+    ///   - uuids: The services of which a peripheral must advertise one; `nil` and an empty list accept all
+    ///     peripherals.
+    ///   - capacity: How many peripherals the stream keeps for handlers that are added later.
+    ///   - timeout: Seconds after which the scan stops.
+    ///   - options: What to report. A value out of range fails with ``CentralManagerError/invalidOption(_:)``.
+    /// - Returns: A stream of the discovered peripherals.
+    public func startScanning(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
+        options: ScanOptions
+    ) -> FutureStream<Peripheral> {
+        scan(uuids, capacity, timeout, { options }) { .peripherals($0) }
     }
 
     /// Variant from the earliest revision of the documents: `duration` is the `timeout`.
@@ -82,7 +99,18 @@ extension CentralManager {
         forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
         options: [String: Any]? = nil
     ) -> FutureStream<ScanReport> {
-        scan(uuids, capacity, timeout, options, wantsReports: true) { .reports($0) }
+        scan(uuids, capacity, timeout, { try ScanOptions(options) }, wantsReports: true) { .reports($0) }
+    }
+
+    /// Starts a scan with typed options, and returns a stream of its reports, otherwise the same as
+    /// `startScanningForReports(forServiceUUIDs:capacity:timeout:options:)` with a dictionary.
+    ///
+    /// - Returns: A stream of reports: one of each peripheral, or all reports if duplicates are allowed.
+    public func startScanningForReports(
+        forServiceUUIDs uuids: [CBUUID]? = nil, capacity: Int = .max, timeout: TimeInterval = .infinity,
+        options: ScanOptions
+    ) -> FutureStream<ScanReport> {
+        scan(uuids, capacity, timeout, { options }, wantsReports: true) { .reports($0) }
     }
 
     /// Stops the scan and ends its stream. BlueZ stops its discovery when no other manager of this process scans.
@@ -105,7 +133,7 @@ extension CentralManager {
     public func whenScanningStopped() -> Future<Void> { session.whenScanningStopped() }
 
     private func scan<T: Sendable>(
-        _ services: [CBUUID]?, _ capacity: Int, _ timeout: TimeInterval, _ options: [String: Any]?,
+        _ services: [CBUUID]?, _ capacity: Int, _ timeout: TimeInterval, _ options: () throws -> ScanOptions,
         wantsReports: Bool = false, _ stream: (StreamPromise<T>) -> Scans.Stream
     ) -> FutureStream<T> {
         var request: ScanRequest
@@ -115,13 +143,13 @@ extension CentralManager {
                 throw CentralManagerError.invalidOption("A scan's timeout is zero or more seconds, not \(timeout).")
             }
             if let refusal = CentralManagerError(refusing: capacity) { throw refusal }
-            request = try ScanRequest(services: services, options: options)
+            request = try ScanRequest(services: services, options: options())
             request.wantsReports = wantsReports
         } catch {
             return .failed(error)
         }
         // An unlimited stream would grow for as long as peripherals advertise.
-        let bound = request.allowsDuplicates ? 1_024 : session.options.maximumPeripherals
+        let bound = request.allowsDuplicates ? 1_024 : session.configuration.maximumPeripherals
         let promise = StreamPromise<T>(capacity: capacity == .max ? bound : capacity)
         var refusal: CentralManagerError?
         session.decide { core in

@@ -1,5 +1,5 @@
 public import Dispatch
-package import Foundation
+public import Foundation
 public import Futures
 public import GATT
 import Reactor
@@ -39,7 +39,7 @@ public final class CentralManager: Sendable {
     ///     `CentralManagerOptionPairingPolicyKey`. An invalid value makes
     ///     each `startScanning` fail with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
     public convenience init(profileManager: ProfileManager? = nil, options: [String: Any]? = nil) {
-        self.init(on: nil, profileManager: profileManager, options: options)
+        self.init(on: nil, profileManager, Configuration.reading(options))
     }
 
     /// Creates a manager whose promises are completed on `queue`, as Core Bluetooth's callbacks are: one at a time and
@@ -47,11 +47,27 @@ public final class CentralManager: Sendable {
     public convenience init(
         queue: DispatchQueue, profileManager: ProfileManager? = nil, options: [String: Any]? = nil
     ) {
-        self.init(on: queue, profileManager: profileManager, options: options)
+        self.init(on: queue, profileManager, Configuration.reading(options))
     }
 
-    private init(on queue: DispatchQueue?, profileManager: ProfileManager?, options: [String: Any]?) {
-        session = CentralSession(queue: queue, profileManager: profileManager, options: ManagerOptions(options))
+    /// Creates a manager with a typed configuration.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue on which promises are completed; `nil` for the thread that communicates with the bus.
+    ///   - profileManager: The profiles that give services and characteristics their names.
+    ///   - configuration: The same choices as the keys of `options`. An invalid value makes each `startScanning` fail
+    ///     with `CentralManagerError.invalidOption`; `stateExplanation` names it too.
+    public convenience init(
+        queue: DispatchQueue? = nil, profileManager: ProfileManager? = nil, configuration: Configuration
+    ) {
+        self.init(on: queue, profileManager, configuration.checked)
+    }
+
+    private init(
+        on queue: DispatchQueue?, _ profileManager: ProfileManager?,
+        _ configuration: (Configuration, problem: CentralManagerError?)
+    ) {
+        session = CentralSession(queue: queue, profileManager: profileManager, configuration)
         session.open()
         session.pairing.begin()
         session.beginRestoration()
@@ -83,6 +99,20 @@ public final class CentralManager: Sendable {
     /// stream never fails. It ends with the manager and with ``invalidate()``.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
+    /// Waits until the adapter is on and this manager can be used; returns at once if it is.
+    ///
+    /// ```swift
+    /// try await manager.poweredOn(timeout: 10)
+    /// ```
+    ///
+    /// - Parameter timeout: The longest time to wait, in seconds; without it the call waits for as long as it takes,
+    ///   also while there is no `bluetoothd`. Zero or less does not wait.
+    /// - Throws: ``BluetoothUnavailable`` with the state and its explanation if the time-out passes or the manager ends,
+    ///   `CancellationError` if the task is cancelled.
+    public func poweredOn(timeout: TimeInterval = .infinity) async throws {
+        try await session.waitUntilPoweredOn(timeout: timeout)
+    }
+
     /// What BlueZ and the adapter in use support, as far as it is known; ``BluetoothCapabilities`` says when it is
     /// complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
@@ -92,6 +122,13 @@ public final class CentralManager: Sendable {
     /// Every call returns the same stream, which keeps only the newest value. The stream never fails. It ends with the
     /// manager and with ``invalidate()``.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
+
+    /// What this manager has done since it was created: a copy of the present numbers, which can be compared and encoded.
+    /// It may be read on any thread. ``Peripheral/statistics`` has those of one peripheral.
+    public var statistics: CentralStatistics {
+        let now = session.loop.now
+        return session.core.withLock { CentralCounter.statistics(of: $0, at: now) }
+    }
 
     // MARK: Peripherals
 

@@ -4,27 +4,6 @@ import Foundation
 import Futures
 import Reactor
 
-extension Try {
-    /// Creates the result of a call about a pairing.
-    init(_ result: Result<T, BlueZError>) {
-        self =
-            switch result {
-            case .success(let value): .success(value)
-            case .failure(let error): .failure(PairingError.failed(BusFailure(error)))
-            }
-    }
-}
-
-extension PairingError {
-    /// Creates the error of the removal of a device; `nil` if it was removed. One that no longer exists counts as removed.
-    init?(ofRemoval result: Result<Void, BlueZError>) {
-        guard case .failure(let error) = result, error.cause != .doesNotExist, error.cause != .unknownObject else {
-            return nil
-        }
-        self = error.cause == .notReady ? .unavailable(BusFailure(error)) : .failed(BusFailure(error))
-    }
-}
-
 /// The pairings of a central manager: executes the orders about them, and receives the requests of BlueZ's agent.
 ///
 /// The agent retains it, so it refers to the session weakly.
@@ -42,7 +21,8 @@ final class CentralPairing: AgentDelegate {
     let desk: PairingDesk
     /// The calls of `Pair` without a reply.
     private let calls = Locked<[PeripheralKey: Call]>([:])
-    private let changes = Locked<[PeripheralKey: StreamPromise<PairingChange>]>([:])
+    /// The requests of the agent that have not ended, by their numbers.
+    private let asked = Locked<[UInt64: (key: PeripheralKey, device: ObjectKey)]>([:])
 
     init(
         _ reference: CentralSession.Reference, _ client: BlueZClient, policy: PairingPolicy, queue: DispatchQueue?
@@ -65,28 +45,26 @@ final class CentralPairing: AgentDelegate {
         if isOpen { desk.setPolicy(policy, for: self) }
     }
 
-    /// Returns a stream of changes of a peripheral's pairing.
-    func changes(of key: PeripheralKey) -> FutureStream<PairingChange> {
-        guard let session = reference.session, session.core.withLock({ !$0.shell.isClosed }) else {
-            let ended = StreamPromise<PairingChange>(capacity: 1)
-            ended.finish()
-            return ended.stream
-        }
-        return changes.withLock { changes in
-            let promise = changes[key] ?? StreamPromise(capacity: 1)
-            changes[key] = promise
-            return promise.stream
-        }
-    }
-
     /// The manager ends. On the loop.
-    func close(_ session: CentralSession) {
-        desk.close(self)
-        let ended = changes.withLock { changes in
-            defer { changes = [:] }
-            return Array(changes.values)
+    func close() { desk.close(self) }
+
+    func hasForgottenOperation(_ key: PeripheralKey, in session: CentralSession) async -> Bool {
+        await withCheckedContinuation { continuation in
+            session.loop.perform { [pairings = client.pairings] in
+                if pairings.isSettled(orWhenChanged: { continuation.resume() }) { continuation.resume() }
+            }
         }
-        session.complete { for promise in ended { promise.finish() } }
+        return await withCheckedContinuation { continuation in
+            session.loop.perform { [client] in
+                let isForgotten: @Sendable () -> Bool = {
+                    session.readState(of: key) { $0.attributes.hasLostCalls } ?? false
+                }
+                guard isForgotten(), let device = session.readRecord(key, { $0.present }) else {
+                    return continuation.resume(returning: false)
+                }
+                client.connector.fence(device) { continuation.resume(returning: isForgotten()) }
+            }
+        }
     }
 
     // MARK: Orders; on the loop
@@ -102,6 +80,9 @@ final class CentralPairing: AgentDelegate {
             guard let device = device(of: key, session) else { return }
             client.setTrusted(isTrusted, device: device) { _ in }
         case .reportPairing(let change): report(change, of: key, session)
+        case .rejectRequests: desk.rejectAll()
+        case .cancelRequests:
+            if let device = device(of: key, session) { desk.rejectAll(of: device, .cancelled) }
         default: break
         }
     }
@@ -135,7 +116,8 @@ final class CentralPairing: AgentDelegate {
         _ key: PeripheralKey, _ attempt: PairingState.Attempt, _ device: ObjectKey, _ outcome: PairingOutcome
     ) {
         calls.withLock { $0[key]?.attempt == attempt ? $0.removeValue(forKey: key) : nil }?.pause?.cancel()
-        let rejection = desk.takeRejection(of: device)
+        var rejection = PairingParty.application
+        if case .rejected(by: let party)? = desk.takeRefusal(of: device) { rejection = party }
         guard let session = reference.session else { return }
         var error: PairingError?
         if case .failed(let cause, let failure) = outcome {
@@ -154,8 +136,11 @@ final class CentralPairing: AgentDelegate {
     }
 
     private func report(_ change: PairingChange, of key: PeripheralKey, _ session: CentralSession) {
-        session.core.withLock { $0.state.bondChanged(of: key, change) }
-        if let promise = changes.withLock({ $0[key] }) { session.complete { promise.success(change) } }
+        let promise = session.core.withLock { core in
+            core.state.bondChanged(of: key, change)
+            return core.objects.withEntry(of: key) { $0.changes.ofPairing }
+        }
+        if let promise { session.complete { promise.success(change) } }
     }
 
     // MARK: Requests of the agent; on the loop
@@ -175,6 +160,7 @@ final class CentralPairing: AgentDelegate {
 
     private static func claim(_ state: borrowing PeripheralState) -> AgentClaim {
         if state.pairing.isPairing { return .asPairing }
+        if state.isPairingOnDemand { return .asOperating }
         return state.connection.state == .connected ? .asConnected : .no
     }
 
@@ -184,8 +170,9 @@ final class CentralPairing: AgentDelegate {
         else { return client.agent.answer(request.number, with: .reject) }
         let (key, isWanted) = session.core.withLock { core in
             let key = core.state.key(of: request.device, at: address)
-            return (key, core.state.readState(of: key) { $0.pairing.isPairing || $0.isPairingOnDemand } ?? false)
+            return (key, core.state.updateState(of: key) { $0.agentAsked() } ?? false)
         }
+        asked.withLock { $0[request.number] = (key, request.device) }
         desk.requested(request, isWanted: isWanted) { question in
             let promise = session.streams.pairingRequests
             guard promise.stream.isWatched else { return false }
@@ -196,5 +183,11 @@ final class CentralPairing: AgentDelegate {
         }
     }
 
-    func agentRequestEnded(_ number: UInt64, _ end: AgentEnd) { desk.ended(number) }
+    func agentRequestEnded(_ number: UInt64, _ end: AgentEnd) {
+        desk.ended(number)
+        guard let (key, device) = asked.withLock({ $0.removeValue(forKey: number) }),
+            !client.pairings.isPairing(device), let error = desk.takeRefusal(of: device)
+        else { return }
+        reference.session?.decideHere(key) { $0.pairingRejected(error, into: &$1) }
+    }
 }

@@ -20,19 +20,17 @@ extension CentralSession {
         core.withLock { core in core.state.readState(of: key) { body($0.attributes.table) } }
     }
 
-    /// Returns a stream of changes of the services, which ends with the manager or when the peripheral's object is
-    /// released.
-    func serviceChanges(of key: PeripheralKey) -> FutureStream<Peripheral> {
-        let made = StreamPromise<Peripheral>(capacity: 0)
-        let kept = core.withLock { core -> StreamPromise<Peripheral>? in
-            guard !core.shell.isClosed else { return nil }
-            return core.objects.withEntry(of: key) { entry in
-                entry.serviceStream = entry.serviceStream ?? made
-                return entry.serviceStream
-            }
-        }
-        if kept == nil { made.finish() }
-        return (kept ?? made).stream
+    /// Returns a stream of changes of the pairing. The peripheral has a state from now on, which reports them.
+    func pairingChanges(of key: PeripheralKey) -> FutureStream<PairingChange> {
+        decide(key) { _, _ in }
+        return stream(\.changes.ofPairing, of: key, capacity: 1)
+    }
+
+    /// Returns a stream of changes, which ends with the manager or when the peripheral's object is released.
+    func stream<T>(
+        _ property: WritableKeyPath<PeripheralEntry, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
+    ) -> FutureStream<T> {
+        core.withLock { $0.shell.isClosed ? nil : $0.objects.stream(property, of: key, capacity: capacity) } ?? .ended
     }
 
     /// Releases the objects of attributes that no longer exist, and finishes their streams. On the loop.
@@ -44,10 +42,6 @@ extension CentralSession {
                 of: CharacteristicKey(peripheral: key, characteristic: id), failure: CharacteristicError.invalidated)
         }
     }
-
-    /// Seconds until a call without a reply fails. A peer has 30 for each request (Core Specification, Vol 3, Part F,
-    /// 3.3.3), after which BlueZ ends the link; requests to one peer wait for each other.
-    private static let callLimit = 60.0
 
     // MARK: Reports
 
@@ -117,19 +111,19 @@ extension CentralSession {
         decide(key) { $0.attributes.tableRead(exported, link: link, into: &$1) }
     }
 
-    func read(_ attribute: AttributeKey, offset: Int, for id: OperationID, of key: PeripheralKey) {
-        client.readValue(attribute, offset: offset, timeout: Self.callLimit) { [reference] result in
+    func read(
+        _ attribute: AttributeKey, offset: Int, limit: TimeInterval, for id: OperationID, of key: PeripheralKey
+    ) {
+        client.readValue(attribute, offset: offset, timeout: limit) { [reference] result in
             reference.session?.replied(id, of: key, result.map { $0 })
         }
     }
 
     func write(
         _ value: Data, to attribute: AttributeKey, _ type: CBCharacteristicWriteType, offset: Int,
-        for id: OperationID, of key: PeripheralKey
+        limit: TimeInterval, for id: OperationID, of key: PeripheralKey
     ) {
-        client.daemon.writeValue(
-            attribute, value, type: type, offset: offset, timeout: Self.callLimit
-        ) { [reference] result in
+        client.daemon.writeValue(attribute, value, type: type, offset: offset, timeout: limit) { [reference] result in
             reference.session?.replied(id, of: key, result.map { nil })
         }
     }

@@ -57,7 +57,7 @@ extension CentralSession {
             let key = core.state.key(of: source, at: PeripheralKey(device))
             guard device.isConnected || !core.state.isDuplicate(source, of: key) else { return }
             if !fields.isDisjoint(with: [.isConnected, .areServicesResolved, .isPaired, .isBonded]) {
-                var facts = PeripheralState.Facts(source, device)
+                var facts = facts(of: source, device)
                 facts.linkEnd = linkEnd
                 core.state.factsChanged(facts, of: key, into: &core.shell.orders)
             }
@@ -74,6 +74,13 @@ extension CentralSession {
         }
     }
 
+    /// A bond that is about to be removed, because its pairing was refused, counts as none.
+    private func facts(of source: ObjectKey, _ device: borrowing Device1) -> PeripheralState.Facts {
+        var facts = PeripheralState.Facts(source, device)
+        if client.pairings.isRefused(source) { (facts.isPaired, facts.isBonded) = (false, false) }
+        return facts
+    }
+
     // MARK: Adapters
 
     func daemonLeft() {}
@@ -87,7 +94,7 @@ extension CentralSession {
             tree.forEachDevice(on: adapter) { source, device in
                 let key = core.withLock { $0.state.key(of: source, at: PeripheralKey(device)) }
                 // Of two objects with one address, the connected one.
-                if facts[key]?.isConnected != true { facts[key] = PeripheralState.Facts(source, device) }
+                if facts[key]?.isConnected != true { facts[key] = self.facts(of: source, device) }
             }
         }
         decide { $0.state.factsReplaced(facts, into: &$0.shell.orders) }
@@ -174,7 +181,12 @@ extension CentralSession {
             break
         case .restarted(let reason):
             // If ranging shares the discovery with the scan, one report suffices.
-            let isReported = core.withLock { ($0.state.scan?.id ?? scan) == scan }
+            let isReported = core.withLock { core in
+                let isReported = (core.state.scan?.id ?? scan) == scan
+                if isReported { core.counter.scanRestarted() }
+                return isReported
+            }
+            log?.noteRestart(ScanRestart(reason), of: self)
             let promise = streams.restarts
             if isReported { complete { promise.success(ScanRestart(reason)) } }
         case .failed(let error):

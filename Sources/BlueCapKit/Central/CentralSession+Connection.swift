@@ -60,6 +60,7 @@ extension CentralSession {
                 core.state.peripheral(key, into: &core.shell.orders) { $0.connect(.connectStarted(attempt), into: &$1) }
             }
         } completion: { [weak self] result in
+            if case .failure = result { self?.core.withLock { $0.counter.attemptFailed(key, in: &$0.objects) } }
             self?.withEntry(of: key) { if $0.attempt?.number == attempt { $0.attempt = nil } }
             self?.send(.connectReplied(attempt, ConnectionFailure(result)), to: key)
         }
@@ -79,7 +80,7 @@ extension CentralSession {
         let id = client.discovery.start(
             on: adapter, filter: DiscoveryFilter(pattern: address.description), watchdogSeconds: nil
         ) { _ in }
-        withEntry(of: key) { $0.search = id }
+        withEntry(of: key) { $0.searches.append(id) }
     }
 
     /// Reads or changes what the manager has of a peripheral. Any thread.

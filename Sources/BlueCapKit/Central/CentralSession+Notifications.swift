@@ -45,6 +45,7 @@ extension CentralSession {
         guard !channels.isEmpty else { return }
         channels.flush { subject, values in
             let sinks = core.withLock { core -> [NotificationSink]? in
+                core.counter.notified(values, by: subject.peripheral, in: &core.objects)
                 if case let newest?? = values.last(where: { $0 != nil }) {
                     core.state.notified(subject.peripheral, subject.characteristic, newest)
                 }

@@ -19,6 +19,7 @@ final class CentralSession: ManagerSession {
     /// Settles an operation with its outcome. It is called on the context that completes the manager's promises. It is
     /// a structure because storing and removing a bare function in a dictionary would allocate each time.
     struct Completion: Sendable {
+        let peripheral: PeripheralKey
         let settle: @Sendable (Order.Outcome) -> Void
     }
 
@@ -34,6 +35,7 @@ final class CentralSession: ManagerSession {
         var state: CentralState
         var objects = PeripheralObjects()
         var scans = Scans()
+        var counter = CentralCounter()
         /// The time of the current batch of reports, if it was read.
         var batchTime: Instant?
         /// The streams of the manager besides those of its state; ``CentralManager/invalidate()`` replaces them.
@@ -44,7 +46,7 @@ final class CentralSession: ManagerSession {
         /// The state that an earlier process has saved, until it is reported.
         var restored: RestorationState?
 
-        init(_ options: ManagerOptions<CentralManagerError>, seed: UInt64) {
+        init(_ options: CentralManager.Configuration, seed: UInt64) {
             shell = SessionShell(adapter: options.adapter, orders: Orders())
             state = CentralState(maximumPeripherals: options.maximumPeripherals, backOffSeed: seed)
         }
@@ -75,37 +77,38 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// The restored state, as values and objects.
-    struct RestoredState: Sendable {
-        var peripherals: [Peripheral] = []
-        var scan: ScanRequest?
-    }
-
     static let restoreOption = "CBCentralManagerOptionRestoreIdentifierKey"
 
     let profileManager: ProfileManager?
-    let options: ManagerOptions<CentralManagerError>
+    let configuration: CentralManager.Configuration
+    let problem: CentralManagerError?
     let client: BlueZClient
     let core: Locked<Core>
     let queue: DispatchQueue?
     let keeper: StateKeeper<RestorationState>?
-    let restoredPromise = Promise<RestoredState>()
+    let restoredPromise = Promise<RestoredCentral>()
     /// On the loop only, as `limits` is.
     let channels = NotificationChannels()
-    private let limits = TimeLimits()
+    private let limits: TimeLimits
     let polls: RSSIPolls
     let reference = Reference()
     let pairing: CentralPairing
+    let log: CentralLog?
 
-    init(queue: DispatchQueue?, profileManager: ProfileManager?, options: ManagerOptions<CentralManagerError>) {
+    init(
+        queue: DispatchQueue?, profileManager: ProfileManager?,
+        _ options: (CentralManager.Configuration, problem: CentralManagerError?)
+    ) {
+        (configuration, problem) = options
         self.queue = queue.map { DispatchQueue(label: "bluecap.manager", target: $0) }
         self.profileManager = profileManager
-        self.options = options
-        keeper = options.restoreIdentifier.map { StateKeeper(identifier: $0, folder: options.stateFolder) }
-        client = BlueZClient.shared(at: options.busAddress)
+        log = configuration.logger.map { CentralLog($0) }
+        keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
+        client = BlueZClient.shared(at: configuration.busAddress)
         polls = RSSIPolls(client.loop)
-        core = Locked(Core(options, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
-        pairing = CentralPairing(reference, client, policy: options.pairingPolicy, queue: self.queue)
+        limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0, at: $1) }
+        core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
+        pairing = CentralPairing(reference, client, policy: configuration.pairingPolicy, queue: self.queue)
         reference.session = self
     }
 
@@ -119,10 +122,10 @@ final class CentralSession: ManagerSession {
         // A state that has not been restored yet stays in its file.
         let kept =
             core.restored == nil
-            ? options.keepsLinks ? core.state.kept : RestorationState(bonds: core.state.keptBonds) : nil
+            ? configuration.keepsLinks ? core.state.kept : RestorationState(bonds: core.state.keptBonds) : nil
         core.state.stopScan(into: &core.shell.orders)
         core.state.stopRanging(into: &core.shell.orders)
-        core.state.closePeripherals(keepingLinks: options.keepsLinks, into: &core.shell.orders)
+        core.state.closePeripherals(keepingLinks: configuration.keepsLinks, into: &core.shell.orders)
         return kept
     }
 
@@ -131,9 +134,9 @@ final class CentralSession: ManagerSession {
             core.state.forgetAll { client.daemon.readDevice($0) { PeripheralTable.LastValues($0) } }
             return (core.objects.removeAll(), core.streams, core.shell.streams)
         }
-        let services = all.entries.compactMap(\.serviceStream)
+        let changes = all.entries.map(\.changes)
         complete {
-            for promise in services { promise.finish() }
+            for streams in changes { streams.finish() }
             streams.finish()
             states.finish()
         }
@@ -142,7 +145,7 @@ final class CentralSession: ManagerSession {
             end(entry.removeWriters(), .disconnected)
         }
         for promise in polls.stopAll() { complete { promise.finish() } }
-        pairing.close(self)
+        pairing.close()
     }
 
     /// Ends the streams of the manager itself, and replaces them for later calls. The new streams begin with the state
@@ -173,23 +176,22 @@ final class CentralSession: ManagerSession {
             case .discovered(_, let scan):
                 index = report(orders, from: index, to: scan)
                 continue
-            case .startScan, .stopScan:
-                mayChangeKept = true
-                perform(order)
-            default:
-                perform(order)
+            case .startScan, .stopScan: mayChangeKept = true
+            default: break
             }
+            log?.note(order, of: self)
+            perform(order)
             index += 1
         }
         if mayChangeKept { keepSoon() }
     }
 
     private func perform(_ order: Order) {
+        core.withLock { $0.counter.count(order, in: &$0.objects, at: loop.now) }
         let subject = order.subject
         let key = subject.peripheral
         switch order.action {
-        case .startTimer(.operation(let id), let seconds):
-            if limits.add(id, of: key, seconds: seconds, at: loop.now) { checkLimits(after: seconds) }
+        case .startTimer(.operation(let id), let seconds): limits.add(id, of: key, seconds: seconds)
         case .cancelTimer(.operation(let id)): limits.remove(id)
         case .startTimer(let timer, let seconds): start(TimerKey(peripheral: key, timer: timer), after: seconds)
         case .cancelTimer(let timer): cancel(TimerKey(peripheral: key, timer: timer))
@@ -224,7 +226,9 @@ final class CentralSession: ManagerSession {
         case .cancelConnect: cancelConnect(key)
         case .callDisconnect: disconnect(key, subject.device)
         case .seek: seek(key)
-        case .stopSeeking: if let id = withEntry(of: key, { $0.search.take() }) { client.discovery.stop(id) {} }
+        case .stopSeeking: if let id = withEntry(of: key, { $0.searches.popLast() }) { client.discovery.stop(id) {} }
+        case .awaitReplies(let device):
+            client.connector.fence(device) { [weak self] in self?.decideHere(key) { $0.repliesCame(into: &$1) } }
         case .pauseScan: pauseScan(key)
         case .resumeScan: withEntry(of: key) { $0.pause.take() }?.cancel()
         case .report(let number, let report):
@@ -246,14 +250,13 @@ final class CentralSession: ManagerSession {
                 self?.decideHere(key) { $0.attributes.fencePassed(link: link, into: &$1) }
             }
         case .readTable(let device, let link): readTable(of: device, of: key, link: link)
-        case .read(let id, let attribute, let offset): read(attribute, offset: offset, for: id, of: key)
-        case .write(let id, let attribute, let data, let type, let offset):
-            write(data, to: attribute, type, offset: offset, for: id, of: key)
+        case .read(let id, let attribute, let offset, let limit):
+            read(attribute, offset: offset, limit: limit, for: id, of: key)
+        case .write(let id, let attribute, let data, let type, let offset, let limit):
+            write(data, to: attribute, type, offset: offset, limit: limit, for: id, of: key)
         case .release(let ids): releaseAttributes(ids, of: key)
         case .servicesChanged:
-            let (promise, peripheral) = core.withLock { core in
-                (core.objects.withEntry(of: key) { $0.serviceStream }, core.objects[key])
-            }
+            let (promise, peripheral) = core.withLock { ($0.objects.entries[key]?.changes.ofServices, $0.objects[key]) }
             if let promise, let peripheral { complete { promise.success(peripheral) } }
 
         case .callStart(let call): SubscriptionCall(call, subject, self)?.start()
@@ -266,7 +269,7 @@ final class CentralSession: ManagerSession {
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure): finishNotifications(failure, subject)
 
-        case .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing:
+        case .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing, .rejectRequests, .cancelRequests:
             pairing.perform(order.action, of: key, in: self)
 
         case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()
@@ -274,21 +277,13 @@ final class CentralSession: ManagerSession {
         }
     }
 
-    /// Sets the timer of the operations' limits.
-    private func checkLimits(after seconds: Double) {
-        if let timer = limits.timer { loop.cancel(timer) }
-        limits.timer = loop.schedule(after: seconds) { [weak self] in self?.checkLimits() }
-    }
-
-    private func checkLimits() {
-        let now = loop.now
-        let exceeded = limits.takeExceeded(at: now)
+    /// Operations have exceeded their time limits.
+    private func exceeded(_ operations: TimeLimits.Operations, at now: Instant) {
         decide { core in
-            for (id, peripheral) in exceeded {
+            for (id, peripheral) in operations {
                 core.state.fired(.operation(id), of: peripheral, at: now, into: &core.shell.orders)
             }
         }
-        if let seconds = limits.restart(at: now) { checkLimits(after: seconds) }
     }
 
     /// Delivers successive sightings of one scan to its stream together, so that a handler is called once for all of
@@ -302,8 +297,10 @@ final class CentralSession: ManagerSession {
                 sighted.append(core.objects.hold(key, in: self))
                 end += 1
             }
+            core.counter.reported(sighted.count)
             return core.scans[scan]
         }
+        if let log { for order in orders[start..<end] { log.note(order, of: self) } }
         // The scan may have been stopped since.
         if case .peripherals(let promise)? = stream {
             complete { [sighted] in promise.success(contentsOf: sighted) }
@@ -347,7 +344,7 @@ final class CentralSession: ManagerSession {
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        let completion = Completion { outcome in
+        let completion = Completion(peripheral: key) { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
             } else {
@@ -364,7 +361,7 @@ final class CentralSession: ManagerSession {
         _ decision: (inout PeripheralState, OperationID, inout Orders) -> Void
     ) -> Future<T> {
         let future = Future<T>()
-        let completion = Completion { outcome in
+        let completion = Completion(peripheral: key) { outcome in
             if case .failed(let failure) = outcome {
                 future.complete(.failure(failure.error))
             } else if let value = value(outcome) {
@@ -431,7 +428,7 @@ final class CentralSession: ManagerSession {
             let entry = core.objects.removeObjects(of: key)
             return (nil, entry, hasState ? [] : core.objects.withEntry(of: key) { $0.removeSinks() })
         }
-        if let services = entry?.serviceStream { complete { services.finish() } }
+        if let changes = entry?.changes { complete { changes.finish() } }
         finish(sinks)
         withExtendedLifetime((successor, entry)) {}
     }
@@ -470,14 +467,12 @@ final class CentralSession: ManagerSession {
 
     private func completeRestoration() {
         let now = loop.now
-        var restored = RestoredState()
+        var restored = RestoredCentral()
         decide { core in
             guard let state = core.restored else { return }
             core.restored = nil
             listRestored(state, in: &core, at: now)
-            for connection in state.connections {
-                restored.peripherals.append(core.objects.hold(connection.key, in: self))
-            }
+            restored.peripherals = state.connections.map { core.objects.hold($0.key, in: self) }
             restored.scan = state.scan
         }
         complete { [restored] in self.restoredPromise.success(restored) }
@@ -486,41 +481,10 @@ final class CentralSession: ManagerSession {
 
 extension Orders: OrderQueue {}
 
-/// The time limits of operations. Used on the loop only, and unchecked because of that.
-///
-/// Most operations end before their limits, so all of them share one timer of the loop. The timer is set for the
-/// earliest limit, and fires at that time even if that operation has ended.
-final class TimeLimits: @unchecked Sendable {
-    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
-    /// When the timer fires; `nil` if it is not set.
-    private var alarm: Instant?
-    var timer: TimerID?
-
-    /// Adds a limit. Returns whether it is the earliest one, so that the timer has to be set to it.
-    func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double, at now: Instant) -> Bool {
-        let instant = now.advanced(by: seconds)
-        limits[id] = (peripheral, instant)
-        if let alarm, alarm <= instant { return false }
-        alarm = instant
-        return true
-    }
-
-    func remove(_ id: OperationID) { limits[id] = nil }
-
-    /// Handles the timer: removes the limits that are exceeded, and returns them in their order.
-    func takeExceeded(at now: Instant) -> [(id: OperationID, peripheral: PeripheralKey)] {
-        alarm = nil
-        let exceeded = limits.filter { $0.value.instant <= now }
-        for id in exceeded.keys { limits[id] = nil }
-        return exceeded.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
-            .map { ($0.key, $0.value.peripheral) }
-    }
-
-    /// Sets the timer to the earliest limit, and returns the seconds until then; `nil` if there are no limits.
-    func restart(at now: Instant) -> Double? {
-        alarm = limits.values.lazy.map(\.instant).min()
-        return alarm.map { max(0, $0.seconds(since: now)) }
-    }
+/// The restored state of a central manager, as values and objects.
+struct RestoredCentral: Sendable {
+    var peripherals: [Peripheral] = []
+    var scan: ScanRequest?
 }
 
 /// The streams of a central manager, except those of its state. Each call of a manager's function returns the same
@@ -538,6 +502,13 @@ struct ManagerStreams {
 }
 
 extension FutureStream {
+    /// A finished stream without elements.
+    static var ended: FutureStream<T> {
+        let promise = StreamPromise<T>(capacity: 0)
+        promise.finish()
+        return promise.stream
+    }
+
     /// Returns a finished stream with one failure.
     static func failed(_ error: any Error) -> FutureStream<T> {
         let promise = StreamPromise<T>(capacity: 1)

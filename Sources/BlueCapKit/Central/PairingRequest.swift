@@ -3,7 +3,9 @@ public import Futures
 
 /// The device that a pairing is with.
 public enum PairingPeer: Hashable, Sendable {
+    /// A peripheral that a ``CentralManager`` pairs with.
     case peripheral(Peripheral)
+    /// A central that pairs with a ``PeripheralManager``.
     case central(Central)
 }
 
@@ -23,6 +25,7 @@ public enum PairingPeer: Hashable, Sendable {
 /// }
 /// ```
 public final class PairingRequest: Sendable, CustomStringConvertible {
+    /// What the user has to do, and which answer is needed.
     public enum Kind: Hashable, Sendable {
         /// The user enters this passkey at the other device. No answer is needed; the display ends with the request. With
         /// Bluetooth Low Energy `entered` is always 0.
@@ -35,7 +38,9 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
         case authorize
     }
 
+    /// What the user has to do. With ``PairingPolicy/ask(_:)`` the capabilities of both devices determine it.
     public let kind: Kind
+    /// The device that the pairing is with.
     public let peer: PairingPeer
     private let number: UInt64
     private let desk: PairingDesk
@@ -77,6 +82,7 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
     /// displayed passkey, when the pairing has ended.
     public func whenEnded() -> Future<Void> { desk.whenEnded(number) }
 
+    /// The kind and the device, without the digits of a passkey.
     public var description: String {
         switch kind {
         case .displayPasskey: "PairingRequest(display a passkey, \(peer))"

@@ -9,7 +9,7 @@ import Reactor
 ///
 /// ```swift
 /// let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.justWorks])
-/// …
+/// // later, with a peripheral of this manager
 /// peripheral.pair().flatMap { $0.read(pressure) }.onSuccess { value in print(value) }
 /// ```
 ///
@@ -35,6 +35,8 @@ extension Peripheral {
     }
 
     /// Cancels the pairing. It fails with ``PairingError/cancelled``, and no bond stays. Does nothing if there is none.
+    ///
+    /// Of a pairing that BlueZ has begun for an operation, the requests that the application has not answered are rejected.
     public func cancelPairing() { session.decide(key) { $0.cancelPairing(into: &$1) } }
 
     /// Ends the link, and removes the bond and the device from BlueZ.
@@ -53,6 +55,14 @@ extension Peripheral {
     /// - Returns: This peripheral. The future fails with a ``PairingError``.
     @discardableResult
     public func repair(timeout: TimeInterval = 60) -> Future<Peripheral> { request(.repair, timeout: timeout) }
+
+    /// Returns whether BlueZ has forgotten an operation of the last link, so that its value cannot be used until the device
+    /// is removed. Call it after the link has ended; it waits for the replies that BlueZ sends then, and first until no
+    /// pairing that was refused or cancelled can leave a bond.
+    ///
+    /// The next ``connect(timeoutRetries:disconnectRetries:connectionTimeout:)`` of this manager removes the device by itself;
+    /// that of another program does not.
+    package func hasForgottenOperation() async -> Bool { await session.pairing.hasForgottenOperation(key, in: session) }
 
     private func request(_ request: PairingState.Request, timeout: TimeInterval) -> Future<Peripheral> {
         session.operation(on: key, yielding: self) {
@@ -93,15 +103,21 @@ extension Peripheral {
                 return session.complete { future.complete(.failure(PairingError.unavailable(.noDevice))) }
             }
             session.client.setTrusted(isTrusted, device: device) { [self] result in
-                session.complete { [self] in future.complete(Try(result.map { self })) }
+                session.complete { [self] in
+                    switch result {
+                    case .success: future.success(self)
+                    case .failure(let error): future.failure(PairingError.failed(BusFailure(error)))
+                    }
+                }
             }
         }
         return future
     }
 
     /// Returns a stream of the changes of the pairing, whichever program or device makes them. Every call returns the
-    /// same stream. It keeps the newest change for handlers that are added later, and ends with the manager.
-    public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairing.changes(of: key) }
+    /// same stream. It keeps the newest change for handlers that are added later, and ends with the manager or when this
+    /// object is released.
+    public func whenPairingChanges() -> FutureStream<PairingChange> { session.pairingChanges(of: key) }
 
     /// How many pairings of this manager have succeeded.
     public var pairingCount: UInt { session.readState(of: key) { $0.pairing.count } ?? 0 }

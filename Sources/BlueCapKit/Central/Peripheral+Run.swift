@@ -38,8 +38,9 @@ extension Peripheral {
     ///   - work: The operations to execute.
     /// - Returns: The value that `work` returns or the error that it throws. The following failures are reported as
     ///   soon as they are known, without waiting for the end of `work`: ``PeripheralError/disconnected`` if the link is
-    ///   lost during the run; ``PeripheralError/forcedDisconnect`` if the application ends the link (all runs that wait
-    ///   fail too); ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no
+    ///   lost during the run; ``PeripheralError/pairing(_:)`` if the peripheral no longer has the keys of its bond;
+    ///   ``PeripheralError/forcedDisconnect`` if the application ends the link (all runs that wait fail too);
+    ///   ``PeripheralError/connectionTimeout`` and ``PeripheralError/connectionFailed(_:)`` if there was no
     ///   link and none could be made; ``PeripheralError/runTimeout`` if the time limit is exceeded later; and
     ///   `CancellationError`.
     @discardableResult
@@ -98,7 +99,7 @@ extension Peripheral {
             result.withLock { $0 = ended }
             session.decide(key) { $0.runEnded(run.id, into: &$1) }
         }
-        let completion = CentralSession.Completion { [session, key] outcome in
+        let completion = CentralSession.Completion(peripheral: key) { [session, key] outcome in
             _ = session.withEntry(of: key) { $0.runs.removeValue(forKey: run.id) }
             run.stop()
             switch (outcome, result.withLock { $0 }) {

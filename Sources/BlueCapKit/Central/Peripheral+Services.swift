@@ -97,7 +97,9 @@ extension Peripheral {
     ///
     /// Attributes that still exist remain valid; all others become invalid. Every call returns the same stream. It
     /// keeps no elements for handlers that are added later, and ends with the manager.
-    public func whenServicesChange() -> FutureStream<Peripheral> { session.serviceChanges(of: key) }
+    public func whenServicesChange() -> FutureStream<Peripheral> {
+        session.stream(\.changes.ofServices, of: key, capacity: 0)
+    }
 
     /// Removes the peripheral from BlueZ, connects it again and discovers all services.
     ///

@@ -25,6 +25,17 @@ struct PeripheralObjects {
         return change(&entry)
     }
 
+    /// Returns a stream of changes of a peripheral, which is made for the first caller.
+    mutating func stream<T>(
+        _ property: WritableKeyPath<PeripheralEntry, StreamPromise<T>?>, of key: PeripheralKey, capacity: Int
+    ) -> FutureStream<T> {
+        withEntry(of: key) { entry in
+            let promise = entry[keyPath: property] ?? StreamPromise(capacity: capacity)
+            entry[keyPath: property] = promise
+            return promise.stream
+        }
+    }
+
     /// Removes what the manager has of any peripheral, and returns it in the order of the keys.
     mutating func removeAll() -> (objects: [Peripheral], entries: [PeripheralEntry]) {
         defer { (references, entries) = (KeyedTable(), KeyedTable()) }
@@ -62,6 +73,19 @@ struct PeripheralObjects {
     }
 }
 
+/// The streams of changes of one peripheral.
+struct ChangeStreams {
+    var ofServices: StreamPromise<Peripheral>?
+    var ofPairing: StreamPromise<PairingChange>?
+
+    var isEmpty: Bool { ofServices == nil && ofPairing == nil }
+
+    func finish() {
+        ofServices?.finish()
+        ofPairing?.finish()
+    }
+}
+
 /// What a manager has of one peripheral in use besides its object and its state: the objects of attributes, streams, and
 /// calls that have not ended.
 ///
@@ -73,8 +97,8 @@ struct PeripheralEntry {
     /// The `Service`, `Characteristic` and `Descriptor` objects. They are referenced strongly while the attribute exists,
     /// because applications capture them weakly.
     private var attributes: [AttributeID: ObjectReference<AnyObject>] = [:]
-    /// The stream of changed services.
-    var serviceStream: StreamPromise<Peripheral>?
+    /// The streams of changes that the application has asked for.
+    var changes = ChangeStreams()
     /// The streams of the calls of `connect` that have not ended.
     var connections: [ConnectionMachine.ConnectionNumber: ConnectionStream] = [:]
     /// The streams of notified values.
@@ -85,14 +109,18 @@ struct PeripheralEntry {
     /// The runs that wait or are being executed.
     var runs: [OperationID: PeripheralRun] = [:]
 
+    var counter: CentralCounter.OfPeripheral?
+
     // Calls of BlueZ's client.
     var attempt: (number: ConnectionMachine.Attempt, id: ConnectID)?
-    var search: ScanID?
+    /// The connection and the pairing may search for the device at the same time, each in a discovery of its own.
+    var searches: [ScanID] = []
     var pause: CancelHandle?
 
     var isEmpty: Bool {
-        attributes.isEmpty && serviceStream == nil && connections.isEmpty && sinks.isEmpty && writers.isEmpty
-            && writerRequests.isEmpty && runs.isEmpty && attempt == nil && search == nil && pause == nil
+        attributes.isEmpty && changes.isEmpty && connections.isEmpty && sinks.isEmpty && writers.isEmpty
+            && writerRequests.isEmpty && runs.isEmpty && attempt == nil && searches.isEmpty && pause == nil
+            && counter == nil
     }
 
     // MARK: Objects
@@ -114,7 +142,8 @@ struct PeripheralEntry {
     mutating func removeObjects() -> PeripheralEntry {
         defer {
             attributes = [:]
-            serviceStream = nil
+            changes = ChangeStreams()
+            counter = nil
         }
         return self
     }

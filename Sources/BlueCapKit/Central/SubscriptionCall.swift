@@ -49,7 +49,31 @@ struct SubscriptionCall: Sendable {
             channels.reopen(attribute, .signals)
             return start()
         }
-        share()
+        guard isReplyUncertain, let session = reference.session else { return share() }
+        client.subscriptions.startNotify(attribute, for: session) { [self] result in
+            if case .failure(let error) = result {
+                return send(.startFailed(call, PeripheralFailure(subscribing: error)))
+            }
+            // A subscription that was withdrawn has made its own `StopNotify`, which may precede this request.
+            client.subscriptions.stopNotify(attribute, for: session) { _ in if isAwaited { share() } }
+        }
+    }
+
+    /// Whether the peripheral may refuse the subscription for lack of security, and BlueZ would not reply then: up to 5.83,
+    /// if it is not paired. Such a subscription is tried over signals first.
+    private var isReplyUncertain: Bool {
+        guard client.subscriptions.transport(of: attribute) == nil, let session = reference.session,
+            session.readState(of: characteristic.peripheral, { $0.attributes.pairsOnDemand }) == true
+        else { return false }
+        return client.withTree { tree in
+            attribute.device.adapter.flatMap { tree[adapter: $0]?.capabilities.answersRefusedAcquireNotify } != true
+        }
+    }
+
+    /// Whether the subscription still waits for this call.
+    private var isAwaited: Bool {
+        let (key, id) = (characteristic.peripheral, characteristic.characteristic)
+        return reference.session?.readState(of: key) { $0.awaits(call, of: id) } ?? false
     }
 
     /// Ends the session or the socket.

@@ -14,6 +14,14 @@ struct AttributeState {
         case write(Data, CBCharacteristicWriteType, offset: Int)
         /// A transfer: as many writes without response as the data need.
         case transfer(Data, TransferFence)
+
+        /// Whether it is one operation that the peripheral responds to.
+        var hasResponse: Bool {
+            switch self {
+            case .read, .write(_, .withResponse, _): true
+            case .write, .transfer: false
+            }
+        }
     }
 
     private struct Transfer {
@@ -34,6 +42,14 @@ struct AttributeState {
     private var unexported: Set<CBUUID> = []
     /// Attributes that were missing in a reading since the table was last valid; the next reading may contain them.
     private var missing: Set<AttributeID> = []
+    /// The calls of links that have ended without a reply of BlueZ so far, and their characteristics.
+    private var lostCalls: [OperationID: AttributeID] = [:]
+    /// The characteristics with a call that BlueZ has forgotten: it refuses others until it removes the device.
+    private var spoiled: Set<AttributeID> = []
+    /// Whether a pairing has failed on this link, so that a value that is known to be protected is not tried.
+    private var hasFailedToPair = false
+    /// Whether no operation of this link gets a response any more.
+    private(set) var isLinkDead = false
     /// Why the last link ended.
     private(set) var linkFailure = OperationFailure.linkLost
 
@@ -76,6 +92,7 @@ struct AttributeState {
         guard !discovery.hasLink else { return resolved(isResolved, into: &orders) }
         wasReadOnThisLink = false
         isChangeUnreported = false
+        isLinkDead = false
         table.forgetDiscovered()
         discover(.linkUp(device, isResolved: isResolved), &orders)
         for id in requests.linkUp() { discover(.wanted(id), &orders) }
@@ -89,6 +106,7 @@ struct AttributeState {
     mutating func linkDown(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
         guard discovery.hasLink else { return }
         linkFailure = failure
+        for (operation, lane) in lanes.unanswered { lostCalls[operation.id] = lane }
         let change = discovery.event(.linkLost, into: &orders)
         apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : .disconnected, &orders)
         transfers = [:]
@@ -98,6 +116,8 @@ struct AttributeState {
     /// There will be no further link.
     mutating func closed(into orders: inout Orders) {
         linkDown(.linkEnded, into: &orders)
+        // Without a link, those that wait for a pairing.
+        lanes.fail(.linkEnded, into: &orders)
         nextLinkUnwanted(into: &orders)
         cancelLookUps(into: &orders)
     }
@@ -125,8 +145,11 @@ struct AttributeState {
 
     // MARK: Security
 
-    /// - Parameter pairsOnDemand: Whether an operation that lacks security waits for a pairing.
-    mutating func securityChanged(isPaired: Bool, pairsOnDemand: Bool) {
+    /// - Parameters:
+    ///   - pairsOnDemand: Whether an operation that lacks security waits for a pairing.
+    ///   - hasFailedToPair: Whether a pairing has failed on this link.
+    mutating func securityChanged(isPaired: Bool, pairsOnDemand: Bool, hasFailedToPair: Bool = false) {
+        self.hasFailedToPair = hasFailedToPair
         lanes.isPaired = isPaired
         lanes.pairsOnDemand = pairsOnDemand
     }
@@ -136,10 +159,85 @@ struct AttributeState {
     var isPaired: Bool { lanes.isPaired }
 
     /// A pairing has ended: the operations that waited for it are repeated, now or on the next link, or have failed.
-    /// - Parameter isLinkExpected: Whether there will be a link.
-    mutating func secured(_ error: PairingError?, isLinkExpected: Bool, into orders: inout Orders) {
+    mutating func secured(_ error: PairingError?, into orders: inout Orders) {
         for operation in lanes.secured(error, into: &orders) { send(operation, &orders) }
-        if !isLinkExpected, !discovery.hasLink { lanes.fail(.linkLost, into: &orders) }
+    }
+
+    /// There will be no link for the operations that a pairing has left waiting.
+    mutating func linkUnwanted(into orders: inout Orders) {
+        if !discovery.hasLink { lanes.fail(.linkLost, into: &orders) }
+    }
+
+    // MARK: Calls that BlueZ forgets
+
+    // From 5.67 on BlueZ forgets an operation that waits for a pairing when the link ends, and counts its characteristic as
+    // busy until it removes the device (Documentation/BlueZVersions.md, section 7).
+
+    /// Whether BlueZ has not replied to calls of the last link.
+    var hasLostCalls: Bool { !lostCalls.isEmpty || !spoiled.isEmpty }
+    /// Whether it will not reply to them.
+    var isSpoiled: Bool { !spoiled.isEmpty }
+
+    /// BlueZ has replied to all calls of the last link that it will reply to.
+    mutating func repliesCame() {
+        spoiled.formUnion(lostCalls.values)
+        lostCalls = [:]
+    }
+
+    /// BlueZ has removed the device.
+    mutating func deviceRemoved() {
+        lostCalls = [:]
+        spoiled = []
+    }
+
+    /// A pairing was rejected that BlueZ has begun for an operation in flight, or for a subscription.
+    mutating func refuse(_ error: PairingError, into orders: inout Orders) {
+        isLinkDead = discovery.hasLink
+        let targets = lanes.refuse(error, into: &orders)
+        if targets.count == 1, !lanes.isPaired { table.update(targets[0]) { $0.isProtected = true } }
+    }
+
+    /// Returns the seconds for which BlueZ's reply to an operation is awaited.
+    ///
+    /// The peripheral has 30 for each request of the protocol (Core Specification, Vol 3, Part F, 3.3.3), after which BlueZ
+    /// ends the link; five more are for BlueZ. But that limit does not hold for a request that BlueZ repeats because of
+    /// its security: if the pairing fails, there may be neither a reply nor an end (5.67 and later). There is one request at a
+    /// time, so those of other operations come first; and a long value needs several, one for each packet.
+    ///
+    /// A value that was never read is assumed to fit into one packet: a protected value is refused at its first request, and
+    /// this limit ends that wait. Only a long value over a link with more than a second for each packet takes longer; its
+    /// first read needs a time limit of the application, which is respected.
+    private func replyLimit(of id: OperationID) -> TimeInterval {
+        guard let (operation, _) = lanes.called(id) else { return 35 }
+        let limit = 30 * Double(requestCount(of: operation) + lanes.count - 1) + 5
+        return operation.hasTimeout ? max(limit, operation.timeout) : limit
+    }
+
+    /// The number of requests of the protocol that an operation needs: one, and one more for each further part of a value
+    /// that does not fit into a packet (`bt_gatt_client_read_long_value`, `bt_gatt_client_write_long_value`).
+    private func requestCount(of operation: OperationLanes.Operation) -> Int {
+        let mtu = max(table[operation.target]?.mtu ?? table.mtu ?? 23, 23)
+        switch operation.request {
+        case .read(let offset):
+            let known = table[operation.target]?.value?.count ?? 0
+            return 1 + max(0, known - offset) / (mtu - 1)
+        case .write(let data, .withResponse, let offset):
+            guard offset > 0 || data.count > mtu - 3 else { return 1 }
+            // Each part is prepared, and then all are executed.
+            return (data.count + mtu - 6) / (mtu - 5) + 1
+        case .write, .transfer:
+            return 1
+        }
+    }
+
+    /// BlueZ has not replied to an operation in time. Returns whether the link of a peripheral that is not paired is dead.
+    private mutating func unanswered(_ id: OperationID) -> Bool {
+        guard !lanes.isPaired, discovery.hasLink, let (operation, lane) = lanes.called(id),
+            operation.request.hasResponse || transfers[id] != nil
+        else { return false }
+        spoiled.insert(lane)
+        isLinkDead = true
+        return true
     }
 
     // MARK: Reports of BlueZ
@@ -178,6 +276,7 @@ struct AttributeState {
     mutating func objectAppeared(into orders: inout Orders) { discover(.changed, &orders) }
 
     mutating func objectDisappeared(_ handle: AttributeHandle, into orders: inout Orders) {
+        if !spoiled.isEmpty, let id = table.id(at: handle) { spoiled.remove(lane(of: id)) }
         guard discovery.hasLink else { return }
         if let id = table.removed(at: handle) { lanes.hold(lane(of: id)) }
         discover(.changed, &orders)
@@ -216,15 +315,27 @@ struct AttributeState {
         _ id: OperationID, _ result: Result<Data?, BlueZError>, at now: @autoclosure () -> Instant,
         into orders: inout Orders
     ) {
+        var isUnanswered = false
+        if case .failure(let error) = result, error.cause == .noReply {
+            isUnanswered = unanswered(id)
+        } else if !lostCalls.isEmpty {
+            lostCalls[id] = nil
+        }
         if transfers[id] != nil {
             var failure: OperationFailure?
-            if case .failure(let error) = result { failure = OperationFailure(error) }
+            if case .failure(let error) = result {
+                failure = isUnanswered ? .unanswered(error) : OperationFailure(error)
+            }
             return transfer(id, .replied(failure, now()), &orders)
         }
         switch result {
         case .failure(let error):
-            let failure = OperationFailure(error)
-            if case .needsSecurity = failure, !lanes.isPaired, let operation = lanes.inFlight(id) {
+            var failure = OperationFailure(error)
+            if isUnanswered { failure = .unanswered(error) }
+            if failure == .busy(error), let lane = lanes.called(id)?.lane, spoiled.contains(lane) {
+                failure = .refused(.operationForgotten(isPaired: lanes.isPaired))
+            }
+            if failure.isAboutSecurity, !lanes.isPaired, let operation = lanes.inFlight(id) {
                 table.update(operation.target) { $0.isProtected = true }
             }
             send(lanes.replied(id, .failure(failure), into: &orders), &orders)
@@ -277,7 +388,7 @@ struct AttributeState {
         }
         startTimer(id, timeout, &orders)
         let operation = OperationLanes.Operation(
-            id: id, target: target, request: request, hasTimeout: timeout.isFinite)
+            id: id, target: target, request: request, timeout: timeout)
         send(lanes.submit(operation, lane: lane(of: target)), &orders)
     }
 
@@ -380,11 +491,19 @@ struct AttributeState {
             return send(lanes.replied(operation.id, .failure(.invalidated), into: &orders), &orders)
         }
         // A refused attempt can leave the link unusable (BlueZ 5.67 and later), so it is not made again.
-        if table[operation.target]?.isProtected == true, lanes.secure(operation) { return }
+        if table[operation.target]?.isProtected == true {
+            if lanes.secure(operation) { return }
+            if hasFailedToPair, !lanes.isPaired {
+                return send(
+                    lanes.replied(operation.id, .failure(.needsSecurity(.pairingHasFailed)), into: &orders), &orders)
+            }
+        }
         switch operation.request {
-        case .read(let offset): orders.append(.read(operation.id, key, offset: offset))
+        case .read(let offset):
+            orders.append(.read(operation.id, key, offset: offset, limit: replyLimit(of: operation.id)))
         case .write(let data, let type, let offset):
-            orders.append(.write(operation.id, key, data, type, offset: offset))
+            orders.append(
+                .write(operation.id, key, data, type, offset: offset, limit: replyLimit(of: operation.id)))
         case .transfer(let data, let fence):
             let length = table[operation.target]?.maximumWriteLength(for: .withoutResponse) ?? 20
             let machine = TransferMachine(
@@ -401,9 +520,11 @@ struct AttributeState {
             guard let key = key(of: transfer.target, isPresent: false) else { return }
             let start = transfer.data.startIndex
             let bytes = Data(transfer.data[start + part.lowerBound..<start + part.upperBound])
-            orders.append(.write(id, key, bytes, isRequest ? .withResponse : .withoutResponse, offset: 0))
+            let type = isRequest ? CBCharacteristicWriteType.withResponse : .withoutResponse
+            orders.append(.write(id, key, bytes, type, offset: 0, limit: replyLimit(of: id)))
         case .read(let fence):
-            if let key = key(of: fence, isPresent: false) { orders.append(.read(id, key, offset: 0)) }
+            guard let key = key(of: fence, isPresent: false) else { return }
+            orders.append(.read(id, key, offset: 0, limit: replyLimit(of: id)))
         case .pause(let seconds):
             orders.append(.startTimer(.transfer(id), seconds))
         case .finish(let failure):

@@ -86,6 +86,8 @@ struct CentralState {
         machine = ManagerStateMachine()
         stopScan(into: &orders)
         stopRanging(into: &orders)
+        for key in states.keys { peripheral(key, into: &orders) { $0.endPairing(.cancelled, into: &$1) } }
+        orders.append(.rejectRequests)
         orders.append(.cancelTimer(.adapterGrace))
     }
 
@@ -212,7 +214,7 @@ struct CentralState {
             guard isListening else { return }
             for key in peripherals.silent(at: now) { expire(key, into: &orders) }
             orders.append(.startTimer(.expirySweep, Self.sweepInterval))
-        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription, .youngLink:
+        case .operation, .run, .transfer, .retry, .discovery, .connection, .subscription, .search, .youngLink:
             if hasState(of: key) { peripheral(key, into: &orders) { $0.fired(timer, into: &$1) } }
         }
     }
@@ -373,7 +375,7 @@ struct CentralState {
         state.policyChanged(policy)
         // Of a device without a link or a pairing, only its sightings are known.
         let known = facts.removeValue(forKey: key)
-        state.factsChanged(known ?? PeripheralState.Facts(device: peripherals.read(key) { $0.device }), into: &unused)
+        state.factsChanged(known ?? PeripheralState.Facts(device: peripherals.read(key) { $0.present }), into: &unused)
         states[key] = state
     }
 
@@ -523,9 +525,7 @@ struct CentralState {
 
     /// The bonds that this manager has made, which outlive the manager.
     var keptBonds: [RestorationState.Device]? {
-        let keys = ownBonds.map { presentAddress(of: $0) }.sorted()
-        return keys.isEmpty
-            ? nil : keys.map { RestorationState.Device(address: $0.address, addressType: $0.addressType) }
+        RestorationState.Device.list(ownBonds.map { presentAddress(of: $0) })
     }
 
     /// Everything that is under way at this moment.

@@ -16,6 +16,8 @@ struct ConnectionPolicy: Equatable {
 struct ConnectionFailure: Equatable {
     let cause: ConnectCause
     let failure: BusFailure
+    /// What it means, if that is not in the error of BlueZ.
+    var refusal: PeripheralError?
 
     /// The reply reported a link that does not exist.
     static let noLink = ConnectionFailure(
@@ -60,6 +62,10 @@ struct ConnectionMachine: Equatable {
         case linkNotNeededByRuns
         /// The link is up after a pairing. `isOurs`: the pairing has made it.
         case linkMade(isOurs: Bool)
+        /// The link is up, and of no use.
+        case linkDied
+        /// The link was lost because the peripheral no longer has the keys of its bond.
+        case keysMissing
         /// The manager has ended.
         case closed(keepingLinks: Bool)
 
@@ -203,6 +209,9 @@ struct ConnectionMachine: Equatable {
     static let pauseLimit: TimeInterval = 3
     /// The number of failures from which on a search pauses scans as well.
     static let failuresBeforeSearchPauses = 2
+    /// The shortest wait of `reconnect` in seconds if the peripheral no longer has the keys of its bond: it does not get
+    /// them back, and each attempt costs radio time and energy on both sides.
+    static let missingKeysDelay: TimeInterval = 30
     /// How many errors with an unknown text count as transient.
     static let unknownFailuresAllowed = 3
     /// After this number of successive "already in progress" replies, the connection in progress is ended, whichever
@@ -237,7 +246,9 @@ struct ConnectionMachine: Equatable {
     /// Attempts of this try that failed.
     private var failedAttempts = 0
     /// Whether the link of the present attempt was established and lost again, before the reply.
-    private var hasFallen = false
+    private(set) var hasFallen = false
+    /// Whether the peripheral no longer has the keys of its bond.
+    private var areKeysMissing = false
     /// A cancelled attempt that BlueZ has not replied to.
     private var abandoned: Attempt?
     /// Whether the stream of `number` is finished.
@@ -288,7 +299,9 @@ struct ConnectionMachine: Equatable {
         case .terminateAsked: terminateAsked(&orders)
         case .linkNeededByRun: linkNeededByRun(&orders)
         case .linkNotNeededByRuns: linkNotNeededByRuns(&orders)
-        case .linkMade(let isOurs): if state == .disconnected, isLinkUp { linkUp(isOurs: isOurs, &orders) }
+        case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
+        case .linkDied: end(then: .rest, isLoss: true, &orders)
+        case .keysMissing: areKeysMissing = true
         case .closed(let keepingLinks): close(keepingLinks: keepingLinks, &orders)
         case .connectStarted(let attempt): connectStarted(attempt, &orders)
         case .connectReplied(let attempt, let failure): connectReplied(attempt, failure, &orders)
@@ -350,6 +363,7 @@ struct ConnectionMachine: Equatable {
         policy = new
         timeouts = 0
         disconnections = 0
+        areKeysMissing = false
     }
 
     private mutating func reconnectAsked(_ delay: TimeInterval, _ orders: inout Orders) {
@@ -366,7 +380,8 @@ struct ConnectionMachine: Equatable {
         switch state {
         case .disconnected, .waiting(.delay):
             // The first try after a failure begins at once; after repeated failures there is a delay.
-            let wait = delay + backOff.delay(after: fruitlessTries - 1)
+            let least = areKeysMissing ? Self.missingKeysDelay : 0
+            let wait = max(least, delay + backOff.delay(after: fruitlessTries - 1))
             cancel(.delay, &orders)
             guard wait > 0 else { return beginTry(&orders) }
             state = .waiting(.delay)
@@ -400,9 +415,10 @@ struct ConnectionMachine: Equatable {
         orders.append(.forget)
     }
 
-    /// Ends the present try or link at the request of the application, or because nothing needs it.
-    private mutating func end(then next: Ending.Next, _ orders: inout Orders) {
-        let ending = Ending(report: .forced, next: next)
+    /// Ends the present try or link at the request of the application, or because nothing needs it, or because it is of no
+    /// use. The last is reported as a loss.
+    private mutating func end(then next: Ending.Next, isLoss: Bool = false, _ orders: inout Orders) {
+        let ending = Ending(report: isLoss ? .disconnected : .forced, next: next)
         switch state {
         case .waiting, .seeking:
             endTry(&orders)
@@ -413,7 +429,7 @@ struct ConnectionMachine: Equatable {
         case .connected:
             state = .disconnecting(ending)
             cancel(.stability, &orders)
-            orders.append(.linkWentDown(.forced))
+            orders.append(.linkWentDown(isLoss ? .disconnected : .forced))
             orders.append(.callDisconnect)
             start(.drop, Self.dropLimit, &orders)
         case .disconnected, .cancelling, .disconnecting, .closed:
@@ -601,7 +617,21 @@ struct ConnectionMachine: Equatable {
         endTry(&orders)
         // From 5.83 on BlueZ reports a peripheral that no longer has the keys of its bond.
         let isKeyMissing = failure.failure.message.hasSuffix("key-missing")
-        refuse(isKeyMissing ? .pairing(.keyMissing(isCertain: true)) : .connectionFailed(failure.failure), &orders)
+        let refusal =
+            failure.refusal
+            ?? (isKeyMissing ? .pairing(.keyMissing(isCertain: true)) : .connectionFailed(failure.failure))
+        if case .pairing = refusal { areKeysMissing = true }
+        refuse(refusal, &orders)
+    }
+
+    private mutating func linkMade(isOurs: Bool, _ orders: inout Orders) {
+        areKeysMissing = false
+        if state == .connected {
+            // A try of the application has adopted it.
+            self.isOurs = self.isOurs || isOurs
+        } else if state == .disconnected, isLinkUp {
+            linkUp(isOurs: isOurs, &orders)
+        }
     }
 
     private mutating func linkUp(isOurs: Bool, _ orders: inout Orders) {
@@ -877,6 +907,7 @@ struct ConnectionMachine: Equatable {
             settle(ending, &orders)
         case (.stability, .connected):
             fruitlessTries = 0
+            areKeysMissing = false
         case (.delay, _), (.retry, _), (.confirmation, _), (.seeking, _), (.timeout, _), (.cancellation, _),
             (.drop, _), (.stability, _), (.loss, _):
             // The state that the timer limited has ended. For `.loss` it suffices that the timer no longer runs.

@@ -15,6 +15,9 @@ enum OperationFailure: Error, Hashable {
     case refused(BlueZError)
     /// The link is not encrypted, or not with the keys that the attribute needs.
     case needsSecurity(BlueZError)
+    /// BlueZ did not reply, and the peripheral is not paired: BlueZ forgets an operation whose pairing has failed (5.67 and
+    /// later), and its link may be unusable.
+    case unanswered(BlueZError)
 
     /// The meaning of an error of BlueZ for an operation.
     init(_ error: BlueZError) {
@@ -30,6 +33,16 @@ enum OperationFailure: Error, Hashable {
             case _ where error.isLackOfSecurity: .needsSecurity(error)
             default: .refused(error)
             }
+    }
+}
+
+extension OperationFailure {
+    /// Whether the value seems to need another security of the link.
+    var isAboutSecurity: Bool {
+        switch self {
+        case .needsSecurity, .unanswered: true
+        case .timedOut, .linkLost, .linkEnded, .invalidated, .busy, .refused: false
+        }
     }
 }
 
@@ -79,11 +92,27 @@ extension PeripheralFailure {
             case .busy(let error), .refused(let error): .characteristic(refusal(BusFailure(error)))
             case .needsSecurity(let error):
                 .characteristic(.pairingRequired(isPaired ? .authentication : .encryption, BusFailure(error)))
+            case .unanswered(let error):
+                .characteristic(.pairingRequired(.encryption, BusFailure(error)))
             }
     }
 }
 
 extension BlueZError {
+    /// The refusal of an operation on a value with an earlier one that BlueZ has forgotten.
+    static func operationForgotten(isPaired: Bool) -> BlueZError {
+        BlueZError(
+            name: "org.bluez.Error.InProgress",
+            message:
+                "BlueZ has forgotten an earlier operation on this value, and accepts others when it has removed the "
+                + "device: " + (isPaired ? "call repair()" : "connect again, or pair()"))
+    }
+
+    /// The refusal of an operation on a protected value after a pairing that has failed. BlueZ is not called.
+    static let pairingHasFailed = BlueZError(
+        name: "org.bluez.Error.NotPermitted",
+        message: "A pairing has failed on this link, and the value needs one: call pair(), or connect again")
+
     /// Whether an operation was refused because of the link's security. `NotAuthorized` is not about security.
     fileprivate var isLackOfSecurity: Bool {
         // BlueZ has one text for the codes 0x05, 0x0C and 0x0F.

@@ -17,15 +17,17 @@ struct OperationLanes {
         /// The attribute of the operation: the characteristic of the lane, or one of its descriptors.
         let target: AttributeID
         let request: AttributeState.Request
-        var hasTimeout = false
+        /// In seconds.
+        var timeout = TimeInterval.infinity
+        var hasTimeout: Bool { timeout.isFinite }
         /// Whether it is repeated after a pairing, which happens once.
         var wasSecured = false
     }
 
     private enum Head {
         case inFlight(Operation)
-        /// Settled because its time limit was exceeded; BlueZ has not replied yet.
-        case abandoned(OperationID)
+        /// Settled because its time limit was exceeded, or its pairing was rejected; BlueZ has not replied yet.
+        case abandoned(Operation)
         /// Waits to be repeated.
         case refused(Operation, isAbandoned: Bool)
         /// Waits for a pairing, after which it is repeated.
@@ -41,6 +43,14 @@ struct OperationLanes {
         /// The number of elements at the front of `waiting` that were removed already.
         var first = 0
         var isIdle: Bool { head == nil && first == waiting.count && !isHeld }
+
+        /// The operation that BlueZ is executing, settled or not.
+        var called: Operation? {
+            switch head {
+            case .inFlight(let operation), .abandoned(let operation): operation
+            case .refused, .securing, nil: nil
+            }
+        }
 
         mutating func next() -> Operation? {
             guard first < waiting.count else { return nil }
@@ -90,6 +100,14 @@ struct OperationLanes {
     /// Whether BlueZ is executing an operation.
     var isBusy: Bool { lanes.values.contains { if case .inFlight? = $0.head { true } else { false } } }
 
+    /// The number of lanes with operations, each of which has at most one in flight.
+    var count: Int { lanes.count }
+
+    /// The operations that BlueZ has not replied to, settled or not, and their lanes.
+    var unanswered: [(operation: Operation, lane: AttributeID)] {
+        lanes.compactMap { key, lane in lane.called.map { ($0, key) } }
+    }
+
     // MARK: Submitting
 
     /// Adds an operation to a lane.
@@ -110,10 +128,10 @@ struct OperationLanes {
         let abandoned: Operation
         switch lane.head {
         case .inFlight(let operation) where operation.id == id:
-            lane.head = .abandoned(id)
+            lane.head = .abandoned(operation)
             abandoned = operation
-        case .abandoned(id), .refused(_, isAbandoned: true):
-            return
+        case .abandoned(let operation) where operation.id == id: return
+        case .refused(_, isAbandoned: true): return
         case .securing(let operation, isAbandoned: false) where operation.id == id:
             lane.head = .securing(operation, isAbandoned: true)
             places[id] = nil
@@ -156,7 +174,7 @@ struct OperationLanes {
                 return nil
             }
             fail(operation, failure, &orders)
-        case (.abandoned(id)?, _):
+        case (.abandoned(let operation)?, _) where operation.id == id:
             break
         case (.inFlight?, _), (.abandoned?, _), (.refused?, _), (.securing?, _), (nil, _):
             return nil
@@ -207,6 +225,19 @@ struct OperationLanes {
         guard canSecure(operation), let key = places[operation.id] else { return false }
         lanes[key]?.head = .securing(operation, isAbandoned: false)
         return true
+    }
+
+    /// A pairing was rejected that BlueZ has begun for one of the operations in flight: those that the peripheral has to
+    /// respond to fail. BlueZ may still reply to them. Returns their attributes.
+    mutating func refuse(_ error: PairingError, into orders: inout Orders) -> [AttributeID] {
+        var targets: [AttributeID] = []
+        for key in lanes.keys.sorted() {
+            guard case .inFlight(let operation)? = lanes[key]?.head, operation.request.hasResponse else { continue }
+            lanes[key]?.head = .abandoned(operation)
+            settle(operation, .failed(.characteristic(.pairingFailed(error))), &orders)
+            targets.append(operation.target)
+        }
+        return targets
     }
 
     /// The pairing has ended: operations that waited for it are repeated, or have failed.
@@ -305,6 +336,12 @@ struct OperationLanes {
         return operation
     }
 
+    /// Returns the operation with this id, if BlueZ has not replied to it, and its lane.
+    func called(_ id: OperationID) -> (operation: Operation, lane: AttributeID)? {
+        guard let key = places[id], let operation = lanes[key]?.called, operation.id == id else { return nil }
+        return (operation, key)
+    }
+
     /// Sends the operations of a lane again, because its characteristic exists.
     mutating func release(_ key: AttributeID) -> Operation? {
         lanes[key]?.isHeld = false
@@ -321,8 +358,8 @@ struct OperationLanes {
         switch lane.head {
         case .inFlight(let operation):
             fail(operation)
-        case .abandoned(let id):
-            places[id] = nil
+        case .abandoned(let operation):
+            places[operation.id] = nil
         case .refused(let operation, let isAbandoned):
             orders.append(.cancelTimer(.retry(key)))
             places[operation.id] = nil

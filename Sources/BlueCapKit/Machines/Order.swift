@@ -35,6 +35,8 @@ struct Order: Equatable {
         case discovery(ServiceDiscoveryMachine.Timer)
         case connection(ConnectionMachine.Timer)
         case subscription(AttributeID, SubscriptionMachine.Timer)
+        /// The search for a device that is to be paired.
+        case search
         /// The link is too young to be encrypted.
         case youngLink
     }
@@ -85,6 +87,8 @@ struct Order: Equatable {
         /// Discovers until `stopSeeking`, so that BlueZ finds the device and keeps it.
         case seek
         case stopSeeking
+        /// Makes a call to BlueZ about the device, which is replied to after all earlier calls, and reports the reply.
+        case awaitReplies(ObjectKey)
         /// Pauses all scans on this adapter.
         case pauseScan
         case resumeScan
@@ -108,6 +112,10 @@ struct Order: Equatable {
         case removeDevice
         case setTrusted(Bool)
         case reportPairing(PairingChange)
+        /// Rejects the requests that the application has not answered, of all peripherals.
+        case rejectRequests
+        /// Rejects those about this peripheral, because the application has cancelled the pairing.
+        case cancelRequests
 
         // MARK: Attributes
 
@@ -115,8 +123,9 @@ struct Order: Equatable {
         case fence(ObjectKey, link: UInt32)
         /// Reads the attributes that BlueZ has exported, and reports them.
         case readTable(ObjectKey, link: UInt32)
-        case read(OperationID, AttributeKey, offset: Int)
-        case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int)
+        /// `limit`: the seconds for which BlueZ's reply is awaited.
+        case read(OperationID, AttributeKey, offset: Int, limit: TimeInterval)
+        case write(OperationID, AttributeKey, Data, CBCharacteristicWriteType, offset: Int, limit: TimeInterval)
         /// Makes the references to the objects of attributes weak that no longer exist.
         case release([AttributeID])
         /// The services differ from those known before on this connection.
@@ -161,6 +170,10 @@ struct Orders {
     subscript(index: Int) -> Order.Action { pending[index].action }
 
     mutating func append(_ action: Order.Action) { pending.append(Order(subject: subject, action: action)) }
+
+    mutating func replace(at index: Int, by action: Order.Action) {
+        pending[index] = Order(subject: pending[index].subject, action: action)
+    }
 
     /// Inserts the orders that `add` appends in front of those from `index` on. Returns their number.
     mutating func insert(at index: Int, _ add: (inout Orders) -> Void) -> Int {

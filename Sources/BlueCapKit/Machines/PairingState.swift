@@ -18,6 +18,8 @@ struct PairingState {
     }
 
     private enum Step: Equatable {
+        /// It is not known yet whether BlueZ has forgotten calls of the last link.
+        case checking
         case removing
         /// BlueZ does not have the device: discovery runs until it is received.
         case seeking
@@ -28,10 +30,12 @@ struct PairingState {
     private struct Waiter {
         let id: OperationID
         var request: Request
-        let hasTimeout: Bool
+        /// In seconds.
+        let timeout: TimeInterval
+        var hasTimeout: Bool { timeout.isFinite }
     }
 
-    /// The time limit of a pairing that no request with a time limit waits for, in seconds.
+    /// The time limit of a pairing, and of the search before it, for what has no time limit of its own, in seconds.
     static let limit: TimeInterval = 60
     /// Seconds within which a link ends if the peripheral has lost the keys of its bond.
     static let youngLinkLimit: TimeInterval = 1
@@ -43,10 +47,15 @@ struct PairingState {
     private var lastAttempt: Attempt = 0
     /// Whether an operation waits for the pairing.
     private var isNeeded = false
+    /// Whether BlueZ has to remove the device before it pairs; `nil` if that is known only after the replies to earlier
+    /// calls.
+    var mustRemove: Bool? = false
     /// Whether BlueZ was requested to cancel the pairing: requests that come now are for the next one.
-    private var isCancelling = false
+    private(set) var isCancelling = false
     /// Whether the application has requested the present step.
     private var isRequested = false
+    /// Whether BlueZ has asked this manager about a pairing that an operation on this link has made BlueZ begin.
+    private var isBegunByBlueZ = false
     /// Whether the link has just gone up, and BlueZ has not encrypted it yet.
     private var isLinkYoung = false
     /// The successive links that ended soon although the peripheral is paired.
@@ -60,12 +69,15 @@ struct PairingState {
 
     /// Whether BlueZ pairs the device now for this manager.
     var isPairing: Bool { if case .pairing = step { true } else { false } }
+    var isChecking: Bool { step == .checking }
+    var isRemoving: Bool { step == .removing }
     /// Whether nothing is under way.
     var isIdle: Bool { step == nil }
 
     /// The requester of a change that BlueZ reports now.
     private var origin: PairingChange.Origin {
-        step == nil ? .elsewhere : isRequested ? .application : .onDemand
+        if step == nil { return isBegunByBlueZ ? .onDemand : .elsewhere }
+        return isRequested ? .application : .onDemand
     }
 
     // MARK: Requests
@@ -79,21 +91,23 @@ struct PairingState {
             if isTrusting { orders.append(.setTrusted(true)) }
             return orders.append(.settle(id, .done))
         }
-        waiters.append(Waiter(id: id, request: request, hasTimeout: timeout.isFinite))
+        waiters.append(Waiter(id: id, request: request, timeout: timeout))
         if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
-        proceed(facts, timeout: timeout, &orders)
+        if step == .seeking, !timeout.isFinite { orders.append(.startTimer(.search, Self.limit)) }
+        proceed(facts, &orders)
     }
 
     /// An operation needs a pairing.
     mutating func needed(_ facts: PeripheralState.Facts, into orders: inout Orders) {
         isNeeded = true
-        proceed(facts, timeout: Self.limit, &orders)
+        proceed(facts, &orders)
     }
 
     /// The application cancels the pairing, and everything that waits for it.
     mutating func cancelAsked(into orders: inout Orders) {
         for waiter in waiters where waiter.request != .unpair { settle(waiter, .cancelled, &orders) }
         waiters.removeAll { $0.request != .unpair }
+        isNeeded = false
         withdraw(&orders)
     }
 
@@ -109,14 +123,17 @@ struct PairingState {
     /// Ends a step that nothing waits for any more. A removal cannot be ended.
     private mutating func withdraw(_ orders: inout Orders) {
         switch step {
-        case .seeking:
+        case .checking:
             step = nil
-            orders.append(.stopSeeking)
+        case .seeking:
+            stopSeeking(&orders)
         case .pairing(let attempt, _):
             guard !isCancelling else { return }
             isCancelling = true
             orders.append(.cancelPairing(attempt))
-        case .removing, nil:
+        case nil:
+            if isBegunByBlueZ { orders.append(.cancelRequests) }
+        case .removing:
             break
         }
     }
@@ -125,34 +142,68 @@ struct PairingState {
     mutating func fail(_ error: PairingError, into orders: inout Orders) {
         for waiter in waiters { settle(waiter, error, &orders) }
         waiters = []
+        isNeeded = false
         withdraw(&orders)
     }
 
+    /// BlueZ asks about a pairing that an operation of this manager may have begun.
+    mutating func askedOnDemand() { isBegunByBlueZ = step == nil }
+
     // MARK: Steps
 
-    private mutating func proceed(
-        _ facts: PeripheralState.Facts, timeout: TimeInterval = PairingState.limit, _ orders: inout Orders
-    ) {
+    private mutating func proceed(_ facts: PeripheralState.Facts, _ orders: inout Orders) {
         guard step == nil else { return }
         isRequested = !waiters.isEmpty
         guard isRequested || isNeeded else { return }
-        if waiters.contains(where: { $0.request == .unpair || $0.request == .repair }) {
+        if mustRemove == true || waiters.contains(where: { $0.request == .unpair || $0.request == .repair }) {
             step = .removing
             orders.append(.removeDevice)
+        } else if mustRemove == nil, let device = facts.device {
+            step = .checking
+            orders.append(.awaitReplies(device))
         } else if facts.device == nil {
             step = .seeking
             orders.append(.seek)
+            orders.append(.startTimer(.search, Self.limit))
         } else {
             lastAttempt += 1
             step = .pairing(lastAttempt, wasConnected: facts.isConnected)
-            orders.append(.callPair(lastAttempt, timeout: timeout.isFinite ? timeout : Self.limit))
+            orders.append(.callPair(lastAttempt, timeout: timeLimit))
         }
+    }
+
+    /// The seconds that `Pair` may take: the longest time limit of those that wait for it.
+    private var timeLimit: TimeInterval {
+        let limits = waiters.map { $0.hasTimeout ? $0.timeout : Self.limit }
+        return max(limits.max() ?? 0, isNeeded ? Self.limit : 0)
+    }
+
+    private mutating func stopSeeking(_ orders: inout Orders) {
+        step = nil
+        orders.append(.stopSeeking)
+        orders.append(.cancelTimer(.search))
+    }
+
+    /// A search has exceeded the limit of what has no time limit of its own.
+    mutating func searchTimedOut(into orders: inout Orders) {
+        for waiter in waiters where !waiter.hasTimeout { settle(waiter, .timedOut, &orders) }
+        waiters.removeAll { !$0.hasTimeout }
+        isNeeded = false
+        if waiters.isEmpty { withdraw(&orders) }
+    }
+
+    /// BlueZ has replied to each call of the last link that it has not forgotten.
+    mutating func checked(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+        guard step == .checking else { return }
+        step = nil
+        proceed(facts, &orders)
     }
 
     /// BlueZ has removed the device, or refused to.
     mutating func removed(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
         guard step == .removing else { return }
         step = nil
+        mustRemove = false
         youngLinks = 0
         for index in waiters.indices.reversed() {
             switch (waiters[index].request, error) {
@@ -200,9 +251,13 @@ struct PairingState {
     // MARK: Reports
 
     /// BlueZ has reported the device's properties.
+    ///
+    /// - Parameter isOperating: Whether an operation is under way that may have begun a pairing.
     mutating func factsChanged(
-        from old: PeripheralState.Facts, to new: PeripheralState.Facts, into orders: inout Orders
+        from old: PeripheralState.Facts, to new: PeripheralState.Facts, isOperating: Bool = false,
+        into orders: inout Orders
     ) {
+        if !isOperating { isBegunByBlueZ = false }
         // The bond of a device that BlueZ no longer has is reported as ended only if this manager has ended it.
         let isRemoval = new.device == nil && step != .removing
         if old.device != nil, !isRemoval, old.isPaired != new.isPaired || old.isBonded != new.isBonded {
@@ -210,8 +265,7 @@ struct PairingState {
         }
         if new.areServicesResolved { linkLasted() }
         guard step == .seeking, new.device != nil else { return }
-        step = nil
-        orders.append(.stopSeeking)
+        stopSeeking(&orders)
         proceed(new, &orders)
     }
 
@@ -223,6 +277,12 @@ struct PairingState {
     }
 
     // MARK: Missing keys
+
+    /// An attempt to connect has failed although there was a link.
+    /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
+    mutating func attemptFell(_ facts: PeripheralState.Facts, into orders: inout Orders) -> PairingError? {
+        facts.isPaired && !isPairing ? countYoungLink(isCertain: false, facts, &orders) : nil
+    }
 
     /// The link is up. BlueZ begins to encrypt it with the keys of the bond.
     mutating func linkWentUp(_ facts: PeripheralState.Facts, into orders: inout Orders) {
@@ -242,9 +302,15 @@ struct PairingState {
     ) -> PairingError? {
         let wasYoung = isLinkYoung
         if wasYoung { orders.append(.cancelTimer(.youngLink)) }
-        isLinkYoung = false
+        (isLinkYoung, isBegunByBlueZ) = (false, false)
         let isCertain = reason?.name == "org.bluez.Reason.Authentication"
         guard isLost, facts.isPaired, !isPairing, wasYoung || isCertain else { return nil }
+        return countYoungLink(isCertain: isCertain, facts, &orders)
+    }
+
+    private mutating func countYoungLink(
+        isCertain: Bool, _ facts: PeripheralState.Facts, _ orders: inout Orders
+    ) -> PairingError? {
         youngLinks += 1
         guard isCertain || youngLinks >= Self.youngLinksAllowed else { return nil }
         youngLinks = 0

@@ -61,6 +61,9 @@ struct PeripheralState {
     private var policy = PairingPolicy.reject
     /// Whether a pairing has failed on this link: another attempt would fail too.
     private var hasFailedToPair = false
+    /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
+    /// BlueZ has removed the device.
+    private var heldAttempt: ConnectionMachine.Attempt?
     private(set) var statistics = ConnectionStatistics()
     /// Whether BlueZ is removing the device, so that it discovers the device again.
     private var isRefreshing = false
@@ -103,6 +106,9 @@ struct PeripheralState {
 
     func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
 
+    /// Whether a subscription waits for the reply to this request.
+    func awaits(_ call: SubscriptionMachine.Call, of id: AttributeID) -> Bool { subscriptions.awaits(call, of: id) }
+
     // MARK: Reports
 
     /// BlueZ's device has appeared, changed or disappeared, or its daemon has.
@@ -115,7 +121,8 @@ struct PeripheralState {
             linkEnd = end
         }
         updateSecurity()
-        pairing.factsChanged(from: old, to: new, into: &orders)
+        if new.device != old.device { attributes.deviceRemoved() }
+        pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
         guard new.device != nil else { return connect(.deviceDisappeared, into: &orders) }
         connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
         if connection.state == .connected { attributes.resolved(new.areServicesResolved, into: &orders) }
@@ -124,7 +131,7 @@ struct PeripheralState {
     /// The manager's state has changed: whether operations are possible.
     mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
         connect(.adapterUsable(state == .poweredOn), into: &orders)
-        if !connection.isUsable { pairing.fail(.unavailable(.noAdapter), into: &orders) }
+        if !connection.isUsable { endPairing(.unavailable(.noAdapter), into: &orders) }
     }
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
@@ -138,6 +145,9 @@ struct PeripheralState {
         case .connection(let timer): connect(.timerFired(timer), into: &orders)
         case .subscription(let id, let timer): subscriptions.send(id, .fired(timer), into: &orders)
         case .run(let id): runTimedOut(id, into: &orders)
+        case .search:
+            pairing.searchTimedOut(into: &orders)
+            endSecuring(.timedOut, into: &orders)
         case .youngLink: pairing.linkLasted()
         case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
         }
@@ -145,10 +155,18 @@ struct PeripheralState {
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
     mutating func follow(into orders: inout Orders) {
+        if attributes.isLinkDead, connection.state == .connected { connect(.linkDied, into: &orders) }
+        if !connection.isInUse, pairing.isIdle {
+            attributes.linkUnwanted(into: &orders)
+            subscriptions.linkUnwanted(into: &orders)
+        }
         followRuns(into: &orders)
-        subscriptions.follow(attributes, canCall: facts.device != nil, into: &orders)
+        subscriptions.follow(
+            attributes, canCall: facts.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
-        if attributes.isSecuring || subscriptions.isSecuring { pairing.needed(facts, into: &orders) }
+        guard attributes.isSecuring || subscriptions.isSecuring else { return }
+        noteSpoiledDevice()
+        pairing.needed(facts, into: &orders)
     }
 
     /// The manager ends: all operations fail, and the link is released.
@@ -165,6 +183,14 @@ struct PeripheralState {
     /// Passes an event to the connection, and its changes of the link to everything that uses the link.
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
         orders.subject.device = facts.device
+        var event = event
+        if case .connectReplied(let attempt, let failure?) = event, connection.hasFallen,
+            let error = pairing.attemptFell(facts, into: &orders)
+        {
+            event = .connectReplied(
+                attempt,
+                ConnectionFailure(cause: .authentication, failure: failure.failure, refusal: .pairing(error)))
+        }
         var index = orders.count
         connection.event(event, into: &orders)
         while index < orders.count {
@@ -174,6 +200,12 @@ struct PeripheralState {
                 index += orders.insert(at: index) { linkWentUp(into: &$0) }
             case .linkWentDown(let loss):
                 index += 1 + orders.insert(at: index) { linkWentDown(loss, into: &$0) }
+            case .callConnect(let attempt):
+                if attributes.hasLostCalls, let device = facts.device {
+                    heldAttempt = attempt
+                    orders.replace(at: index, by: .awaitReplies(device))
+                }
+                index += 1
             case .report(_, let report) where report.isTimeout:
                 statistics.timedOut()
                 index += 1
@@ -197,17 +229,50 @@ struct PeripheralState {
         attributes.linkUp(device, isResolved: facts.areServicesResolved, into: &orders)
     }
 
+    /// BlueZ has replied to each call of the last link that it has not forgotten.
+    ///
+    /// If it has forgotten any, it removes the device before the next link, so that the values can be used again; not a
+    /// bond, or a device that another program has connected since.
+    mutating func repliesCame(into orders: inout Orders) {
+        attributes.repliesCame()
+        if pairing.isChecking {
+            noteSpoiledDevice()
+            pairing.checked(facts, into: &orders)
+        }
+        // After a removal for the pairing, the attempt is resumed too.
+        guard heldAttempt != nil, !pairing.isRemoving else { return }
+        if attributes.isSpoiled, mayRemove { return orders.append(.removeDevice) }
+        resumeAttempt(into: &orders)
+    }
+
+    private mutating func resumeAttempt(into orders: inout Orders) {
+        guard let attempt = heldAttempt.take() else { return }
+        switch connection.state {
+        case .connecting(attempt, .queued):
+            orders.subject.device = facts.device
+            orders.append(.callConnect(attempt))
+        case .cancelling(attempt, _):
+            connect(.connectReplied(attempt, .noLink), into: &orders)
+        default:
+            break
+        }
+    }
+
     /// Fails the operations that are under way, because the link is lost or is being ended.
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
         attributes.linkDown(
-            loss == .forced ? .linkEnded : .linkLost, keepsSecuring: loss == .disconnected && pairing.isPairing,
+            loss == .forced ? .linkEnded : .linkLost, keepsSecuring: loss == .disconnected && !pairing.isIdle,
             into: &orders)
         let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, facts, into: &orders)
-        if let error { orders.append(.reportFailure(connection.number, .pairing(error))) }
+        if let error {
+            connection.event(.keysMissing, into: &orders)
+            orders.append(.reportFailure(connection.number, .pairing(error)))
+        }
         guard let id = runs.running else { return }
-        cancelRun(id, .peripheral(loss == .forced ? .forcedDisconnect : .disconnected), into: &orders)
+        let lost = error.map { .pairing($0) } ?? PeripheralError.disconnected
+        cancelRun(id, .peripheral(loss == .forced ? .forcedDisconnect : lost), into: &orders)
     }
 
     /// The application has terminated its use of the peripheral.
@@ -287,6 +352,14 @@ struct PeripheralState {
         policy.pairsOnDemand && policy.allowsPairing && (attributes.isBusy || subscriptions.isStarting)
     }
 
+    /// BlueZ asks about a pairing. Returns whether it is one of this manager's.
+    mutating func agentAsked() -> Bool {
+        // What BlueZ asks during a cancellation comes late.
+        if pairing.isPairing { return !pairing.isCancelling }
+        if isPairingOnDemand { pairing.askedOnDemand() }
+        return isPairingOnDemand
+    }
+
     /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
         self.policy = policy
@@ -297,7 +370,8 @@ struct PeripheralState {
     private mutating func updateSecurity() {
         attributes.securityChanged(
             isPaired: facts.isPaired,
-            pairsOnDemand: policy.allowsPairing && policy.pairsOnDemand && !facts.isPaired && !hasFailedToPair)
+            pairsOnDemand: policy.allowsPairing && policy.pairsOnDemand && !facts.isPaired && !hasFailedToPair,
+            hasFailedToPair: hasFailedToPair)
     }
 
     mutating func pairingAsked(
@@ -310,10 +384,51 @@ struct PeripheralState {
             return orders.append(.settle(id, .failed(.pairing(.notAllowed))))
         }
         if request == .unpair || request == .repair { disconnectIfInUse(into: &orders) }
+        noteSpoiledDevice()
         pairing.asked(request, id, timeout: timeout, facts, into: &orders)
     }
 
-    mutating func cancelPairing(into orders: inout Orders) { pairing.cancelAsked(into: &orders) }
+    /// A pairing would not help if BlueZ refuses the operation that needs it.
+    private mutating func noteSpoiledDevice() {
+        pairing.mustRemove = attributes.isSpoiled && mayRemove
+        if attributes.hasLostCalls, !attributes.isSpoiled, mayRemove { pairing.mustRemove = nil }
+    }
+
+    /// Whether the device may be removed to make BlueZ accept operations again: not a bond, and not a device that
+    /// another program has connected.
+    private var mayRemove: Bool {
+        !facts.isPaired && facts.device != nil && (!facts.isConnected || connection.isOurs)
+    }
+
+    /// This process has rejected a request of BlueZ's agent about the device, and has not called `Pair`. So BlueZ pairs
+    /// because of an operation, perhaps one of this manager.
+    ///
+    /// From 5.67 on the link may stay up without another response (Documentation/BlueZVersions.md, section 7), and before, it
+    /// ends. So it is ended in each version.
+    mutating func pairingRejected(_ error: PairingError, into orders: inout Orders) {
+        guard pairing.isIdle, attributes.isBusy || subscriptions.isStarting else { return }
+        hasFailedToPair = true
+        updateSecurity()
+        attributes.refuse(error, into: &orders)
+        subscriptions.refuse(error, into: &orders)
+    }
+
+    mutating func cancelPairing(into orders: inout Orders) {
+        pairing.cancelAsked(into: &orders)
+        // The reply to `Pair` ends the operations that wait for it. A removal has no reply that ends them.
+        if !pairing.isPairing { endSecuring(.cancelled, into: &orders) }
+    }
+
+    /// Fails everything that waits for a pairing, and cancels the pairing.
+    mutating func endPairing(_ error: PairingError, into orders: inout Orders) {
+        pairing.fail(error, into: &orders)
+        endSecuring(error, into: &orders)
+    }
+
+    private mutating func endSecuring(_ error: PairingError?, into orders: inout Orders) {
+        attributes.secured(error, into: &orders)
+        subscriptions.secured(error, into: &orders)
+    }
 
     /// BlueZ has replied to a pairing.
     mutating func pairReplied(
@@ -323,13 +438,13 @@ struct PeripheralState {
         hasFailedToPair = error != nil
         updateSecurity()
         if error == nil, facts.isConnected { connect(.linkMade(isOurs: isLinkOurs), into: &orders) }
-        attributes.secured(error, isLinkExpected: connection.isInUse, into: &orders)
-        subscriptions.secured(error, into: &orders)
+        endSecuring(error, into: &orders)
     }
 
     /// BlueZ has removed the device, or has refused to.
     mutating func removed(_ error: PairingError?, into orders: inout Orders) {
         pairing.removed(error, facts, into: &orders)
+        resumeAttempt(into: &orders)
     }
 
     // MARK: Runs

@@ -34,6 +34,10 @@ struct SubscriptionMachine {
         var waiter: OperationID?
         /// Whether an earlier subscription is resumed.
         var isResumption = false
+        /// Whether the pairing that it waits for has succeeded, so that it only waits for the characteristic.
+        var isSecured = false
+        /// Whether the gate was closed with the link of the first attempt.
+        var isGateClosed = false
     }
 
     struct Release: Hashable, Sendable {
@@ -83,14 +87,17 @@ struct SubscriptionMachine {
         case startFailed(Call, Failure)
         /// The request was refused for lack of security, and there will be a pairing.
         case securityNeeded(Call)
+        /// A pairing was rejected that BlueZ may have begun for this subscription. BlueZ may not reply.
+        case pairingRejected(PairingError)
         /// That pairing has ended.
         case secured(PairingError?)
         /// The failure is `nil` also if the daemon replies that there was nothing to stop.
         case stopReplied(Call, Failure?)
         case notifyingChanged(Bool)
         case socketClosed(Call)
-        /// `canCall`: the daemon still has the device.
-        case linkWentDown(PeripheralError, canCall: Bool)
+        /// `canCall`: the daemon still has the device. `keepsSecuring`: a subscription that waits for a pairing continues to
+        /// wait, because that pairing makes a new link.
+        case linkWentDown(PeripheralError, canCall: Bool, keepsSecuring: Bool = false)
         /// The link is up; its attributes are not known yet.
         case linkWentUp
         /// The link is up, and the characteristic exists on it.
@@ -173,11 +180,14 @@ struct SubscriptionMachine {
         case .startFailed(let call, let failure): startFailed(call, failure, &orders)
         case .securityNeeded(let call):
             if case .starting(let start) = state, start.call == call { state = .securing(start) }
+        case .pairingRejected(let error): pairingRejected(error, &orders)
         case .secured(let error): secured(error, &orders)
         case .stopReplied(let call, let failure): stopReplied(call, failure, &orders)
         case .notifyingChanged(let isNotifying): notifyingChanged(isNotifying, &orders)
         case .socketClosed(let call): socketClosed(call, &orders)
-        case .linkWentDown(let error, let canCall): linkWentDown(error, canCall: canCall, &orders)
+        case .linkWentDown(let error, let canCall, let keepsSecuring):
+            if keepsSecuring, case .securing(let start) = state { return keepSecuring(start, &orders) }
+            linkWentDown(error, canCall: canCall, &orders)
         case .linkWentUp: if attribute != .ready { attribute = .awaited }
         case .attributesReady: attributesReady(&orders)
         case .attributeRemoved: attributeRemoved(&orders)
@@ -429,23 +439,59 @@ struct SubscriptionMachine {
         proceed(&orders)
     }
 
+    private mutating func pairingRejected(_ error: PairingError, _ orders: inout Orders) {
+        guard case .starting(let start) = state else { return }
+        let failure = Failure.characteristic(.pairingFailed(error))
+        if let waiter = start.waiter { settle(waiter, failure, &orders) }
+        if isWantedBeyond(start) { fail(start, failure, &orders) }
+        // From 5.67 on BlueZ would take another request for one that is under way.
+        withdraw(start, &orders)
+    }
+
     private mutating func secured(_ error: PairingError?, _ orders: inout Orders) {
         guard case .securing(var start) = state else { return }
         if let error {
             state = .starting(start)
             return startFailed(start.call, .characteristic(.pairingFailed(error)), &orders)
         }
-        // The gate is open since the first attempt.
+        start.isSecured = true
+        state = .securing(start)
+        startSecured(&orders)
+    }
+
+    /// Starts the subscription again if its pairing has succeeded and the characteristic is there.
+    private mutating func startSecured(_ orders: inout Orders) {
+        guard case .securing(var start) = state, start.isSecured, attribute == .ready else { return }
+        if start.isGateClosed { orders.append(.openGate(start.transport, afterGap: hasBegun)) }
         start.call = makeCall()
+        (start.isSecured, start.isGateClosed) = (false, false)
         state = .starting(start)
         orders.append(start.transport == .socket ? .acquire(start.call) : .callStart(start.call))
+    }
+
+    /// The link is lost because of the pairing that the subscription waits for.
+    private mutating func keepSecuring(_ start: Start, _ orders: inout Orders) {
+        attribute = .away
+        hasRepeatedCall = false
+        if !start.isGateClosed { orders.append(.closeGate) }
+        var start = start
+        start.isGateClosed = true
+        state = .securing(start)
     }
 
     /// Whether BlueZ is executing a request to begin.
     var isStarting: Bool { if case .starting = state { true } else { false } }
 
+    /// Whether the subscription waits for the reply to this request. It may have been withdrawn.
+    func awaits(_ call: Call) -> Bool { if case .starting(let start) = state { start.call == call } else { false } }
+
     /// Whether the subscription waits for a pairing.
-    var isSecuring: Bool { if case .securing = state { true } else { false } }
+    var isSecuring: Bool { if case .securing(let start) = state { !start.isSecured } else { false } }
+
+    /// Whether the subscription waits for the link after a pairing.
+    var isAwaitingLink: Bool {
+        if case .securing(let start) = state { start.isSecured && attribute == .away } else { false }
+    }
 
     /// Whether the subscription continues if this start fails.
     private func isWantedBeyond(_ start: Start) -> Bool { start.waiter == nil || !waiting.isEmpty || hasBegun }
@@ -546,6 +592,7 @@ struct SubscriptionMachine {
         guard attribute != .ready else { return }
         attribute = .ready
         resume(&orders)
+        startSecured(&orders)
         proceed(&orders)
     }
 

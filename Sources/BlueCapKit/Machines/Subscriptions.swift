@@ -36,9 +36,28 @@ struct Subscriptions {
     /// Whether BlueZ is executing a request to begin.
     var isStarting: Bool { entries.values.contains { $0.machine.isStarting } }
 
+    /// Whether a subscription waits for the reply to this request.
+    func awaits(_ call: SubscriptionMachine.Call, of id: AttributeID) -> Bool {
+        entries[id]?.machine.awaits(call) ?? false
+    }
+
     /// The pairing has ended.
     mutating func secured(_ error: PairingError?, into orders: inout Orders) {
         for id in entries.keys.sorted() { send(id, .secured(error), into: &orders) }
+    }
+
+    /// There will be no link for the subscriptions that a pairing has left waiting.
+    mutating func linkUnwanted(into orders: inout Orders) {
+        for id in entries.keys.sorted() where entries[id]?.machine.isAwaitingLink == true {
+            send(id, .linkWentDown(.disconnected, canCall: false), into: &orders)
+        }
+    }
+
+    /// A pairing was rejected that BlueZ may have begun for one of the subscriptions.
+    mutating func refuse(_ error: PairingError, into orders: inout Orders) {
+        for id in entries.keys.sorted() {
+            send(id, .pairingRejected(error), into: &orders)
+        }
     }
 
     // MARK: Events
@@ -69,7 +88,7 @@ struct Subscriptions {
     ) {
         if entries[id] == nil {
             entries[id] = Entry()
-            follow(id, attributes, canCall: true, into: &orders)
+            follow(id, attributes, canCall: true, isPairing: false, into: &orders)
         }
         send(id, event, into: &orders)
     }
@@ -99,14 +118,21 @@ struct Subscriptions {
     // MARK: The link and the attributes
 
     /// Sends each subscription the changes of its characteristic. Called after every event of the peripheral.
-    /// - Parameter canCall: Whether BlueZ still has the device.
-    mutating func follow(_ attributes: borrowing AttributeState, canCall: Bool, into orders: inout Orders) {
+    /// - Parameters:
+    ///   - canCall: Whether BlueZ still has the device.
+    ///   - isPairing: Whether a pairing is under way that may end the link.
+    mutating func follow(
+        _ attributes: borrowing AttributeState, canCall: Bool, isPairing: Bool, into orders: inout Orders
+    ) {
         guard !entries.isEmpty else { return }
-        for id in entries.keys.sorted() { follow(id, attributes, canCall: canCall, into: &orders) }
+        for id in entries.keys.sorted() {
+            follow(id, attributes, canCall: canCall, isPairing: isPairing, into: &orders)
+        }
     }
 
     private mutating func follow(
-        _ id: AttributeID, _ attributes: borrowing AttributeState, canCall: Bool, into orders: inout Orders
+        _ id: AttributeID, _ attributes: borrowing AttributeState, canCall: Bool, isPairing: Bool,
+        into orders: inout Orders
     ) {
         guard let old = entries[id]?.standing else { return }
         let new = standing(of: id, attributes, before: old)
@@ -115,7 +141,8 @@ struct Subscriptions {
         switch new {
         case .away:
             let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : .disconnected
-            send(id, .linkWentDown(error, canCall: canCall), into: &orders)
+            let keepsSecuring = isPairing && attributes.linkFailure == .linkLost
+            send(id, .linkWentDown(error, canCall: canCall, keepsSecuring: keepsSecuring), into: &orders)
         case .awaited:
             if case .ready = old {
                 send(id, .attributeRemoved, into: &orders)

@@ -32,6 +32,11 @@ struct RestorationState: KeptState {
         var addressType: BluetoothAddress.AddressType
 
         var key: PeripheralKey { PeripheralKey(address, addressType) }
+
+        /// Returns the devices in ascending order; `nil` for none, so that the file does not mention them.
+        static func list(_ keys: [PeripheralKey]) -> [Device]? {
+            keys.isEmpty ? nil : keys.sorted().map { Device(address: $0.address, addressType: $0.addressType) }
+        }
     }
 
     static let folder = "central"
@@ -111,13 +116,11 @@ extension ScanRequest: Codable {
     /// The values pass the same checks as the arguments of a call.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        var options: [String: Any] = [
-            CBCentralManagerScanOptionAllowDuplicatesKey: try container.decode(Bool.self, forKey: .allowsDuplicates),
-            CentralManagerScanOptionWatchdogKey: try container.decode(TimeInterval.self, forKey: .watchdog),
-        ]
-        options[CentralManagerScanOptionRSSIThresholdKey] = try container.decodeIfPresent(
-            Int.self, forKey: .rssiThreshold)
-        options[CentralManagerScanOptionPatternKey] = try container.decodeIfPresent(String.self, forKey: .pattern)
+        let options = ScanOptions(
+            allowsDuplicates: try container.decode(Bool.self, forKey: .allowsDuplicates),
+            rssiThreshold: try container.decodeIfPresent(Int.self, forKey: .rssiThreshold),
+            pattern: try container.decodeIfPresent(String.self, forKey: .pattern),
+            watchdog: try container.decode(TimeInterval.self, forKey: .watchdog))
         try self.init(services: container.decodeIfPresent([CBUUID].self, forKey: .services), options: options)
     }
 }

@@ -35,7 +35,9 @@ final class StateKeeper<State: KeptState>: Sendable {
     private let place: RestorationPlace
     private let record = Locked(Record())
 
-    init(identifier: String, folder: String?) {
+    /// - Parameter identifier: That of the options; without one, nothing is kept.
+    init?(identifier: String?, folder: String?) {
+        guard let identifier else { return nil }
         self.identifier = identifier
         let root =
             folder

@@ -37,7 +37,7 @@ enum Explanation {
                 + "check that dbus runs (`systemctl status dbus`), "
                 + "or set DBUS_SYSTEM_BUS_ADDRESS to the bus to use."
         case .refused(let error):
-            "The bus does not let this process talk to bluetoothd (\(error.message)): "
+            "The bus does not allow this process to call bluetoothd (\(error.message)): "
                 + "check the D-Bus policy for org.bluez, or run as a user that it admits."
         case .noDaemon:
             "bluetoothd is not running: start it with `systemctl start bluetooth` (Debian's package bluez)."
@@ -73,7 +73,7 @@ enum Explanation {
             if let wanted, !present.isEmpty {
                 "There is no adapter \(wanted) here: choose among \(present.joined(separator: ", "))."
             } else {
-                "bluetoothd knows no Bluetooth adapter: plug one in, or see `rfkill list` and `bluetoothctl list`."
+                "bluetoothd has no Bluetooth adapter: plug one in, or see `rfkill list` and `bluetoothctl list`."
             }
         }
     }

@@ -25,7 +25,8 @@ protocol ManagerSession: BlueZObserver {
     /// Keeps the state on the disk; `nil` if the manager has no restore identifier.
     var keeper: StateKeeper<Core.Kept>? { get }
     var restoredPromise: Promise<Restored> { get }
-    var options: ManagerOptions<Failure> { get }
+    /// What is wrong with the manager's configuration; `nil` if nothing is.
+    var problem: Failure? { get }
     /// The option that makes a manager keep its state.
     static var restoreOption: String { get }
 
@@ -97,6 +98,9 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     fileprivate(set) var streams = StateStreams()
     fileprivate var observation: CancelHandle?
     fileprivate(set) var timers: [Timer: TimerID] = [:]
+    /// How many times a state other than `.poweredOn` was announced after it.
+    private(set) var interruptions = 0
+    private var wasPoweredOn = false
 
     init(adapter: String?, orders: Orders) {
         self.orders = orders
@@ -107,6 +111,11 @@ struct SessionShell<Orders: OrderQueue, Timer: Hashable> {
     func device(_ address: BluetoothAddress, in daemon: DaemonLink) -> ObjectKey? {
         guard let adapter, let device = ObjectKey(device: address, on: adapter) else { return nil }
         return daemon.hasDevice(device) ? device : nil
+    }
+
+    fileprivate mutating func count(_ announced: ManagerState) {
+        if wasPoweredOn, announced != .poweredOn { interruptions += 1 }
+        wasPoweredOn = announced == .poweredOn
     }
 
     /// Returns whether the loop has to be woken to perform the orders; true once until it has performed them.
@@ -162,8 +171,6 @@ extension Array: OrderQueue {
 
 extension ManagerSession {
     var loop: any EventLoop { client.loop }
-    /// The error in the manager's options, if there is one.
-    var problem: Failure? { options.problem }
 
     // MARK: State
 
@@ -189,7 +196,10 @@ extension ManagerSession {
 
     /// Performs the order to announce a state.
     func announce(_ state: ManagerState) {
-        let promise = core.withLock { $0.shell.streams }.states
+        let promise = core.withLock { core in
+            core.shell.count(state)
+            return core.shell.streams.states
+        }
         complete { promise.success(state) }
     }
 

@@ -29,29 +29,34 @@ final class PairingDesk: Sendable {
     private struct State {
         var policy: PairingPolicy
         var open: [UInt64: Open] = [:]
-        /// Who rejected the last request about a device.
-        var rejections: [ObjectKey: PairingParty] = [:]
+        /// Why the last request about a device was refused: it was rejected, or not answered in time.
+        var refusals: [ObjectKey: PairingError] = [:]
     }
 
     private let client: BlueZClient
     private let queue: DispatchQueue?
+    /// Whether pairings that the other device begins are accepted, unless the policy says so.
+    private let acceptsIncoming: Bool
     private let state: Locked<State>
 
     /// - Parameter queue: The queue on which promises are completed; `nil` for the loop.
-    init(_ client: BlueZClient, policy: PairingPolicy, queue: DispatchQueue?) {
+    init(_ client: BlueZClient, policy: PairingPolicy, acceptsIncoming: Bool = false, queue: DispatchQueue?) {
         self.client = client
+        self.acceptsIncoming = acceptsIncoming
         self.queue = queue
         state = Locked(State(policy: policy))
     }
 
     var policy: PairingPolicy { state.withLock { $0.policy } }
 
-    /// Changes the policy, and registers the agent that it needs for `delegate`. Any thread.
+    /// Changes the policy, and registers the agent that it needs for `delegate`. A policy without pairings rejects the
+    /// requests that are open. Any thread.
     func setPolicy(_ policy: PairingPolicy, for delegate: any AgentDelegate) {
         state.withLock { $0.policy = policy }
         client.loop.perform { [self] in
             // The newest one, if it was changed twice.
             let policy = self.policy
+            if !policy.allowsPairing { rejectAll(.rejected(by: .policy)) }
             client.agent.want(
                 policy.needsAgent ? IOCapability(policy.capability) : nil, asDefault: policy.isDefaultAgent,
                 for: delegate)
@@ -60,12 +65,22 @@ final class PairingDesk: Sendable {
 
     /// Rejects what is open, and needs the agent no longer. On the loop.
     func close(_ delegate: any AgentDelegate) {
+        rejectAll(.rejected(by: .policy))
         client.agent.want(nil, for: delegate)
         let ended = state.withLock { state in
             defer { state.open = [:] }
             return state.open.values.map(\.ended)
         }
         for promise in ended { complete(promise) }
+    }
+
+    /// Rejects what the application has not answered. On the loop.
+    /// - Parameters:
+    ///   - device: The device of the requests; `nil` for those of all devices.
+    ///   - error: Why the pairing fails.
+    func rejectAll(of device: ObjectKey? = nil, _ error: PairingError = .rejected(by: .application)) {
+        let open = state.withLock { state in state.open.filter { device == nil || $0.value.device == device } }
+        for number in open.keys.sorted() { _ = answer(number, .reject, error) }
     }
 
     // MARK: Requests; on the loop
@@ -76,7 +91,7 @@ final class PairingDesk: Sendable {
     ///   - ask: Gives the request to the application; returns false if the application has no handler.
     func requested(_ request: AgentRequest, isWanted: Bool, ask: (PairingDesk.Question) -> Bool) {
         let policy = policy
-        guard isWanted || policy.acceptsIncoming else { return reject(request, .policy) }
+        guard isWanted || policy.acceptsIncoming ?? acceptsIncoming else { return reject(request, .policy) }
         switch policy.answers {
         case .rejects:
             reject(request, .policy)
@@ -96,12 +111,12 @@ final class PairingDesk: Sendable {
                 }
             }
             state.withLock { [open] in $0.open[number] = open }
-            if !ask(question) { _ = answer(number, .reject, by: .policy) }
+            if !ask(question) { _ = answer(number, .reject, .rejected(by: .policy)) }
         }
     }
 
     private func reject(_ request: AgentRequest, _ party: PairingParty) {
-        state.withLock { $0.rejections[request.device] = party }
+        state.withLock { $0.refusals[request.device] = .rejected(by: party) }
         client.agent.answer(request.number, with: .reject)
     }
 
@@ -116,9 +131,9 @@ final class PairingDesk: Sendable {
         if let queue { queue.async { promise.success(()) } } else { promise.success(()) }
     }
 
-    /// Returns who rejected the last request about a device, and forgets it: its pairing has ended.
-    func takeRejection(of device: ObjectKey) -> PairingParty {
-        state.withLock { $0.rejections.removeValue(forKey: device) } ?? .application
+    /// Returns why the last request about a device was refused, and forgets it: its pairing has ended. `nil` if it was not.
+    func takeRefusal(of device: ObjectKey) -> PairingError? {
+        state.withLock { $0.refusals.removeValue(forKey: device) }
     }
 
     // MARK: The application; any thread
@@ -132,13 +147,20 @@ final class PairingDesk: Sendable {
     }
 
     /// Answers a request. Returns false if it was answered before, or has ended.
-    func answer(_ number: UInt64, _ answer: AgentAnswer, by party: PairingParty = .application) -> Bool {
+    /// - Parameter error: Why the pairing fails, if the answer rejects it.
+    func answer(
+        _ number: UInt64, _ answer: AgentAnswer, _ error: PairingError = .rejected(by: .application)
+    ) -> Bool {
         let isFirst = state.withLock { state -> Bool in
             guard let open = state.open[number], !open.isAnswered else { return false }
             // The user has seen a displayed passkey. The pairing can still be rejected.
             if open.isDisplay, answer != .reject { return true }
             state.open[number]?.isAnswered = true
-            if answer == .reject { state.rejections[open.device] = party }
+            switch answer {
+            case .reject: state.refusals[open.device] = error
+            case .expire: state.refusals[open.device] = .timedOut
+            case .accept, .passkey: break
+            }
             return true
         }
         if isFirst { client.agent.answer(number, with: answer) }

@@ -14,6 +14,7 @@ public import GATT
 /// ``check()`` reports what does not fit every adapter, ``check(_:)`` what does not fit one adapter. ``byteCount`` and
 /// ``scanResponseByteCount`` are the lengths of this advertisement.
 public struct AdvertisingData: Hashable, Sendable {
+    /// Whether centrals can connect in response to an advertisement.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Centrals can connect.
         case connectable
@@ -23,11 +24,15 @@ public struct AdvertisingData: Hashable, Sendable {
 
     /// The secondary channel that a long advertisement uses, if the controller has it.
     public enum SecondaryChannel: String, Hashable, Sendable, Codable, CaseIterable {
+        /// The 1M PHY: one megabit per second.
         case oneMegabit = "1M"
+        /// The 2M PHY: two megabits per second, with a shorter range.
         case twoMegabit = "2M"
+        /// The coded PHY: 125 or 500 kilobits per second, with a longer range.
         case coded = "Coded"
     }
 
+    /// Whether centrals can connect; ``Kind/connectable`` by default.
     public var kind = Kind.connectable
     /// The name that centrals receive.
     public var localName: String?
@@ -37,6 +42,7 @@ public struct AdvertisingData: Hashable, Sendable {
     public var solicitedServiceUUIDs: [CBUUID] = []
     /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
     public var manufacturerData: [UInt16: Data] = [:]
+    /// Data by the UUID of its service, without that UUID.
     public var serviceData: [CBUUID: Data] = [:]
     /// What the scan response contains besides the name. BlueZ before 5.80 ignores it.
     public var scanResponse = ScanResponse()
@@ -56,6 +62,7 @@ public struct AdvertisingData: Hashable, Sendable {
     public var timeout: Int?
     /// The number of seconds for which the advertisement is sent before the adapter's next one, from 1 to 65 535.
     public var duration: Int?
+    /// The secondary channel; `nil` lets BlueZ choose. It has an effect only with extended advertising.
     public var secondaryChannel: SecondaryChannel?
 
     /// Fields of the scan response, which a central that scans actively asks for.
@@ -64,8 +71,10 @@ public struct AdvertisingData: Hashable, Sendable {
         public var serviceUUIDs: [CBUUID] = []
         /// Manufacturer specific data by company identifier (Bluetooth Assigned Numbers, 7.1), without that identifier.
         public var manufacturerData: [UInt16: Data] = [:]
+        /// Data by the UUID of its service, without that UUID.
         public var serviceData: [CBUUID: Data] = [:]
 
+        /// Creates a scan response without fields.
         public init() {}
 
         var isEmpty: Bool { serviceUUIDs.isEmpty && manufacturerData.isEmpty && serviceData.isEmpty }
@@ -115,14 +124,23 @@ public struct AdvertisingData: Hashable, Sendable {
 
 /// A part of an advertisement.
 public enum AdvertisingField: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    /// The flags, such as "general discoverable"; see ``AdvertisingData/isDiscoverable``.
     case flags
+    /// The name; see ``AdvertisingData/localName``.
     case localName = "local name"
+    /// The UUIDs of the services that the peripheral offers; see ``AdvertisingData/serviceUUIDs``.
     case serviceUUIDs = "service UUIDs"
+    /// The UUIDs of the services that the peripheral looks for; see ``AdvertisingData/solicitedServiceUUIDs``.
     case solicitedServiceUUIDs = "solicited service UUIDs"
+    /// The manufacturer specific data; see ``AdvertisingData/manufacturerData``.
     case manufacturerData = "manufacturer data"
+    /// The data of services; see ``AdvertisingData/serviceData``.
     case serviceData = "service data"
+    /// The kind of device; see ``AdvertisingData/appearance``.
     case appearance
+    /// The power at which the controller sends; see ``AdvertisingData/includesTxPower``.
     case txPower = "transmission power"
+    /// The scan response as a whole; see ``AdvertisingData/scanResponse``.
     case scanResponse = "scan response"
 
     public var description: String { rawValue }

@@ -17,6 +17,7 @@ public struct ServiceIdentifier: Hashable, Sendable {
     /// ``PeripheralError/invalidArgument(_:)``, which contains the text.
     public init(uuid: String) { spelling = UUIDSpelling(uuid) }
 
+    /// Creates an identifier of the services with this UUID.
     public init(uuid: CBUUID) { spelling = .uuid(uuid) }
 
     /// Creates an identifier from text of unknown origin; returns `nil` if the text is not a UUID.
@@ -107,6 +108,11 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
         self.service = service
     }
 
+    /// Creates an identifier.
+    ///
+    /// - Parameters:
+    ///   - uuid: The UUID of the characteristic.
+    ///   - service: The identifier of its service.
     public init(uuid: CBUUID, service: ServiceIdentifier) {
         spelling = .uuid(uuid)
         self.service = service

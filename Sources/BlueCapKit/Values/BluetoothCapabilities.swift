@@ -17,9 +17,16 @@ import BlueZ
 public struct BluetoothCapabilities: Hashable, Sendable, Codable {
     /// A version of BlueZ.
     public struct Version: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+        /// The number before the dot: 5 in 5.82.
         public let major: Int
+        /// The number after the dot: 82 in 5.82. Versions are compared by number: 5.9 is before 5.66.
         public let minor: Int
 
+        /// Creates a version.
+        ///
+        /// - Parameters:
+        ///   - major: The number before the dot.
+        ///   - minor: The number after the dot.
         public init(_ major: Int, _ minor: Int) {
             self.major = major
             self.minor = minor

@@ -10,6 +10,12 @@ public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// `bluetoothd` uses a D-Bus error name of its own, without the number.
     public let attError: CBATTError.Code?
 
+    /// Creates a failure, for tests of code that handles it.
+    ///
+    /// - Parameters:
+    ///   - name: The D-Bus error name.
+    ///   - message: The text of the error.
+    ///   - attError: The ATT error code; `nil` if the error contains none.
     public init(name: String, message: String, attError: CBATTError.Code? = nil) {
         self.name = name
         self.message = message

@@ -7,10 +7,15 @@ public import GATT
 /// Two are equal if they are the same device, whatever the size of its packets is.
 public struct Central: CBCentralInjectable, CustomStringConvertible {
     /// The identifier that the device's ``Peripheral`` would have if this machine discovered it; zeros if BlueZ does
-    /// not name the device.
+    /// not name the device. A bond replaces a private address of the device: ``address`` changes, and the identifier stays
+    /// until `bluetoothd` ends.
     public let identifier: UUID
-    /// The address that it has on this link; `nil` if BlueZ does not name the device.
+    /// The address that BlueZ reports for the device; `nil` if BlueZ does not name the device.
     public let address: BluetoothAddress?
+    /// Whether links to it can be encrypted, or this one is, when BlueZ reported this central.
+    public let isPaired: Bool
+    /// Whether BlueZ stored the keys of a pairing with it, when BlueZ reported this central.
+    public let isBonded: Bool
     /// The size of an ATT packet on its link in bytes; `nil` if BlueZ does not report it.
     public let mtu: Int?
 
@@ -21,10 +26,18 @@ public struct Central: CBCentralInjectable, CustomStringConvertible {
     /// size of its packets is not known.
     public var maximumUpdateValueLength: Int { (mtu ?? 23) - 3 }
 
-    init(address: BluetoothAddress?, type: BluetoothAddress.AddressType?, mtu: Int?) {
-        self.address = address
-        self.mtu = mtu
-        identifier = address?.identifier(type: type ?? .public) ?? Self.nobody
+    /// Creates a central of which BlueZ reports no more than this.
+    init(address: BluetoothAddress?, mtu: Int?) {
+        (self.address, self.mtu) = (address, mtu)
+        identifier = address?.identifier(type: .public) ?? Self.nobody
+        (isPaired, isBonded) = (false, false)
+    }
+
+    /// Creates the central with that key.
+    init(_ key: PeripheralKey, _ device: borrowing Device1, mtu: Int?) {
+        identifier = key.identifier
+        (address, self.mtu) = (device.address, mtu)
+        (isPaired, isBonded) = (device.isPaired, device.keepsKeys)
     }
 
     private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
@@ -47,6 +60,11 @@ public struct ATTRequest: CBATTRequestInjectable, CustomStringConvertible {
     public let value: Data?
     /// Whether the central waits for a response. Otherwise a response has no effect.
     public let expectsAnswer: Bool
+    /// The security that the characteristic's permissions require for this request; `nil` if they require none.
+    ///
+    /// The link has at least this security: BlueZ refuses the request otherwise. BlueZ does not report which security the
+    /// link has, so it may be higher.
+    public let security: RequiredSecurity?
     let characteristic: ServerAttributeID
     /// The number of the request among those that wait for a response; `nil` if the central expects none.
     let number: UInt64?

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 
 // The options that this library adds to those that GATT has from Core Bluetooth. All are keys of the `options`
 // dictionaries. A value of the wrong type or range fails with `CentralManagerError.invalidOption`.
@@ -38,6 +39,22 @@ public let CentralManagerOptionKeepsLinksKey = "CentralManagerOptionKeepsLinksKe
 ///
 /// See ``CentralManager/pairingPolicy``.
 public let CentralManagerOptionPairingPolicyKey = "CentralManagerOptionPairingPolicyKey"
+
+/// `CentralManager(options:)`: what the manager logs, a swift-log `Logger`; nothing without this option.
+///
+/// | level | what is logged |
+/// |---|---|
+/// | `error` | a scan that BlueZ has refused; a kept state that cannot be restored |
+/// | `warning` | Bluetooth cannot be used; attempts to connect are given up; a subscription has failed; a scan was restarted |
+/// | `notice` | a link was lost; an attempt timed out; a subscription was resumed, with a gap |
+/// | `info` | Bluetooth can be used; scans, links, subscriptions and pairings that begin and end; operations that fail |
+/// | `debug` | the steps: attempts, searches, discoveries of services, subscriptions that are requested |
+/// | `trace` | each discovered peripheral, read and write, with the length of what is written |
+///
+/// The metadata has `adapter`, `peripheral` (its address), `service`, `characteristic` and `operation`, where there is one.
+/// Values of characteristics, passkeys and keys are never logged. The handler is called on the thread that communicates with
+/// the bus, and must return quickly.
+public let CentralManagerOptionLoggerKey = "CentralManagerOptionLoggerKey"
 
 /// `CentralManager(options:)`: the folder in which state is kept, a `String` with an absolute path, such as the one
 /// that systemd passes to a service in `STATE_DIRECTORY`; `$XDG_STATE_HOME/bluecap` or `~/.local/state/bluecap` without
@@ -98,12 +115,30 @@ struct OptionReader {
         }
     }
 
+    // MARK: The rules that several readers apply; `key` is a key of a dictionary or the name of a property
+
+    func maximumPeripherals(_ key: String) throws -> Int? {
+        try integer(key, in: 1...1_000_000, unit: "peripherals")
+    }
+
+    func restoreIdentifier(_ key: String) throws -> String? {
+        try string(key, takes: "a String that is not empty") { !$0.isEmpty }
+    }
+
+    func stateDirectory(_ key: String) throws -> String? {
+        try string(key, takes: "a String with an absolute path") { $0.hasPrefix("/") }
+    }
+
+    func rssiThreshold(_ key: String) throws -> Int? { try integer(key, in: -127...20, unit: "dBm") }
+
     func pairingPolicy(_ key: String) throws -> PairingPolicy? {
         try value(key, takes: "a PairingPolicy, or reject, justWorks or ask") { any in
             let policies: [String: PairingPolicy] = ["reject": .reject, "justWorks": .justWorks, "ask": .ask]
             return any as? PairingPolicy ?? (any as? String).flatMap { policies[$0] }
         }
     }
+
+    func logger(_ key: String) throws -> Logger? { try value(key, takes: "a Logger of swift-log") { $0 as? Logger } }
 
     private func value<T>(_ key: String, takes form: String, _ read: (Any) -> T?) throws -> T? {
         guard let any = options[key] else { return nil }

@@ -85,7 +85,7 @@ extension CharacteristicError: LocalizedError, CustomStringConvertible {
         case .pairingRequired(.encryption, let failure):
             "The value needs an encrypted link (\(failure)). Pair with the peripheral first: peripheral.pair(), "
                 + "or a pairing policy other than .reject."
-        case .pairingRequired(.authentication, let failure):
+        case .pairingRequired(.authentication, let failure), .pairingRequired(.secureConnections, let failure):
             "The value needs a pairing with a passkey or a comparison of numbers (\(failure)). The peripheral is paired "
                 + "without: peripheral.unpair(), then pair() with the pairing policy .ask."
         case .pairingFailed(let error):

@@ -43,6 +43,7 @@ public struct DisconnectDetail: Hashable, Sendable, CustomStringConvertible {
         case suspend
     }
 
+    /// The side that ended the link, or the cause.
     public let cause: Cause
     /// BlueZ's name for the reason, such as `org.bluez.Reason.Remote`.
     public let name: String

@@ -11,11 +11,17 @@
 /// | `poweredOn` | ready |
 /// | `resetting` | `bluetoothd` or the bus was there and has ended; when they return, so does the manager |
 public enum ManagerState: CustomStringConvertible, Hashable, Sendable, CaseIterable {
+    /// The bus does not permit this process to communicate with `bluetoothd`.
     case unauthorized
+    /// There is no reply yet from the bus or `bluetoothd`.
     case unknown
+    /// There is no bus, no `bluetoothd` on it, or no adapter.
     case unsupported
+    /// `bluetoothd` or the bus was there and has ended. When both are back, the state follows without a call.
     case resetting
+    /// The adapter is off, or blocked by rfkill.
     case poweredOff
+    /// The manager can scan, connect and advertise.
     case poweredOn
 
     /// Another name for ``unknown``, which one revision of the original documents uses.

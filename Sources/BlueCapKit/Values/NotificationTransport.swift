@@ -11,5 +11,10 @@ public enum NotificationTransport: Hashable, Sendable, CaseIterable {
     /// peripheral refuses the subscription: `startNotifying` then fails with its time-out, and `bluetoothd` keeps the
     /// characteristic occupied until the link ends (``BluetoothCapabilities/refusedSocketsAnswered``). Use ``signals``
     /// for a peripheral that may refuse.
+    ///
+    /// Up to 5.83, if the peripheral is not paired and the manager's ``PairingPolicy`` pairs for operations, the
+    /// subscription is made over signals and ended before the socket is acquired, because a refusal of the socket has
+    /// no reply. The peripheral receives three writes of its configuration, and what it sends after the first one is
+    /// lost.
     case socket
 }

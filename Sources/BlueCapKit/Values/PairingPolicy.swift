@@ -47,9 +47,9 @@ public struct PairingPolicy: Hashable, Sendable {
     /// Whether an operation on a protected value pairs, and is then repeated. Otherwise it fails with
     /// ``CharacteristicError/pairingRequired(_:_:)``. ``reject`` never pairs.
     public var pairsOnDemand: Bool
-    /// Whether pairings that the other device begins are accepted, or passed to the application. A central manager's
-    /// default is false.
-    public var acceptsIncoming = false
+    /// Whether pairings that the other device begins are accepted, or passed to the application. `nil`, the initial value:
+    /// a peripheral manager does so, because centrals begin all of its pairings, and a central manager does not.
+    public var acceptsIncoming: Bool?
     /// How many seconds the application has to answer a request, from 1 to 29; 25 by default. The Security Manager
     /// Protocol ends the link after 30 (Bluetooth Core Specification 5.4, volume 3, part H, 3.4).
     public var answerTimeout: TimeInterval {

@@ -38,6 +38,7 @@ extension Passkey: ExpressibleByIntegerLiteral {
 }
 
 extension Passkey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// `Passkey(hidden)`, for every passkey.
     public var description: String { "Passkey(hidden)" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: []) }

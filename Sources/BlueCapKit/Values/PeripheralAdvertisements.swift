@@ -95,6 +95,15 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
     /// BlueZ did not have before.
     public var dataByType: [UInt8: Data] = [:]
 
+    /// Creates advertising data, for tests of code that handles it. ``dataByType`` is empty.
+    ///
+    /// - Parameters:
+    ///   - localName: The name.
+    ///   - manufacturerDataByCompany: Manufacturer specific data by company identifier.
+    ///   - txPower: The power at which the peripheral sends, in dBm.
+    ///   - isConnectable: Whether a central can connect, as a Boolean number.
+    ///   - serviceUUIDs: The UUIDs of the services that the peripheral offers.
+    ///   - serviceData: Data by the UUID of its service.
     public init(
         localName: String? = nil, manufacturerDataByCompany: [UInt16: Data] = [:], txPower: NSNumber? = nil,
         isConnectable: NSNumber? = nil, serviceUUIDs: [CBUUID]? = nil, serviceData: [CBUUID: Data]? = nil
@@ -117,5 +126,20 @@ public struct PeripheralAdvertisements: Sendable, Equatable {
         guard !device.advertisingData.isEmpty else { return }
         dataByType = device.advertisingData.dictionary.mapValues { Data($0) }
         solicitedServiceUUIDs = device.advertisingData.solicitedServices
+    }
+}
+
+extension PeripheralAdvertisements {
+    /// What was advertised under Core Bluetooth's keys, such as `CBAdvertisementDataLocalNameKey`.
+    package var packet: [String: Any] {
+        var packet: [String: Any] = [:]
+        packet[CBAdvertisementDataLocalNameKey] = localName
+        packet[CBAdvertisementDataManufacturerDataKey] = manufacturerData
+        packet[CBAdvertisementDataServiceUUIDsKey] = serviceUUIDs
+        packet[CBAdvertisementDataServiceDataKey] = serviceData
+        packet[CBAdvertisementDataTxPowerLevelKey] = txPower
+        packet[CBAdvertisementDataIsConnectable] = isConnectable
+        packet[CBAdvertisementDataSolicitedServiceUUIDsKey] = solicitedServiceUUIDs
+        return packet
     }
 }

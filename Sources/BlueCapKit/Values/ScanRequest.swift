@@ -19,20 +19,16 @@ struct ScanRequest: Equatable {
 
     init() {}
 
-    /// Reads the documented arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
+    /// Checks the arguments; throws `CentralManagerError.invalidOption` with a sentence that says what is
     /// wrong and which values are accepted.
-    init(services: [CBUUID]?, options: [String: Any]?) throws {
+    init(services: [CBUUID]?, options: ScanOptions) throws {
+        try options.check()
         // As in Core Bluetooth, an empty list means the same as no list: every peripheral.
         self.services = services.flatMap { $0.isEmpty ? nil : Set($0) }
-        let options = OptionReader(options)
-        allowsDuplicates = try options.bool(CBCentralManagerScanOptionAllowDuplicatesKey) ?? false
-        rssiThreshold = try options.integer(CentralManagerScanOptionRSSIThresholdKey, in: -127...20, unit: "dBm")
-        if let text = try options.string(CentralManagerScanOptionPatternKey), !text.isEmpty {
-            pattern = Self.normalized(text)
-        }
-        if let seconds = try options.seconds(CentralManagerScanOptionWatchdogKey) {
-            watchdog = seconds == 0 ? nil : seconds
-        }
+        allowsDuplicates = options.allowsDuplicates
+        rssiThreshold = options.rssiThreshold
+        if let text = options.pattern, !text.isEmpty { pattern = Self.normalized(text) }
+        watchdog = options.watchdog == 0 ? nil : options.watchdog
     }
 
     /// BlueZ compares an address prefix with its own upper-case form, so the prefix is converted to upper case.

@@ -139,7 +139,8 @@ extension BlueZClient {
     }
 
     /// Ends the discovery sessions and unregisters the agent, and closes when BlueZ has confirmed that, at the latest after
-    /// a second.
+    /// a second; after six if a pairing was refused or cancelled, so that no bond of it stays: BlueZ ends the link two
+    /// seconds after `Disconnect`, and `RemoveDevice` begins with that.
     private func leave() {
         discovery.stopAll()
         agent.stop()
@@ -147,12 +148,16 @@ extension BlueZClient {
         // A timer of an earlier departure would cut this one short.
         leaveTimer.cancel()
         guard !daemon.isStopped else { return }
-        leaveTimer.start(after: 1) { [weak self] in self?.close() }
+        leaveTimer.start(after: pairings.isSettled ? 1 : 6) { [weak self] in self?.close() }
     }
 
     private func closeWhenSettled() {
         let again: @Sendable () -> Void = { [weak self] in self?.closeWhenSettled() }
-        if discovery.isSettled(orWhenChanged: again), agent.isSettled(orWhenChanged: again) { close() }
+        if discovery.isSettled(orWhenChanged: again), agent.isSettled(orWhenChanged: again),
+            pairings.isSettled(orWhenChanged: again)
+        {
+            close()
+        }
     }
 
     private func close() {

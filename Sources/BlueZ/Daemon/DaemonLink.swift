@@ -234,6 +234,9 @@ package final class DaemonLink: @unchecked Sendable {
     /// Whether BlueZ has a device: one whose removal has not been reported yet is not meant. Any thread.
     package func hasDevice(_ key: ObjectKey) -> Bool { treeLock.withLock { _ in tree.pointee.slot(of: key) != nil } }
 
+    /// The properties of an adapter; `nil` if BlueZ has no such adapter. Any thread.
+    package func adapter(_ key: ObjectKey) -> Adapter1? { treeLock.withLock { _ in tree.pointee[adapter: key] } }
+
     /// Reads each device of an adapter in place. Any thread; the same rules hold for `body`.
     package func forEachDevice(on adapter: ObjectKey, _ body: (ObjectKey, borrowing Device1) -> Void) {
         treeLock.withLock { _ in tree.pointee.forEachDevice(on: adapter, body) }

@@ -101,6 +101,8 @@ package enum AgentClaim: Int, Comparable, Sendable {
     case asServer
     /// A central manager that has connected the device.
     case asConnected
+    /// The same, and BlueZ is executing an operation of it that may need a pairing.
+    case asOperating
     /// It waits for a `Pair` of this device.
     case asPairing
 

@@ -17,11 +17,13 @@ package final class PairingAgent: @unchecked Sendable {
     }
 
     /// A request until its end.
-    private struct Exchange {
+    private struct Exchange: PasskeyHiding {
         let request: AgentRequest
         let delegate: any AgentDelegate
-        /// `nil` for a displayed passkey, of which BlueZ ignores the reply.
+        /// Its message has the passkey. `nil` for a displayed one, of which BlueZ ignores the reply.
         let invocation: Invocation?
+
+        var description: String { "\(request)" }
     }
 
     static let path: ObjectPath = "/org/bluecap/agent"
@@ -64,7 +66,7 @@ package final class PairingAgent: @unchecked Sendable {
             wishes.remove(at: index)
             if let open, open.delegate === delegate { answer(open, .reject) }
             for display in displays.values where display.delegate === delegate {
-                endDisplay(of: display.request.device)
+                answer(display.request.number, with: .reject)
             }
         }
         update()
@@ -152,8 +154,15 @@ package final class PairingAgent: @unchecked Sendable {
 
     // MARK: Changes
 
+    /// The agent is registered before the objects are known, and so before services and advertisements are.
     func availabilityChanged(_ availability: Availability) {
-        if availability == .ready { perform(machine.daemonReady()) } else { daemonLeft() }
+        switch availability {
+        case .loading, .ready:
+            update()
+            perform(machine.daemonReady())
+        case .notLoaded: break
+        case .connecting, .noBus, .refused, .noDaemon: daemonLeft()
+        }
     }
 
     private func daemonLeft() {
@@ -173,10 +182,8 @@ package final class PairingAgent: @unchecked Sendable {
 
     // MARK: The end of the client
 
-    func stop() {
-        wishes = []
-        update()
-    }
+    /// Unregisters the agent. A manager that begins again, and still needs it, has it registered with the next daemon.
+    func stop() { perform(machine.wanted(nil)) }
 
     /// Whether no agent is registered; if not, `completion` is called when BlueZ has confirmed the end.
     func isSettled(orWhenChanged completion: @escaping @Sendable () -> Void) -> Bool {
@@ -243,12 +250,19 @@ package final class PairingAgent: @unchecked Sendable {
         pairings?.asked(device)
         let request = AgentRequest(
             number: daemon.makeID(), device: device, kind: kind, isOurs: pairings?.isPairing(device) ?? false)
-        guard open == nil, let delegate = delegate(for: request) else {
+        var isDisplay = false
+        if case .display = kind { isDisplay = true }
+        guard isDisplay || open == nil, let delegate = delegate(for: request) else {
             invocation.fail(.rejected)
-            pairings?.refused(device, isExpired: false)
+            // BlueZ ignores the reply to a display.
+            if isDisplay {
+                pairings?.displayRefused(device, isExpired: false)
+            } else {
+                pairings?.refused(device, isExpired: false)
+            }
             return
         }
-        if case .display = kind {
+        if isDisplay {
             invocation.reply()
             endDisplay(of: device)
             displays[device] = Exchange(request: request, delegate: delegate, invocation: nil)
@@ -330,6 +344,7 @@ extension DBusError {
 }
 
 extension BlueZError {
-    static let noAgent = BlueZError(
+    /// No manager of this process needs the agent.
+    package static let noAgent = BlueZError(
         name: "org.bluez.Error.Rejected", message: "No manager of this process allows pairing.")
 }

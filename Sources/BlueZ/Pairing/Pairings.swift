@@ -32,9 +32,13 @@ package final class Pairings: @unchecked Sendable {
     private let daemon: DaemonLink
     private let connector: Connector
     private let agent: PairingAgent
-    private var sessions: [ObjectKey: Session] = [:]
+    private var sessions: [ObjectKey: Session] = [:] { didSet { reportSettled() } }
     /// The capability that the agent had when each link came up.
     private var linkCapabilities: [ObjectKey: IOCapability] = [:]
+    /// The devices whose passkey this process has refused to display, without a bond before, until BlueZ reports them without a
+    /// link and a bond; and whether the bond that such a device has made nevertheless is being removed.
+    private var refusedDisplays: [ObjectKey: Bool] = [:] { didSet { reportSettled() } }
+    private var waiting: [@Sendable () -> Void] = []
 
     init(_ daemon: DaemonLink, _ connector: Connector, _ agent: PairingAgent) {
         self.daemon = daemon
@@ -83,6 +87,11 @@ package final class Pairings: @unchecked Sendable {
     /// Whether a `Pair` of this process is under way for a device. On the loop only.
     package func isPairing(_ device: ObjectKey) -> Bool { sessions[device]?.machine.isPairing ?? false }
 
+    /// Whether this process has refused the pairing that is under way on a device's link. BlueZ ends the link two seconds after
+    /// `Disconnect`, and until then the peer's user can enter the passkey: a bond that comes of it is removed, and counts as
+    /// none. On the loop only.
+    package func isRefused(_ device: ObjectKey) -> Bool { refusedDisplays[device] != nil }
+
     // MARK: The agent
 
     /// Whether a `Pair` is under way.
@@ -90,6 +99,8 @@ package final class Pairings: @unchecked Sendable {
 
     /// BlueZ asks about a device, so its link is up.
     func asked(_ device: ObjectKey) {
+        // Another pairing on the same link.
+        if refusedDisplays[device] == false { refusedDisplays[device] = nil }
         guard let session = sessions[device] else { return }
         session.machine.agentAsked()
         endTurn(session)
@@ -102,8 +113,12 @@ package final class Pairings: @unchecked Sendable {
     /// BlueZ does not ask whether a passkey that it displays is accepted: the pairing is cancelled, or, if this process has
     /// not begun it, the link is ended.
     func displayRefused(_ device: ObjectKey, isExpired: Bool) {
-        guard isPairing(device) else { return connector.disconnect(device) }
-        run(device) { $0.displayRefused(isExpired: isExpired) }
+        guard !isPairing(device) else { return run(device) { $0.displayRefused(isExpired: isExpired) } }
+        // A bond that was there before stays.
+        if !isRefused(device), let facts = facts(of: device), !facts.isPaired, !facts.isBonded {
+            refusedDisplays[device] = false
+        }
+        connector.disconnect(device)
     }
 
     /// A link keeps the capability that the adapter had when it was made.
@@ -132,27 +147,60 @@ package final class Pairings: @unchecked Sendable {
     }
 
     private func followDevice(_ handle: DeviceHandle, hasNewLink: Bool) {
-        guard hasNewLink || !sessions.isEmpty, let device = daemon.objects.key(of: handle) else { return }
+        guard hasNewLink || !sessions.isEmpty || !refusedDisplays.isEmpty, let device = daemon.objects.key(of: handle)
+        else { return }
+        let values = daemon.objects[handle]
         if hasNewLink {
-            let isConnected = daemon.objects[handle].isConnected
-            linkCapabilities[device] = isConnected ? agent.state.capability : nil
+            linkCapabilities[device] = values.isConnected ? agent.state.capability : nil
+        }
+        if refusedDisplays[device] == false {
+            if values.isPaired || values.keepsKeys {
+                refusedDisplays[device] = true
+                connector.removeDevice(device) { [weak self] result in
+                    // If `bluetoothd` has ended meanwhile, its next report of the device decides.
+                    self?.refusedDisplays[device] = result.failure == nil ? nil : false
+                }
+            } else if hasNewLink, !values.isConnected {
+                refusedDisplays[device] = nil
+            }
         }
         guard let session = sessions[device], let facts = facts(of: device) else { return }
         if facts.isConnected { endTurn(session) }
         run(session) { $0.factsChanged(facts) }
     }
 
+    // MARK: The end of the client
+
+    /// Whether nothing is under way, and no pairing that was refused can still make a bond. On the loop only.
+    var isSettled: Bool { sessions.isEmpty && refusedDisplays.isEmpty }
+
+    /// Returns that; if false, `completion` is called when it is true. On the loop only, as `completion` is.
+    package func isSettled(orWhenChanged completion: @escaping @Sendable () -> Void) -> Bool {
+        guard !isSettled else { return true }
+        waiting.append(completion)
+        return false
+    }
+
+    private func reportSettled() {
+        guard !waiting.isEmpty, isSettled else { return }
+        let waiting = waiting
+        self.waiting = []
+        daemon.loop.post { for completion in waiting { completion() } }
+    }
+
     /// Ends everything without waiting for BlueZ, which cancels the pairings of a connection that ends.
     func close() {
         for session in sessions.values { run(session) { $0.deviceGone(.noSuchObject) } }
-        linkCapabilities = [:]
+        (linkCapabilities, refusedDisplays) = ([:], [:])
     }
 
     private func facts(of device: ObjectKey) -> PairingMachine.Facts? {
         daemon.objects.handle(of: device).map { handle in
             let values = daemon.objects[handle]
+            let isRefused = isRefused(device)
             return PairingMachine.Facts(
-                isPaired: values.isPaired, isBonded: values.keepsKeys, isConnected: values.isConnected)
+                isPaired: values.isPaired && !isRefused, isBonded: values.keepsKeys && !isRefused,
+                isConnected: values.isConnected)
         }
     }
 

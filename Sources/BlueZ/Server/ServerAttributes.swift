@@ -97,6 +97,26 @@ extension ServerService {
     var attributes: [ServerAttributeID] { [id] + characteristics.flatMap { [$0.id] + $0.descriptors.map(\.id) } }
 }
 
+extension ServerService {
+    /// Returns the first flag that a daemon would refuse, or accept and not enforce; `nil` if there is none.
+    package func firstUnenforcedFlag(by daemon: DaemonCapabilities) -> (attribute: CBUUID, flag: String)? {
+        var unenforced: GattFlags = daemon.enforcesSecureConnections ? [] : [.secureRead, .secureWrite]
+        if !daemon.securedSubscriptions {
+            unenforced.formUnion([
+                .encryptNotify, .encryptAuthenticatedNotify, .secureNotify, .encryptIndicate,
+                .encryptAuthenticatedIndicate, .secureIndicate,
+            ])
+        }
+        for characteristic in characteristics {
+            let descriptors = characteristic.descriptors.map { ($0.uuid, $0.flags) }
+            for (uuid, flags) in [(characteristic.uuid, characteristic.flags)] + descriptors {
+                if let flag = flags.intersection(unenforced).texts.first { return (uuid, flag) }
+            }
+        }
+        return nil
+    }
+}
+
 extension GattFlags {
     /// Whether BlueZ adds 0x2900.
     fileprivate var hasExtendedProperties: Bool { !isDisjoint(with: [.reliableWrite, .writableAuxiliaries]) }

@@ -47,6 +47,7 @@ package final class ServerAnswer: Sendable {
         let settle: @Sendable (Result<Data, CBATTError>) -> Void
         var timer: TimerID?
         var whenExpired: @Sendable () -> Void = {}
+        var whenReplied: @Sendable (Result<Data, CBATTError>) -> Void = { _ in }
     }
 
     private let open: Locked<Open?>
@@ -65,6 +66,11 @@ package final class ServerAnswer: Sendable {
     /// Calls `work` on the loop if the time passes without a reply.
     package func whenExpired(_ work: @escaping @Sendable () -> Void) { open.withLock { $0?.whenExpired = work } }
 
+    /// Calls `work` at the reply, on the thread that replies, or on the loop if the time passes without a reply.
+    package func whenReplied(_ work: @escaping @Sendable (Result<Data, CBATTError>) -> Void) {
+        open.withLock { $0?.whenReplied = work }
+    }
+
     /// - Parameter value: What the central reads; nothing for a write.
     /// - Returns: Whether this was the reply; `false` if there was one before.
     @discardableResult
@@ -81,6 +87,7 @@ package final class ServerAnswer: Sendable {
     private func reply(_ result: Result<Data, CBATTError>) -> Open? {
         guard let open = open.withLock({ $0.take() }) else { return nil }
         if let timer = open.timer { loop.cancel(timer) }
+        open.whenReplied(result)
         loop.perform { open.settle(result) }
         return open
     }

@@ -71,6 +71,9 @@ package struct DaemonCapabilities: Hashable, Sendable {
     /// Whether a characteristic may demand encryption for subscribing, `encrypt-notify` and its like. From 5.62 the flags
     /// are accepted and not enforced; before, BlueZ refuses the application. Unknown: false.
     package var securedSubscriptions: Bool { isSince(66) }
+    /// Whether a characteristic may demand LE Secure Connections, `secure-read` and its like. Before 5.57 the flags are
+    /// accepted and not enforced. Unknown: false.
+    package var enforcesSecureConnections: Bool { isSince(57) }
 
     // MARK: Advertising
 

@@ -5,6 +5,11 @@ public struct DaemonError: Error, Hashable, Sendable {
     /// The text of the error.
     public var message: String
 
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - name: The D-Bus error name, such as `org.bluez.Error.Failed`.
+    ///   - message: The text of the error.
     public init(name: String, message: String) {
         self.name = name
         self.message = message
@@ -16,12 +21,19 @@ public struct DaemonError: Error, Hashable, Sendable {
     public static let inProgress = bluez("InProgress", "Operation already in progress")
     /// The same error with the text that attributes and subscriptions have.
     public static let underWay = bluez("InProgress", "In Progress")
+    /// An argument of the call has the wrong type or an impossible value.
     public static let invalidArguments = bluez("InvalidArguments", "Invalid arguments in method call")
+    /// The object that the call names does not exist, or belongs to another client.
     public static let doesNotExist = bluez("DoesNotExist", "Does Not Exist")
+    /// The client has registered such an object already, or the device is bonded already.
     public static let alreadyExists = bluez("AlreadyExists", "Already Exists")
+    /// The adapter, the device or the attribute does not support the operation.
     public static let notSupported = bluez("NotSupported", "Operation is not supported")
+    /// A client ends a scan that it has not started.
     public static let noDiscoveryStarted = failed("No discovery started")
+    /// The device has no link.
     public static let notConnected = failed("Not connected")
+    /// The attribute belongs to `bluetoothd` itself, or the peripheral has refused the request: insufficient authorization.
     public static let notAuthorized = bluez("NotAuthorized", "Operation Not Authorized")
     /// The adapter cannot be switched on because rfkill blocks it.
     public static let blocked = bluez("Blocked", "Blocked through rfkill")

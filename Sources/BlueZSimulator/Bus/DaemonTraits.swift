@@ -98,8 +98,12 @@ struct DaemonTraits: Hashable, Sendable {
     var pairExcludesConnect = false
     /// Whether the security of a link is raised once for a request, and not in steps as long as it is refused.
     var retriesSecurityOnce = false
-    /// Whether requests that wait for a pairing are forgotten if the link ends, without a reply.
+    /// Whether requests that wait for a pairing are forgotten if the link ends, without a reply, and their attributes stay
+    /// occupied.
     var losesRetriedRequests = false
+    /// Whether a link stays up, and no request of it gets a response, if this side refuses a pairing that no program has
+    /// begun.
+    var stallsAfterRefusal = false
     /// Whether `Connect` reports that the peer has lost its keys.
     var reportsMissingKeys = false
     /// Whether `Pair` fails if the services are not discovered after the pairing.
@@ -113,6 +117,8 @@ struct DaemonTraits: Hashable, Sendable {
     var acquiresIndications = false
     /// Whether `AcquireNotify` is answered when the peer refuses the subscription.
     var answersRefusedAcquisitions = false
+    /// Whether the daemon crashes if it has to remove a device after such an `AcquireNotify`, on the same link.
+    var diesOfLostAcquisitions = true
 
     // MARK: Serving
     /// The longest write that a central's packet may carry, in bytes.
@@ -179,8 +185,14 @@ struct DaemonTraits: Hashable, Sendable {
         Change(67, "a filter of nothing but all transports of the adapter counts as none") {
             $0.filterRule = .narrowingFilter
         },
-        Change(67, "a call of an attribute that waits for a pairing gets no reply if the link ends") {
+        Change(
+            67,
+            "a call that waits for a pairing gets no reply if the link ends; later ones get `InProgress` until `RemoveDevice`"
+        ) {
             $0.losesRetriedRequests = true
+        },
+        Change(67, "after an agent has refused a pairing for a value, the link stays up without any responses") {
+            $0.stallsAfterRefusal = true
         },
         Change(69, "`Handle` of services, characteristics and descriptors") {
             $0.missingProperties.subtract([
@@ -264,6 +276,11 @@ struct DaemonTraits: Hashable, Sendable {
         Change(81, "`Pair` and `Connect` of one device refuse each other with `InProgress`") {
             $0.pairExcludesConnect = true
         },
+        Change(
+            82, "`RemoveDevice` after an `AcquireNotify` without a reply does not crash; seen at 5.66 and at 5.82 only"
+        ) {
+            $0.diesOfLostAcquisitions = false
+        },
         Change(83, "`Connect` fails with `br-connection-key-missing` if the peer has lost its keys") {
             $0.reportsMissingKeys = true
         },
@@ -275,7 +292,7 @@ struct DaemonTraits: Hashable, Sendable {
         Change(84, "`Bearer.LE1` with nothing but a signal `Disconnected`, sent before that of `Device1`") {
             $0.hasBearers = true
         },
-        Change(84, "`AcquireNotify` is answered when the peer refuses, before never") {
+        Change(84, "`AcquireNotify` is answered when the peer refuses, before never, also if a pairing follows") {
             $0.answersRefusedAcquisitions = true
         },
         Change(87, "the number of an advertisement is written to its property `Instance`, if it has one") {

@@ -4,6 +4,7 @@ import Foundation
 public struct VirtualAdapter: Hashable, Sendable {
     /// The number in `hciN`.
     public var index: Int
+    /// The Bluetooth address, unique in the simulator.
     public var address: VirtualAddress
     /// The host's name, which BlueZ gives its adapters.
     public var name: String
@@ -12,6 +13,14 @@ public struct VirtualAdapter: Hashable, Sendable {
     /// Whether it has no classic Bluetooth.
     public var isLowEnergyOnly: Bool
 
+    /// Creates an adapter.
+    ///
+    /// - Parameters:
+    ///   - index: The number in `hciN`.
+    ///   - address: The address; `nil` for 00:AA:01:01:00:00 plus the index.
+    ///   - name: The host's name.
+    ///   - isPowered: Whether it is on from the start.
+    ///   - isLowEnergyOnly: Whether it has no classic Bluetooth.
     public init(
         index: Int = 0, address: VirtualAddress? = nil, name: String = "simulated", isPowered: Bool = true,
         isLowEnergyOnly: Bool = false

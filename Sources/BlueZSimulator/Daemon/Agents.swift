@@ -19,6 +19,8 @@ struct Agents: Sendable {
         let number: UInt64
         let device: DeviceKey
         let question: Question
+        /// Whether the link stays up after a refusal.
+        let keepsLink: Bool
     }
 
     /// What becomes of a question.
@@ -116,7 +118,9 @@ struct Agents: Sendable {
 
     private mutating func remove(_ place: Int, _ core: inout Core) {
         let agent = agents.remove(at: place)
-        if let request = agent.request { core.order(.answer(request.device, .reject)) }
+        if let request = agent.request {
+            core.order(.answer(request.device, .reject, keepsLink: request.keepsLink))
+        }
         if place == 0 { defaultChanged(&core) }
     }
 
@@ -151,8 +155,10 @@ struct Agents: Sendable {
     }
 
     /// Asks the agent of a client, or the default agent.
+    ///
+    /// - Parameter keepsLink: Whether the link stays up after a refusal.
     mutating func ask(
-        _ question: Question, about device: DeviceKey, of client: String?, _ core: inout Core
+        _ question: Question, about device: DeviceKey, of client: String?, keepsLink: Bool, _ core: inout Core
     ) -> Reception {
         guard let place = agent(of: client) else { return .answered(.reject) }
         if case .display = question {
@@ -168,7 +174,8 @@ struct Agents: Sendable {
         }
         requestCount += 1
         let number = requestCount
-        agents[place].request = Request(number: number, device: device, question: question)
+        agents[place].request = Request(
+            number: number, device: device, question: question, keepsLink: keepsLink)
         guard let user = agents[place].user else {
             call(agents[place], question, device, &core) { daemon, reply in
                 daemon.agents.replied(to: number, reply, &daemon.core)
@@ -225,7 +232,7 @@ struct Agents: Sendable {
             let request = agents[place].request
         else { return }
         agents[place].request = nil
-        core.order(.answer(request.device, answer))
+        core.order(.answer(request.device, answer, keepsLink: request.keepsLink))
     }
 
     /// Ends the question about a device, of which the agent is informed. Returns whether there was one.

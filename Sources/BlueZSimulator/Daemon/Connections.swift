@@ -70,7 +70,7 @@ struct Connections: Sendable {
     ///
     /// - Parameters:
     ///   - isPairing: Whether `Pair` has made the link.
-    ///   - isSecured: Whether the reply waits until the link is encrypted, as it does with a paired device.
+    ///   - isSecured: Whether the reply waits until the link is encrypted, as it does with a paired device from 5.83 on.
     mutating func linkWentUp(
         _ key: DeviceKey, mtu: Int, isPairing: Bool, isSecured: Bool, _ core: inout Core
     ) -> Bool {

@@ -207,13 +207,15 @@ struct Daemon: Sendable {
     /// An advertisement reaches the adapters.
     mutating func received(_ sighting: Sighting) { discovery.received(sighting, &core) }
 
-    /// The link of a paired device is encrypted before anything else. From 5.81 on that of one that is to be paired waits
-    /// too.
+    /// The link of a paired device is encrypted before anything else; from 5.83 on `Connect` waits for that. From 5.81 on
+    /// the link of a device that is to be paired waits too.
     private mutating func linkWentUp(_ key: DeviceKey, _ link: VirtualLink) {
         let isPairing = pairings.isConnecting(key)
         let isPaired = core.tree.devices[key]?.isPaired == true
         guard
-            connections.linkWentUp(key, mtu: link.mtu, isPairing: isPairing, isSecured: isPaired, &core)
+            connections.linkWentUp(
+                key, mtu: link.mtu, isPairing: isPairing,
+                isSecured: isPaired && core.traits.reportsMissingKeys, &core)
         else { return }
         let isWaiting = isPaired || isPairing && core.traits.pairsLinkWithItsCapability
         client.linkWentUp(key, exportDelay: link.exportDelay, isSecured: isWaiting, &core)
@@ -227,7 +229,8 @@ struct Daemon: Sendable {
     /// The security of a link has changed, or is to change.
     private mutating func take(_ news: SecurityNews, of key: DeviceKey) {
         switch news {
-        case .asked(let question): pairings.asked(question, key, &agents, &core)
+        case .asked(let question):
+            pairings.asked(question, key, isServed: server.links[key] != nil, &agents, &core)
         case .secured(let security):
             guard server.links[key] == nil else { return server.secured(key, security) }
             connections.succeed(key, &core)
@@ -237,24 +240,30 @@ struct Daemon: Sendable {
             if isServed, isBonded { server.bonded(key) }
             if let privacy { core.setIdentity(privacy, of: key) }
             pairings.paired(key, isBonded: isBonded, isServed: isServed, &agents, &core)
+        // The end of the link is the next event.
+        case .failed(.linkLost): return
         case .failed(let failure):
             pairings.failed(failure, key, &agents, &core)
-            if failure == .cancelled { client.securityCancelled(key, &core) }
+            if failure == .cancelled {
+                client.securityCancelled(key, &core)
+            } else {
+                client.securityRefused(key, &core)
+            }
         }
     }
 
     private mutating func linkWentDown(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard let link = client.linkWentDown(key, &core) else { return }
-        pairings.linkEnded(key, &core)
         connections.linkEnded(key, reason, asCentral: true, &core)
+        pairings.linkEnded(key, &agents, &core)
         client.conclude(link, of: key, &core)
         linkEnded(key)
     }
 
     private mutating func centralLeft(_ key: DeviceKey, _ reason: LinkEndCause) {
         guard server.centralLeft(key, &core) else { return }
-        pairings.linkEnded(key, &core)
         connections.linkEnded(key, reason, asCentral: false, &core)
+        pairings.linkEnded(key, &agents, &core)
         linkEnded(key)
     }
 
@@ -355,6 +364,7 @@ struct Daemon: Sendable {
             let device = core.tree.devices[key]
         else { throw .doesNotExist }
         guard core.tree.adapters[key.adapter]?.isPowered == true else { throw .notReady }
+        if core.traits.diesOfLostAcquisitions, client.hasLostAcquisition(key) { return core.perform(.die) }
         // The link ends first, which takes two seconds.
         guard !device.isConnected else { return connections.remove(key, call: call.id, &core) }
         removeWithKeys(key)

@@ -1,9 +1,14 @@
 /// A value in a `SetDiscoveryFilter` dictionary, as it was sent.
 public enum FilterValue: Hashable, Sendable {
+    /// An array of strings, such as the value of `UUIDs`.
     case strings([String])
+    /// A string, such as the value of `Transport`.
     case string(String)
+    /// A signed number, such as the value of `RSSI`.
     case int16(Int16)
+    /// An unsigned number, such as the value of `Pathloss`.
     case uint16(UInt16)
+    /// A Boolean value, such as the value of `DuplicateData`.
     case bool(Bool)
     /// Anything else, by its D-Bus signature.
     case other(signature: String)

@@ -8,6 +8,8 @@ struct GattClient: Sendable {
         /// Whether it is to be encrypted before anything else.
         fileprivate var isSecured = false
         fileprivate var security = LinkSecurity.none
+        /// Whether no request is sent any more, because the security was refused.
+        fileprivate var isStalled = false
         /// Seconds between two objects that are put on the bus.
         fileprivate var exportDelay: Double
         /// Discovered attributes that have no objects yet.
@@ -83,7 +85,7 @@ struct GattClient: Sendable {
         guard links[key.device] != nil else { throw .notConnected }
         guard let attribute = attribute(key) else { throw .failed("Failed to send read request") }
         if let reading = attribute.reading {
-            guard reading.offset == offset else { throw .underWay }
+            guard reading.offset == offset, !reading.isLost else { throw .underWay }
             return change(key) { $0.reading?.calls.append(call.id) }
         }
         change(key) { $0.reading = ReadOperation(offset: offset, calls: [call.id]) }
@@ -267,7 +269,7 @@ struct GattClient: Sendable {
         }
         switch attribute.notifySocket {
         case .open(let socket): core.perform(.transmit(socket, value.bytes))
-        case .pending: break
+        case .pending, .lost: break
         case nil: for _ in attribute.armed { core.setValue(value.bytes, of: key) }
         }
     }
@@ -297,8 +299,10 @@ struct GattClient: Sendable {
     private mutating func concludeAcquisition(
         _ key: AttributeKey, owner: String, call: CallID, _ result: AttributeResult, _ core: inout Core
     ) {
-        guard case .pending? = attribute(key)?.notifySocket else {
-            return core.fail(call, .failed("Operation failed"))
+        switch attribute(key)?.notifySocket {
+        case .pending: break
+        case .lost: return
+        case .open, nil: return core.fail(call, .failed("Operation failed"))
         }
         switch result {
         case .bytes:
@@ -309,8 +313,7 @@ struct GattClient: Sendable {
             }
             open(socket, "NotifyAcquired", of: key, call: call, &core)
         case .error(let code):
-            // Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
-            guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return }
+            guard core.traits.answersRefusedAcquisitions || links[key.device] == nil else { return lose(key) }
             change(key) { attribute in
                 attribute.removeClient(owner)
                 attribute.notifySocket = nil
@@ -318,6 +321,14 @@ struct GattClient: Sendable {
             }
             core.fail(call, .attribute(code))
         }
+    }
+
+    /// Without a reply the characteristic stays acquired until the link ends (`register_notify_io_cb`).
+    private mutating func lose(_ key: AttributeKey) { change(key) { $0.notifySocket = .lost } }
+
+    /// Whether a client waits for a socket of a device that it will never get.
+    func hasLostAcquisition(_ device: DeviceKey) -> Bool {
+        tables[device]?.attributes.values.contains { $0.notifySocket == .lost } ?? false
     }
 
     mutating func acquireWrite(_ call: MethodCall, _ core: inout Core) throws(DaemonError) {
@@ -412,16 +423,19 @@ struct GattClient: Sendable {
         _ conclude: @escaping Conclusion
     ) {
         guard let link = links[key.device] else { return }
-        if link.requests.isEmpty { core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout) }
+        if link.requests.isEmpty, !link.isStalled {
+            core.alarms.set(.requestTimeout(key.device), to: core.now + Self.requestTimeout)
+        }
         requestCount += 1
         links[key.device]?.requests[requestCount] = Request(
             handle: key.handle, isSubscription: isSubscription, kind: kind, conclude: conclude)
-        core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind)))
+        if !link.isStalled { core.order(.request(key.device, AttributeRequest(id: requestCount, kind: kind))) }
     }
 
     /// Sends a command, or a request of BlueZ's own, whose response is not waited for.
     private mutating func sendUntimed(_ kind: AttributeRequest.Kind, _ key: DeviceKey, _ core: inout Core) {
         requestCount += 1
+        guard links[key]?.isStalled == false else { return }
         core.order(.request(key, AttributeRequest(id: requestCount, kind: kind)))
     }
 
@@ -430,10 +444,19 @@ struct GattClient: Sendable {
 
     mutating func responded(_ key: DeviceKey, _ id: UInt64, _ result: AttributeResult, _ core: inout Core) {
         if links[key]?.batteryReads.remove(id) != nil { return batteryCame(result, of: key, &core) }
-        guard let request = links[key]?.requests[id] else { return }
+        guard let link = links[key], !link.isStalled, let request = link.requests[id] else { return }
         let goal = security(for: request, result, of: key, core)
         if goal == nil { links[key]?.requests[id] = nil }
-        if case .error(let code) = result, goal != nil { links[key]?.requests[id]?.refusal = code }
+        if case .error(let code) = result, goal != nil {
+            links[key]?.requests[id]?.refusal = code
+            // There is no reply then, also if the link is encrypted and the request succeeds.
+            let attribute = AttributeKey(device: key, handle: request.handle)
+            if case .configure = request.kind, self.attribute(attribute)?.notifySocket == .pending,
+                !core.traits.answersRefusedAcquisitions
+            {
+                lose(attribute)
+            }
+        }
         core.alarms.remove(.requestTimeout(key))
         if links[key]?.requests.values.contains(where: { $0.refusal == nil }) == true {
             core.alarms.set(.requestTimeout(key), to: core.now + Self.requestTimeout)
@@ -481,11 +504,22 @@ struct GattClient: Sendable {
         }
     }
 
-    /// The requests of a link fail with it, in their order.
-    private mutating func failRequests(of link: Link, _ core: inout Core) {
-        for (_, request) in link.requests.sorted(by: { $0.key < $1.key })
-        where request.refusal == nil || !core.traits.losesRetriedRequests {
-            request.conclude(&self, .error(ATTError.unlikely), &core)
+    /// A pairing has failed. If the link stays up, the requests that wait for it block all others.
+    mutating func securityRefused(_ key: DeviceKey, _ core: inout Core) {
+        guard core.traits.stallsAfterRefusal, links[key] != nil else { return }
+        links[key]?.isStalled = true
+        core.alarms.remove(.requestTimeout(key))
+    }
+
+    /// The requests of a link fail with it, in their order. Those that wait for a pairing are forgotten, and their
+    /// attributes stay occupied.
+    private mutating func failRequests(of link: Link, on device: DeviceKey, _ core: inout Core) {
+        for (_, request) in link.requests.sorted(by: { $0.key < $1.key }) {
+            guard request.refusal != nil, core.traits.losesRetriedRequests else {
+                request.conclude(&self, .error(ATTError.unlikely), &core)
+                continue
+            }
+            change(AttributeKey(device: device, handle: request.handle)) { $0.reading?.isLost = true }
         }
     }
 
@@ -528,7 +562,7 @@ struct GattClient: Sendable {
 
     /// Ends what was under way over a link, when its end has been announced.
     mutating func conclude(_ link: Link, of key: DeviceKey, _ core: inout Core) {
-        failRequests(of: link, &core)
+        failRequests(of: link, on: key, &core)
         closeSockets(of: key, &core)
         exporting.remove(key)
     }
@@ -536,7 +570,7 @@ struct GattClient: Sendable {
     /// Ends the link of a device that is removed, and removes its attributes.
     mutating func remove(_ key: DeviceKey, _ core: inout Core) {
         if let link = links[key] {
-            failRequests(of: link, &core)
+            failRequests(of: link, on: key, &core)
             links[key] = nil
             for alarm in [Alarm.dropLink(key), .requestTimeout(key)] { core.alarms.remove(alarm) }
             core.order(.disconnect(key))

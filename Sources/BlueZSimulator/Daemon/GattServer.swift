@@ -163,14 +163,17 @@ struct GattServer: Sendable {
     /// A central sends a request, or a command, which does not wait for earlier requests.
     mutating func serve(_ request: AttributeRequest, over key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
-        if case .write(let handle, _, let bytes, .command) = request.kind {
+        // One `switch` over the kind: with several, Swift 6.3.1's optimizer crashes.
+        let configuration: UInt16?
+        switch request.kind {
+        case .write(let handle, _, let bytes, .command):
             _ = write(handle, bytes, over: key, packet: nil, &core)
             return
+        case .configure(let characteristic, _):
+            configuration = applications.databases[key.adapter]?.configurationHandle(of: characteristic + 1)
+        case .read, .write: configuration = nil
         }
         var exchange = ServerExchange(request, mtu: link.central.mtu)
-        let configuration = exchange.subscribed.flatMap {
-            applications.databases[key.adapter]?.configurationHandle(of: $0 + 1)
-        }
         let step = exchange.begin(configuration: configuration)
         links[key]?.exchange = exchange
         take(step, key, &core)

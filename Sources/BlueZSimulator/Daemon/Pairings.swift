@@ -111,8 +111,11 @@ struct Pairings: Sendable {
         if bondings[key] != nil { fail(key, .pageTimeout, &core) }
     }
 
-    /// Keys that are not kept end with the link.
-    mutating func linkEnded(_ key: DeviceKey, _ core: inout Core) {
+    /// A link has ended, and its end is announced. The agent is told, and then a call of `Pair` fails, in the order of the radio
+    /// tests. Keys that are not kept end with the link.
+    mutating func linkEnded(_ key: DeviceKey, _ agents: inout Agents, _ core: inout Core) {
+        core.flush()
+        agents.cancelRequest(about: key, &core)
         if pending.contains(key) {
             if core.traits.failsPairWithDiscovery { fail(key, .failed("Not paired"), &core) }
             conclude(key, &core)
@@ -133,19 +136,22 @@ struct Pairings: Sendable {
     // MARK: Events
 
     /// The kernel asks whether to pair, or for a passkey.
+    ///
+    /// - Parameter isServed: Whether the device is the central.
     mutating func asked(
-        _ question: PairingProcedure.Question, _ key: DeviceKey, _ agents: inout Agents, _ core: inout Core
+        _ question: PairingProcedure.Question, _ key: DeviceKey, isServed: Bool, _ agents: inout Agents,
+        _ core: inout Core
     ) {
         let bonding = bondings[key]
+        let keepsLink = bonding == nil && !isServed && core.traits.stallsAfterRefusal
         if question == .authorize, agents.capability(of: bonding?.client) != nil {
             // A program that pairs agrees without a question, if there is any agent.
             if bonding != nil { return core.order(.answer(key, .accept)) }
             // `JustWorksRepairing` is `never`.
             if core.tree.devices[key]?.isPaired == true { return core.order(.answer(key, .reject)) }
         }
-        if case .answered(let answer) = agents.ask(question, about: key, of: bonding?.client, &core) {
-            core.order(.answer(key, answer))
-        }
+        let reception = agents.ask(question, about: key, of: bonding?.client, keepsLink: keepsLink, &core)
+        if case .answered(let answer) = reception { core.order(.answer(key, answer, keepsLink: keepsLink)) }
     }
 
     /// A pairing has succeeded. `Paired` and the reply wait until the services are resolved.

@@ -41,6 +41,8 @@ struct RemoteAttribute: Sendable {
 /// A socket for notifications that a client has acquired, or waits for.
 enum AcquiredSocket: Hashable, Sendable {
     case pending
+    /// The peer has refused the subscription, for which there is no reply.
+    case lost
     case open(SocketID)
 
     var id: SocketID? { if case .open(let id) = self { id } else { nil } }
@@ -50,6 +52,8 @@ enum AcquiredSocket: Hashable, Sendable {
 struct ReadOperation: Hashable, Sendable {
     var offset: Int
     var calls: [CallID]
+    /// Whether the link has ended and BlueZ has forgotten to end the read.
+    var isLost = false
 }
 
 /// The attributes of a remote device by the handles of their declarations.

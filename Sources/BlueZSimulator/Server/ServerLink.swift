@@ -104,9 +104,6 @@ struct ServerExchange: Hashable, Sendable {
         }
     }
 
-    /// The declaration's handle of the characteristic, if the request is a subscription.
-    var subscribed: UInt16? { if case .configure(let characteristic, _) = kind { characteristic } else { nil } }
-
     /// Returns the first packet.
     ///
     /// - Parameter configuration: the handle of the descriptor that a subscription is written to.

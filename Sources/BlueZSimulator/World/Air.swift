@@ -158,7 +158,8 @@ struct Air: Sendable {
             events.append(.servicesChanged(key))
         case .secure(let key, let goal, let capability):
             security.secure(key, to: goal, capability: capability, now: now)
-        case .answer(let key, let answer): security.answer(answer, of: key, now: now)
+        case .answer(let key, let answer, let keepsLink):
+            security.answer(answer, of: key, keepsLink: keepsLink, now: now)
         case .cancelPairing(let key): security.cancel(key)
         case .forget(let key, let isStored):
             security.forget(identity(of: key.address), by: key.adapter, isStored: isStored)

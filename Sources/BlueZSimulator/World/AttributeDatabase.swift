@@ -444,6 +444,7 @@ enum ATTError {
 
 /// Names a characteristic of a peripheral: by its UUID, short or long, or by its handle if several have that UUID.
 public enum AttributeSelector: Hashable, Sendable {
+    /// The only characteristic with this UUID, short (`2A19`) or long.
     case uuid(String)
     /// The handle of the declaration, the number in `…/char002a`, or of the value.
     case handle(UInt16)

@@ -3,7 +3,9 @@
 /// Versions from 5.55 on differ where BlueZ's do; an older one behaves like 5.55. Those with a name here are what distributions
 /// have, and what this package's tests run on.
 public struct BlueZVersion: Hashable, Comparable, Sendable {
+    /// The number before the dot: 5 in 5.82.
     public let major: Int
+    /// The number after the dot: 82 in 5.82.
     public let minor: Int
 
     /// - Precondition: Both numbers are 0 to 255, as in an adapter's `Modalias`.

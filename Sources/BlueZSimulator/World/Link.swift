@@ -152,7 +152,9 @@ enum AirOrder: Hashable, Sendable {
     /// Encrypt the link, with the keys that there are or with a pairing, for which a program may give the capability.
     case secure(DeviceKey, LinkSecurity, PairingCapability? = nil)
     /// The answer to a question of a pairing.
-    case answer(DeviceKey, PairingProcedure.Answer)
+    ///
+    /// `keepsLink`: the link stays up if the pairing fails with this answer.
+    case answer(DeviceKey, PairingProcedure.Answer, keepsLink: Bool = false)
     case cancelPairing(DeviceKey)
     /// Delete the keys of a device, also those that are stored for the next start.
     case forget(DeviceKey, isStored: Bool)
@@ -197,11 +199,17 @@ enum CentralNews: Hashable, Sendable {
 
 /// Why a link has ended, as BlueZ reports it from 5.83 on.
 public enum LinkEndCause: String, CaseIterable, Sendable {
+    /// BlueZ has no name for the reason.
     case unknown = "Unknown"
+    /// Nothing was received within the supervision timeout.
     case timeout = "Timeout"
+    /// This computer has ended the link.
     case local = "Local"
+    /// The device at the other end has ended the link.
     case remote = "Remote"
+    /// A key was missing or refused.
     case authentication = "Authentication"
+    /// This computer was about to be suspended.
     case suspend = "Suspend"
 
     var name: String { "org.bluez.Reason." + rawValue }

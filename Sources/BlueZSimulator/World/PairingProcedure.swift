@@ -160,9 +160,9 @@ struct PairingProcedure: Hashable, Sendable {
         }
     }
 
-    /// Fails it if its time is over.
+    /// Fails it if its time is over. A queue of deadlines, which keeps whole nanoseconds, may be early by less than one.
     mutating func timePassed(to now: TimeInterval) -> [Step] {
-        isOver || now < deadline ? [] : end(.fail(.timedOut))
+        isOver || now < deadline - 1e-9 ? [] : end(.fail(.timedOut))
     }
 
     private mutating func succeed() -> [Step] {

@@ -78,6 +78,7 @@ extension PeripheralBehavior {
 public struct VirtualAttribute: Hashable, Sendable {
     /// UUIDs in their long form, lower case.
     public var service: String
+    /// The UUID of the characteristic, in its long form, lower case.
     public var characteristic: String
     /// Nil for the characteristic's own value.
     public var descriptor: String?
@@ -97,6 +98,7 @@ public enum VirtualWriteType: Hashable, Sendable {
 
 /// The result of a request to a peripheral, and when it arrives.
 public struct AttributeAnswer: Hashable, Sendable {
+    /// The result of a request.
     public enum Outcome: Hashable, Sendable {
         /// A read: these bytes, from the beginning of the value on. A write: done.
         case success([UInt8])
@@ -109,10 +111,16 @@ public struct AttributeAnswer: Hashable, Sendable {
         case linkLoss
     }
 
+    /// The result.
     public var outcome: Outcome
     /// Seconds that are added to the time that the link takes.
     public var delay: TimeInterval
 
+    /// Creates an answer.
+    ///
+    /// - Parameters:
+    ///   - outcome: The result.
+    ///   - delay: Seconds that are added to the time that the link takes; a negative number is 0.
     public init(_ outcome: Outcome, after delay: TimeInterval = 0) {
         self.outcome = outcome
         self.delay = max(0, delay)
@@ -125,9 +133,17 @@ public struct AttributeAnswer: Hashable, Sendable {
 
     /// A write that is done.
     public static let done = AttributeAnswer(.success([]))
+    /// There is no response, so the request times out.
     public static let never = AttributeAnswer(.never)
+    /// The link ends in place of a response.
     public static let linkLoss = AttributeAnswer(.linkLoss)
 
+    /// Returns a refusal.
+    ///
+    /// - Parameters:
+    ///   - code: The error code of the attribute protocol, such as 0x02 for "read not permitted"; 0x80 to 0x9F belong to the
+    ///     application.
+    ///   - delay: Seconds that are added to the time that the link takes.
     public static func error(_ code: UInt8, after delay: TimeInterval = 0) -> AttributeAnswer {
         AttributeAnswer(.error(code), after: delay)
     }

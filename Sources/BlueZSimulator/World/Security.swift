@@ -2,10 +2,15 @@ public import Foundation
 
 /// The means of a device to show and enter numbers while it pairs, by BlueZ's names.
 public enum PairingCapability: String, Hashable, Sendable, Codable, CaseIterable {
+    /// It shows a passkey.
     case displayOnly = "DisplayOnly"
+    /// It shows a number, which its user compares.
     case displayYesNo = "DisplayYesNo"
+    /// Its user enters a passkey.
     case keyboardOnly = "KeyboardOnly"
+    /// Neither: its pairings have no number.
     case noInputNoOutput = "NoInputNoOutput"
+    /// It shows a passkey, and its user enters one or compares a number.
     case keyboardDisplay = "KeyboardDisplay"
 
     public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
@@ -13,6 +18,7 @@ public enum PairingCapability: String, Hashable, Sendable, Codable, CaseIterable
 
 /// The security of a link, and the security that an attribute demands.
 public enum LinkSecurity: Int, Hashable, Sendable, CaseIterable, Comparable {
+    /// Not encrypted.
     case none
     /// Encrypted, with keys of any pairing.
     case encrypted
@@ -33,11 +39,14 @@ public enum LinkSecurity: Int, Hashable, Sendable, CaseIterable, Comparable {
 /// The security that the link must have for the operations on an attribute. A request below it is refused with 0x0F
 /// (insufficient encryption) or 0x05 (insufficient authentication).
 public struct AttributeSecurity: Hashable, Sendable {
+    /// For reading.
     public var read: LinkSecurity
+    /// For writing.
     public var write: LinkSecurity
     /// For writing the descriptor for subscriptions. Descriptors have none of their own.
     public var subscribe: LinkSecurity
 
+    /// Creates the security of an attribute; without arguments no operation needs any.
     public init(read: LinkSecurity = .none, write: LinkSecurity = .none, subscribe: LinkSecurity = .none) {
         self.read = read
         self.write = write
@@ -62,6 +71,7 @@ public struct AttributeSecurity: Hashable, Sendable {
 ///     security: VirtualSecurity(.displayOnly, user: VirtualUser(displays: 123_456)))
 /// ```
 public struct VirtualSecurity: Hashable, Sendable {
+    /// What it can show, and its user can enter.
     public var capability: PairingCapability
     /// Whether it has LE Secure Connections; without, pairings are legacy pairings.
     public var hasSecureConnections: Bool
@@ -101,11 +111,16 @@ public struct VirtualSecurity: Hashable, Sendable {
 public struct VirtualUser: Hashable, Sendable {
     /// The answer to a number that is compared, and to a pairing without a number. Times are seconds, 0 to 1e9.
     public enum Answer: Hashable, Sendable {
+        /// Confirms it, so many seconds later.
         case accept(after: TimeInterval)
+        /// Rejects it, so many seconds later.
         case reject(after: TimeInterval)
+        /// Does nothing, so the pairing fails 30 seconds after its last packet.
         case never
 
+        /// Confirms it at once.
         public static let accept = Answer.accept(after: 0)
+        /// Rejects it at once.
         public static let reject = Answer.reject(after: 0)
     }
 
@@ -117,16 +132,21 @@ public struct VirtualUser: Hashable, Sendable {
         case wrong
         /// 0 to 999,999.
         case number(Int)
+        /// None, so the pairing fails 30 seconds after its last packet.
         case never
 
+        /// The number that the other device displays, at once.
         public static let displayed = Entry.displayed(after: 0)
     }
 
+    /// What the user does if a number is to be compared, or a pairing without a number is to be allowed.
     public var confirms: Answer
+    /// What the user enters if the other device displays a passkey.
     public var passkey: Entry
     /// The passkey that the device displays, 0 to 999,999; nil for a random one. A number outside becomes the nearest bound.
     public var displays: Int? { didSet { displays = displays.map(Limits.passkey.nearest) } }
 
+    /// Creates a user; without arguments one that agrees to everything at once.
     public init(confirms: Answer = .accept, passkey: Entry = .displayed, displays: Int? = nil) {
         self.confirms = confirms
         self.passkey = passkey
@@ -136,9 +156,12 @@ public struct VirtualUser: Hashable, Sendable {
 
 /// The identity of a virtual device with a private address.
 public struct VirtualPrivacy: Hashable, Sendable {
+    /// The address that a pairing gives to the peer.
     public var identity: VirtualAddress
+    /// The type of ``identity``.
     public var identityType: AddressType
 
+    /// Creates an identity; the device's own address is its private one.
     public init(identity: VirtualAddress, identityType: AddressType = .public) {
         self.identity = identity
         self.identityType = identityType
@@ -147,11 +170,14 @@ public struct VirtualPrivacy: Hashable, Sendable {
 
 /// The pairing agent of a program that the simulator plays, such as a desktop's.
 public struct VirtualAgent: Hashable, Sendable {
+    /// What its program can show, and its user can enter.
     public var capability: PairingCapability
+    /// What its user does.
     public var user: VirtualUser
     /// Whether it asks to be the default agent. The first agent is that without asking.
     public var isDefault: Bool
 
+    /// Creates an agent; without arguments one that agrees to everything at once.
     public init(
         _ capability: PairingCapability = .keyboardDisplay, user: VirtualUser = VirtualUser(), isDefault: Bool = false
     ) {

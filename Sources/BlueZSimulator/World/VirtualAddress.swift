@@ -85,7 +85,10 @@ extension VirtualAddress: Codable {
 
 /// Whether an address is assigned to the manufacturer or chosen by the device.
 public enum AddressType: String, Hashable, Sendable, Codable, CaseIterable {
-    case `public`, random
+    /// A public address, which is assigned to the manufacturer.
+    case `public`
+    /// A random address, which the device chooses.
+    case random
 
     public init(from decoder: any Decoder) throws { self = try decoder.choice(of: Self.self) }
 }

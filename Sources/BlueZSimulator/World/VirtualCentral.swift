@@ -10,6 +10,7 @@ public import Foundation
 public struct VirtualCentral: Hashable, Sendable {
     /// Its address, unique in the simulator.
     public var address: VirtualAddress
+    /// Whether the address is public or random.
     public var addressType: AddressType
     /// The name that it reports once it is connected; nil for none.
     public var name: String?
@@ -20,12 +21,23 @@ public struct VirtualCentral: Hashable, Sendable {
     public var connectTimeout: TimeInterval { didSet { connectTimeout = Limits.seconds.nearest(to: connectTimeout) } }
     /// Whether it confirms indications, as it must. One that does not loses its link after 30 seconds.
     public var confirmsIndications: Bool
-    /// Whether it has keys of every adapter, and every adapter of it, from a pairing without a number. BlueZ keeps the subscriptions of a bonded central when its link ends, and
-    /// calls the program for none of them when it returns.
+    /// Whether it has keys of every adapter, and every adapter of it, from a pairing without a number. BlueZ keeps the
+    /// subscriptions of a bonded central when its link ends, and calls the program for none of them when it returns.
     public var isBonded: Bool
     /// How it pairs.
     public var security: VirtualSecurity
 
+    /// Creates a central.
+    ///
+    /// - Parameters:
+    ///   - address: Its address, unique in the simulator.
+    ///   - addressType: Whether the address is public or random.
+    ///   - name: The name that it reports once it is connected; `nil` for none.
+    ///   - mtu: The largest packet of the attribute protocol that it takes, in bytes, 23 to 517.
+    ///   - connectTimeout: Seconds until it gives up an adapter that does not advertise.
+    ///   - confirmsIndications: Whether it confirms the indications that it receives.
+    ///   - isBonded: Whether it and the adapter have a bond from the start.
+    ///   - security: How it pairs.
     public init(
         _ address: VirtualAddress, addressType: AddressType = .public, name: String? = nil, mtu: Int = 247,
         connectTimeout: TimeInterval = 40, confirmsIndications: Bool = true, isBonded: Bool = false,
@@ -48,7 +60,9 @@ public struct CentralValue: Hashable, Sendable {
     public var characteristic: String
     /// The handle of its value.
     public var handle: UInt16
+    /// The bytes of the value.
     public var bytes: [UInt8]
+    /// Whether it was an indication, which the central confirms, and not a notification.
     public var isIndication: Bool
     /// Seconds since the simulator began.
     public var seconds: TimeInterval
@@ -74,7 +88,9 @@ public struct OnAirAdvertisement: Hashable, Sendable {
     public var address: VirtualAddress
     /// The AD structures of the advertisement, and of the scan response.
     public var data: [UInt8]
+    /// The AD structures of the scan response.
     public var scanResponse: [UInt8]
+    /// Whether centrals can connect.
     public var isConnectable: Bool
     /// The unique name on the bus of the program that has registered it.
     public var owner: String
@@ -98,10 +114,13 @@ public struct ServedApplication: Hashable, Sendable {
 public struct ServedService: Hashable, Sendable {
     /// Long form.
     public var uuid: String
+    /// The handle of its declaration.
     public var handle: UInt16
+    /// Whether it is a primary service.
     public var isPrimary: Bool
     /// The handles of the services that it includes.
     public var includes: [UInt16]
+    /// The characteristics, in the order of their handles.
     public var characteristics: [ServedCharacteristic]
 }
 
@@ -111,9 +130,11 @@ public struct ServedCharacteristic: Hashable, Sendable {
     public var uuid: String
     /// The handle of its declaration; that of the value follows.
     public var handle: UInt16
+    /// The handle of its value.
     public var valueHandle: UInt16
     /// The flags of its declaration, which do not include a need for encryption.
     public var flags: Set<CharacteristicFlag>
+    /// The descriptors, in the order of their handles.
     public var descriptors: [ServedDescriptor]
 }
 
@@ -121,6 +142,7 @@ public struct ServedCharacteristic: Hashable, Sendable {
 public struct ServedDescriptor: Hashable, Sendable {
     /// Long form.
     public var uuid: String
+    /// The handle of the descriptor.
     public var handle: UInt16
 }
 

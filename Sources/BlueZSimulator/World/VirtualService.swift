@@ -21,6 +21,7 @@ public struct VirtualService: Hashable, Sendable {
     public var isPrimary: Bool
     /// The handle of its declaration; nil for the next free one.
     public var handle: UInt16?
+    /// The characteristics, in the order of their handles.
     public var characteristics: [VirtualCharacteristic]
     /// The UUIDs of services of the same peripheral that it includes; unknown ones are ignored.
     public var includes: [String]
@@ -29,6 +30,16 @@ public struct VirtualService: Hashable, Sendable {
     /// Whether the UUID of one that appears late is among the device's from the beginning, or only when it appears.
     public var isAnnounced: Bool
 
+    /// Creates a service.
+    ///
+    /// - Parameters:
+    ///   - uuid: Short (`180D`) or long.
+    ///   - isPrimary: Whether it is a primary service, and not only included by others.
+    ///   - characteristics: The characteristics, in the order of their handles.
+    ///   - includes: The UUIDs of services of the same peripheral that it includes.
+    ///   - handle: The handle of its declaration; `nil` for the next free one.
+    ///   - appearsAfter: Seconds after the services are resolved until BlueZ shows this one.
+    ///   - isAnnounced: Whether the UUID of one that appears late is among the device's from the beginning.
     public init(
         _ uuid: String, isPrimary: Bool = true, characteristics: [VirtualCharacteristic] = [],
         includes: [String] = [], handle: UInt16? = nil, appearsAfter: TimeInterval = 0,
@@ -52,6 +63,7 @@ public struct VirtualCharacteristic: Hashable, Sendable {
     public var flags: Set<CharacteristicFlag>
     /// What a read returns, until it is written or notified.
     public var value: [UInt8]
+    /// The descriptors, in the order of their handles.
     public var descriptors: [VirtualDescriptor]
     /// What it notifies or indicates unasked while a central is subscribed; nil for nothing.
     public var notifications: NotificationSource?
@@ -60,6 +72,16 @@ public struct VirtualCharacteristic: Hashable, Sendable {
     /// The security that its link must have.
     public var security: AttributeSecurity
 
+    /// Creates a characteristic.
+    ///
+    /// - Parameters:
+    ///   - uuid: Short (`2A37`) or long.
+    ///   - flags: What it supports.
+    ///   - value: What a read returns, until it is written or notified.
+    ///   - descriptors: The descriptors, in the order of their handles.
+    ///   - notifications: What it notifies or indicates unasked; `nil` for nothing.
+    ///   - echo: The UUID of a characteristic of the same peripheral that notifies whatever is written here; `nil` for none.
+    ///   - security: The security that its link must have.
     public init(
         _ uuid: String, _ flags: Set<CharacteristicFlag> = [.read], value: [UInt8] = [],
         descriptors: [VirtualDescriptor] = [], notifications: NotificationSource? = nil, echo: String? = nil,
@@ -80,12 +102,20 @@ public struct VirtualCharacteristic: Hashable, Sendable {
 public struct VirtualDescriptor: Hashable, Sendable {
     /// Short (`2901`) or long.
     public var uuid: String
+    /// What a read returns, until it is written.
     public var value: [UInt8]
     /// Whether it can be written, read or both; BlueZ does not report this.
     public var flags: Set<CharacteristicFlag>
     /// The security that its link must have for reading and writing.
     public var security: AttributeSecurity
 
+    /// Creates a descriptor.
+    ///
+    /// - Parameters:
+    ///   - uuid: Short (`2901`) or long.
+    ///   - value: What a read returns, until it is written.
+    ///   - flags: Whether it can be written, read or both.
+    ///   - security: The security that its link must have.
     public init(
         _ uuid: String, value: [UInt8] = [], flags: Set<CharacteristicFlag> = [.read],
         security: AttributeSecurity = .none
@@ -104,15 +134,25 @@ public struct VirtualDescriptor: Hashable, Sendable {
 
 /// What a characteristic supports, by BlueZ's names; in the order in which BlueZ lists them.
 public enum CharacteristicFlag: String, Hashable, Sendable, Codable, CaseIterable {
+    /// The value can be part of advertisements.
     case broadcast
+    /// The value can be read.
     case read
+    /// The value can be written without response.
     case writeWithoutResponse = "write-without-response"
+    /// The value can be written with a response.
     case write
+    /// The server sends changes as notifications, which are not confirmed.
     case notify
+    /// The server sends changes as indications, which are confirmed.
     case indicate
+    /// The value can be written with a signature.
     case authenticatedSignedWrites = "authenticated-signed-writes"
+    /// A descriptor has further properties.
     case extendedProperties = "extended-properties"
+    /// The value can be written with a queue of prepared writes.
     case reliableWrite = "reliable-write"
+    /// The description of the characteristic can be written.
     case writableAuxiliaries = "writable-auxiliaries"
 }
 

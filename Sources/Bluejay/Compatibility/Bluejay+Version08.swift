@@ -18,7 +18,7 @@ extension Bluejay {
     /// Starts with a disconnect handler, as in version 0.7.
     ///
     /// - Parameters:
-    ///   - mode: As of ``start(mode:connectionObserver:)``.
+    ///   - mode: As of ``start(mode:connectionObserver:pairing:)``.
     ///   - connectionObserver: The first observer.
     ///   - disconnectHandler: Decides what follows a disconnection; held weakly.
     public func start(
@@ -114,6 +114,7 @@ extension Bluejay {
 public enum IdentifierConnectionResult: Swift.Sendable {
     /// The peripheral is connected.
     case success(PeripheralIdentifier)
+    /// The connection failed, with the error: a ``BluejayError``, or one of BlueCapKit.
     case failure(any Error)
 
     init(_ result: ConnectionResult) {
@@ -128,6 +129,7 @@ public enum IdentifierConnectionResult: Swift.Sendable {
 public enum IdentifierDisconnectionResult: Swift.Sendable {
     /// The connection to this peripheral has ended.
     case disconnected(PeripheralIdentifier)
+    /// The disconnection failed, with the error, such as ``BluejayError/notConnected``.
     case failure(any Error)
 
     init(_ result: DisconnectionResult) {

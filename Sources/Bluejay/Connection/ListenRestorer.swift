@@ -68,12 +68,21 @@ extension Bool: ListenRestorerDecision {}
 extension ListenRestoreAction: ListenRestorerAction {}
 
 extension ListenRestorer where UnhandledListenAction == ListenRestoreAction {
+    /// Stands for the method that a class with the other one does not implement. The library does not call it.
+    ///
+    /// - Parameter characteristic: The characteristic.
     public func willRestoreListen(on characteristic: CharacteristicIdentifier) -> NoListenRestorerMethod {
         NoListenRestorerMethod()
     }
 }
 
 extension ListenRestorer where ListenDecision == Bool {
+    /// Stands for the method that a class with the other one does not implement. The library does not call it.
+    ///
+    /// - Parameters:
+    ///   - peripheral: The peripheral that has sent the value.
+    ///   - characteristic: The characteristic.
+    ///   - value: The value.
     public func didReceiveUnhandledListen(
         from peripheral: PeripheralIdentifier, on characteristic: CharacteristicIdentifier, with value: Data?
     ) -> NoListenRestorerMethod {

@@ -35,6 +35,7 @@ public struct StartOptions {
 
 /// Whether the connection and its listens are restored in the next run of the program.
 public enum BackgroundRestoreMode {
+    /// Saves nothing, and restores nothing.
     case disable
     /// Restores the connection, and ends the listens.
     case enable(RestoreIdentifier)

@@ -40,6 +40,7 @@ struct Observers {
     var connection = ObserverList<any ConnectionObserver>()
     var rssi = ObserverList<any RSSIObserver>()
     var service = ObserverList<any ServiceObserver>()
+    var pairing = ObserverList<any PairingObserver>()
     var log = ObserverList<any LogObserver>()
 }
 
@@ -102,6 +103,28 @@ final class Callbacks: Swift.Sendable {
         let text = text()
         notify(entries, of: \.log) { $0.debug(text) }
     }
+}
+
+/// Reports the changes of a peripheral's pairing to the observers.
+final class PairingWatch: Swift.Sendable {
+    let peripheral: Peripheral
+    private let callbacks: Callbacks
+    private let token = CancelToken()
+
+    init(_ peripheral: Peripheral, _ callbacks: Callbacks) {
+        (self.peripheral, self.callbacks) = (peripheral, callbacks)
+    }
+
+    func begin() {
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext(), cancelToken: token) {
+            [weak self] change in
+            guard let self else { return }
+            let identifier = PeripheralIdentifier(peripheral)
+            callbacks.notify(\.pairing) { $0.didChangePairing(of: identifier, to: change) }
+        }
+    }
+
+    func end() { peripheral.whenPairingChanges().cancel(token) }
 }
 
 /// Follows the services of the connected peripheral, and reports which are gone after a change.

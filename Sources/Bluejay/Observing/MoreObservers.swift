@@ -1,8 +1,8 @@
 public import BlueCapKit
 public import Foundation
 
-// The observers of single subjects, which Bluejay has since version 0.8. Their methods have no defaults, so a class that
-// misspells one does not compile. Bluejay holds them weakly and calls them on its callback queue.
+// The observers of single subjects: as in Bluejay since version 0.8, and of pairings. Their methods have no defaults, so a
+// class that misspells one does not compile. Bluejay holds them weakly and calls them on its callback queue.
 
 /// An object that receives the results of ``Bluejay/readRSSI()``.
 public protocol RSSIObserver: AnyObject {
@@ -24,6 +24,24 @@ public protocol ServiceObserver: AnyObject {
     ///   - peripheral: The connected peripheral.
     ///   - invalidatedServices: The services that the peripheral has removed or replaced; empty if it has only added some.
     func didModifyServices(from peripheral: PeripheralIdentifier, invalidatedServices: [ServiceIdentifier])
+}
+
+/// An object that answers the requests of pairings, and receives the changes of the peripheral's pairing.
+public protocol PairingObserver: AnyObject {
+    /// Called when a pairing needs an answer: with the policy `PairingPolicy.ask`, for the pairing of
+    /// ``Bluejay/pair(timeout:completion:)`` and for that of an operation on a protected value.
+    ///
+    /// Show the number or ask the user for it, and call `confirm()`, `enter(_:)` or `reject()` of the request, now or later,
+    /// on any thread. The first answer counts. Without one the request is rejected after `PairingPolicy.answerTimeout`, and
+    /// without an observer at once.
+    ///
+    /// A background task may wait for the answer. Its thread is not that of the callback queue, so do not block that queue
+    /// until the task has ended.
+    func didReceivePairingRequest(_ request: PairingRequest, from peripheral: PeripheralIdentifier)
+
+    /// Called when the peripheral has been paired or its bond has ended, whichever program did it, and when a pairing has
+    /// failed. A peripheral that is used for the first time since the start reports its last change, if there is one.
+    func didChangePairing(of peripheral: PeripheralIdentifier, to change: PairingChange)
 }
 
 /// An object that receives a line of text about each step of ``Bluejay``, for the log of a program.

@@ -18,7 +18,14 @@ struct BluejayMachine {
         func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 
         var isScan: Bool { if case .scan = kind { true } else { false } }
-        var isOperation: Bool { if case .operation = kind { true } else { false } }
+        /// Whether the peripheral performs it.
+        var isOperation: Bool { if case .unpairing = kind { true } else { requiresConnection } }
+        var requiresConnection: Bool {
+            switch kind {
+            case .operation, .pairing: true
+            case .firstState, .scan, .connect, .disconnect, .unpairing: false
+            }
+        }
         var isDisconnect: Bool { if case .disconnect = kind { true } else { false } }
     }
 
@@ -30,6 +37,10 @@ struct BluejayMachine {
         case disconnect(isImmediate: Bool)
         /// An operation that requires the connection.
         case operation
+        /// A pairing requires the connection when it begins, and may end the link and make it again.
+        case pairing
+        /// The end of a bond: requires no connection, and ends it if there is one.
+        case unpairing
     }
 
     /// The origin of a request.
@@ -101,6 +112,8 @@ struct BluejayMachine {
     private var milestones: [RequestID] = []
     /// The attempt to connect that was cancelled, until its link is down.
     private var cancelledAttempt: RequestID?
+    /// Why the link is going to be lost, if that was reported first.
+    private var lossReason: BluejayError?
 
     // MARK: State
 
@@ -153,7 +166,7 @@ struct BluejayMachine {
         if let refusal = refusal(of: id.kind, by: caller) { return [.settle(id, .failure(refusal), mustStop: false)] }
         if !id.isOperation { milestones.append(id) }
         switch id.kind {
-        case .firstState, .scan, .operation, .disconnect(isImmediate: false):
+        case .firstState, .scan, .operation, .pairing, .unpairing, .disconnect(isImmediate: false):
             return perform(.enqueued(id))
         case .connect:
             return scanEnded() + perform(.enqueued(id))
@@ -179,7 +192,7 @@ struct BluejayMachine {
 
     private func refusal(of kind: Kind) -> BluejayError? {
         switch kind {
-        case .firstState:
+        case .firstState, .unpairing:
             return nil
         case .scan:
             return scans.isEmpty ? nil : .multipleScanNotSupported
@@ -190,7 +203,7 @@ struct BluejayMachine {
         case .disconnect:
             if isDisconnectPending { return .multipleDisconnectNotSupported }
             return willBeConnected ? nil : .notConnected
-        case .operation:
+        case .operation, .pairing:
             guard connection == .connected else { return .notConnected }
             return isDisconnectPending ? .disconnectQueued : nil
         }
@@ -247,9 +260,9 @@ struct BluejayMachine {
         switch id.kind {
         case .firstState:
             return []
-        case .scan:
+        case .scan, .unpairing:
             return [.begin(id)]
-        case .operation:
+        case .operation, .pairing:
             guard connection == .connected else { return finished(id, .failure(BluejayError.notConnected)) }
             return [.begin(id)]
         case .connect:
@@ -276,7 +289,7 @@ struct BluejayMachine {
             cancelledAttempt = id
             connection = .disconnecting(wasConnected: false, isRequested: false)
             return [.endLink]
-        case .scan, .operation:
+        case .scan, .operation, .pairing, .unpairing:
             // `mustStop` of its settlement ends it.
             return []
         case .connect, .disconnect, .firstState:
@@ -327,6 +340,7 @@ struct BluejayMachine {
     }
 
     mutating func linkWentUp() -> [Effect] {
+        lossReason = nil
         switch connection {
         case .connecting(let id):
             (connection, shouldAutoReconnect) = (.connected, true)
@@ -356,7 +370,11 @@ struct BluejayMachine {
             return [.tryAgain]
         case .disconnecting:
             return linkWentDown(isRequested: true)
-        case .none, .connected:
+        case .connected:
+            // The peripheral has lost the keys of its bond: the loss of the link follows.
+            if let error = error as? BluejayError, case .pairingFailed = error { lossReason = error }
+            return []
+        case .none:
             return []
         }
     }
@@ -403,7 +421,7 @@ struct BluejayMachine {
     /// The link has ended without a request to Bluejay.
     private mutating func linkWasLost(isRequested: Bool) -> [Effect] {
         connection = .none
-        let error = isRequested ? BluejayError.explicitDisconnect : BluejayError.notConnected
+        let error = isRequested ? BluejayError.explicitDisconnect : lossReason ?? .notConnected
         if isRequested { shouldAutoReconnect = false }
         var effects = endOperations(error) + [.endListens(error)]
         // A disconnection that waits for its turn has succeeded.
@@ -416,11 +434,12 @@ struct BluejayMachine {
         return deferReports(effects)
     }
 
-    /// Fails the operations, which require the connection. Other requests stay in the queue.
+    /// Fails the operations that require the connection, except a pairing that has begun: it may make the link again, and
+    /// ends otherwise. Other requests stay in the queue.
     private mutating func endOperations(_ error: BluejayError) -> [Effect] {
-        ((queue.current.map { [$0] } ?? []) + queue.waiting).filter(\.isOperation).flatMap {
-            ended($0, .failure(error))
-        }
+        var failed = queue.waiting.filter(\.requiresConnection)
+        if let current = queue.current, case .operation = current.kind { failed.insert(current, at: 0) }
+        return failed.flatMap { ended($0, .failure(error)) }
     }
 
     /// The disconnect handler has returned.

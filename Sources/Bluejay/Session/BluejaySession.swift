@@ -36,6 +36,9 @@ final class BluejaySession: Swift.Sendable {
         private var lastRequest: UInt64 = 0
         var listens = ListenTable()
         var serviceWatch: ServiceWatch?
+        var pairingWatch: PairingWatch?
+        /// Cancels the handler that gives the requests of pairings to the observers; `nil` if there is none.
+        var requestWatch: CancelToken?
         weak var handler: (any DisconnectHandler)?
         var restoration = Restoration()
         /// The peripherals that scans have found, which can be connected also after BlueZ has removed them.
@@ -171,15 +174,18 @@ final class BluejaySession: Swift.Sendable {
 
     // MARK: Start and stop
 
-    func start(_ mode: StartMode, observer: (any ConnectionObserver)?) {
+    /// - Parameter policy: `nil` for that of the manager.
+    func start(_ mode: StartMode, observer: (any ConnectionObserver)?, pairing policy: PairingPolicy?) {
         guard !state({ $0.isStarted }) else { return }
         if let observer { register(observer) }
         switch mode {
         case .new(let options):
             var managerOptions = options.managerOptions
             managerOptions[CBCentralManagerOptionRestoreIdentifierKey] = options.backgroundRestore.identifier
+            if let policy { managerOptions[CentralManagerOptionPairingPolicyKey] = policy }
             start(with: CentralManager(options: managerOptions), options.backgroundRestore)
         case .use(let manager, let peripheral):
+            if let policy { manager.pairingPolicy = policy }
             start(with: manager, .disable)
             switch peripheral?.state {
             case .connected, .connecting:
@@ -213,6 +219,7 @@ final class BluejaySession: Swift.Sendable {
                 core.start == start ? core.machine.availabilityChanged(state == .poweredOn) : []
             }
         }
+        watchPairingRequests()
         if restoration.isEnabled { watchForRestoration(of: manager, start) }
     }
 
@@ -221,26 +228,33 @@ final class BluejaySession: Swift.Sendable {
     func stop() -> (manager: CentralManager, peripheral: Peripheral?)? {
         var extracted: (manager: CentralManager, peripheral: Peripheral?)?
         var start = CancelToken.uncancellable
+        var requestWatch: CancelToken?
         update { core in
             guard let manager = core.manager else { return [] }
             extracted = (manager, core.machine.connection == .connected ? core.peripheral : nil)
             start = core.start
+            requestWatch = core.requestWatch.take()
             // The effects of the stop need the manager and the peripheral.
             return core.machine.stopped() + [.call { self.forget(manager) }]
         }
         guard let extracted else { return nil }
         log("Stopped.")
         extracted.manager.whenStateChanges().cancel(start)
+        if let requestWatch { extracted.manager.whenPairingIsRequested().cancel(requestWatch) }
         return extracted
     }
 
     private func forget(_ manager: CentralManager) {
-        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals)? in
+        let dropped = core.withLock { core -> (CentralManager?, Peripheral?, DiscoveredPeripherals, PairingWatch?)? in
             // It may have been started with the same manager again.
             guard core.manager === manager, !core.machine.isStarted else { return nil }
-            defer { (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals()) }
-            return (core.manager, core.peripheral, core.discovered)
+            defer {
+                (core.manager, core.peripheral, core.discovered) = (nil, nil, DiscoveredPeripherals())
+                core.pairingWatch = nil
+            }
+            return (core.manager, core.peripheral, core.discovered, core.pairingWatch)
         }
+        dropped?.3?.end()
         withExtendedLifetime(dropped) {}
     }
 
@@ -250,9 +264,9 @@ final class BluejaySession: Swift.Sendable {
         _ identifier: PeripheralIdentifier, timeout: Timeout, completion: @escaping (ConnectionResult) -> Void
     ) {
         let request = Request(target: identifier.uuid) { _ in
-            let (manager, known) = self.core.withLock { ($0.manager, $0.discovered[identifier.uuid]) }
-            guard let peripheral = known ?? manager?.retrievePeripherals(withIdentifiers: [identifier.uuid]).first
-            else { return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) } }
+            guard let peripheral = self.peripheral(identifier) else {
+                return self.decide { $0.linkFailed(BluejayError.unexpectedPeripheral(identifier)) }
+            }
             self.link(to: peripheral, timeout: timeout)
         } settle: { outcome in
             let result = ConnectionResult(self.connected(outcome, or: .stopped))
@@ -261,8 +275,15 @@ final class BluejaySession: Swift.Sendable {
         self.request(.connect, by: caller, request)
     }
 
+    /// Returns the peripheral that a scan has found, or that BlueZ knows.
+    private func peripheral(_ identifier: PeripheralIdentifier) -> Peripheral? {
+        let (manager, known) = core.withLock { ($0.manager, $0.discovered[identifier.uuid]) }
+        return known ?? manager?.retrievePeripherals(withIdentifiers: [identifier.uuid]).first
+    }
+
     /// Connects; the machine receives what follows.
     private func link(to peripheral: Peripheral, timeout: Timeout) {
+        watchPairing(of: peripheral)
         let (attempt, last) = core.withLock { core in
             defer { core.peripheral = peripheral }
             return (core.machine.attempt, core.peripheral)
@@ -279,7 +300,7 @@ final class BluejaySession: Swift.Sendable {
                 case .success((_, .forceDisconnect)): machine.linkWentDown(isRequested: true)
                 case .success((_, .timeout)), .success((_, .giveUp)):
                     machine.linkFailed(BluejayError.connectionTimedOut)
-                case .failure(let error): machine.linkFailed(error)
+                case .failure(let error): machine.linkFailed(BluejayError.documented(error))
                 }
             }
         }
@@ -357,6 +378,40 @@ final class BluejaySession: Swift.Sendable {
             switch result {
             case .success(let data): self?.finished(id, .success(data))
             case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error, of: identifier)))
+            }
+        }
+    }
+
+    // MARK: Pairing
+
+    func pair(timeout: Timeout, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void) {
+        let begin = { (id: RequestID) in
+            guard let peripheral = self.peripheral else {
+                return self.finished(id, .failure(BluejayError.notConnected))
+            }
+            self.finish(id, with: peripheral.pair(timeout: timeout.interval))
+        }
+        let stop = { (_: RequestID) in self.peripheral?.cancelPairing() ?? () }
+        request(.pairing, by: caller, Request(begin: begin, stop: stop, settle: settle))
+    }
+
+    func unpair(
+        _ identifier: PeripheralIdentifier, by caller: BluejayMachine.Caller, settle: @escaping (Outcome) -> Void
+    ) {
+        let begin = { (id: RequestID) in
+            guard let peripheral = self.peripheral(identifier) else {
+                return self.finished(id, .failure(BluejayError.unexpectedPeripheral(identifier)))
+            }
+            self.finish(id, with: peripheral.unpair())
+        }
+        request(.unpairing, by: caller, Request(begin: begin, settle: settle))
+    }
+
+    private func finish(_ id: RequestID, with pairing: Future<Peripheral>) {
+        pairing.onComplete(context: ImmediateContext()) { [weak self] result in
+            switch result {
+            case .success: self?.finished(id, .success(Data()))
+            case .failure(let error): self?.finished(id, .failure(BluejayError.documented(error)))
             }
         }
     }
@@ -722,6 +777,65 @@ final class BluejaySession: Swift.Sendable {
                 $0.didReadRSSI(from: identifier, RSSI: NSNumber(value: strength), error: error)
             }
         }
+    }
+
+    /// Gives the requests of pairings to the observers, while there are any.
+    func watchPairingRequests() {
+        let watch = CancelToken()
+        let manager = core.withLock { core -> CentralManager? in
+            guard core.machine.isStarted, core.requestWatch == nil, !callbacks.entries(\.pairing).isEmpty else {
+                return nil
+            }
+            core.requestWatch = watch
+            return core.manager
+        }
+        guard let manager else { return }
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext(), cancelToken: watch) {
+            [weak self, weak manager] request in
+            if self?.giveToObservers(request, watch) == true { return }
+            guard let requests = manager?.whenPairingIsRequested() else { return }
+            requests.cancel(watch)
+            // Else another handler answers it.
+            if !requests.isWatched(besides: watch) { request.reject() }
+        }
+    }
+
+    /// Ends that if there is no observer any more: BlueCapKit rejects a request that has no handler.
+    func pairingObserverLeft() {
+        let (manager, watch) = core.withLock { core -> (CentralManager?, CancelToken?) in
+            guard callbacks.entries(\.pairing).isEmpty else { return (nil, nil) }
+            return (core.manager, core.requestWatch.take())
+        }
+        if let manager, let watch { manager.whenPairingIsRequested().cancel(watch) }
+    }
+
+    /// Returns false if no observer is left, or the session was stopped.
+    private func giveToObservers(_ request: PairingRequest, _ watch: CancelToken) -> Bool {
+        guard case .peripheral(let peripheral) = request.peer else { return false }
+        let isWatched = core.withLock { core in
+            guard core.requestWatch == watch else { return false }
+            let hasObserver = callbacks.entries(\.pairing).contains { $0.observer != nil }
+            if !hasObserver { core.requestWatch = nil }
+            return hasObserver
+        }
+        guard isWatched else { return false }
+        log("The pairing with \(peripheral.name) needs an answer.")
+        let identifier = PeripheralIdentifier(peripheral)
+        callbacks.notify(\.pairing) { $0.didReceivePairingRequest(request, from: identifier) }
+        return true
+    }
+
+    /// Reports the changes of the pairing of the peripheral in use.
+    private func watchPairing(of peripheral: Peripheral) {
+        let watch = PairingWatch(peripheral, callbacks)
+        let (isNew, last) = core.withLock { core -> (Bool, PairingWatch?) in
+            guard core.pairingWatch?.peripheral !== peripheral else { return (false, nil) }
+            defer { core.pairingWatch = watch }
+            return (true, core.pairingWatch)
+        }
+        guard isNew else { return }
+        last?.end()
+        watch.begin()
     }
 
     /// Follows the services of the connected peripheral, if there is an observer.

@@ -136,6 +136,17 @@ struct Restoration {
 }
 
 extension BluejayError {
+    /// Returns the documented error for an error of a pairing, or the error itself if it is none.
+    static func documented(_ error: any Error) -> any Error {
+        switch error {
+        case CharacteristicError.pairingRequired(let security, _): BluejayError.pairingRequired(security)
+        case CharacteristicError.pairingFailed(let error), PeripheralError.pairing(let error):
+            BluejayError.pairingFailed(error)
+        case let error as PairingError: BluejayError.pairingFailed(error)
+        default: error
+        }
+    }
+
     /// Returns the documented error for an error of BlueCapKit, or the error itself if there is none.
     static func documented(_ error: any Error, of characteristic: CharacteristicIdentifier) -> any Error {
         switch error {
@@ -144,7 +155,7 @@ extension BluejayError {
         case PeripheralError.serviceNotFound, PeripheralError.noServices:
             BluejayError.missingService(characteristic.service)
         case ServiceError.characteristicNotFound: BluejayError.missingCharacteristic(characteristic)
-        default: error
+        default: documented(error)
         }
     }
 }

@@ -50,6 +50,11 @@ public enum BluejayError: Swift.Error, Hashable, Swift.Sendable {
     case multipleListenReplaced
     /// A flush without an idle window would never end.
     case indefiniteFlush
+    /// The value needs a pairing: there is none and the pairing policy does not allow it, or it is one without a passkey
+    /// and the value needs one with.
+    case pairingRequired(RequiredSecurity)
+    /// The pairing has failed, or the end of a bond; also if an operation needed it, or a connection.
+    case pairingFailed(PairingError)
     /// Bluejay has not been started, or has been stopped.
     case stopped
 }
@@ -108,6 +113,20 @@ extension BluejayError: LocalizedError, CustomStringConvertible {
             "Another listen to the same characteristic has replaced this one."
         case .indefiniteFlush:
             "A flush requires an idle window of more than zero seconds."
+        case .pairingRequired(.encryption):
+            "The value needs a pairing: call pair(), or start Bluejay with the pairing policy .justWorks or .ask."
+        case .pairingRequired(.authentication), .pairingRequired(.secureConnections):
+            "The value needs a pairing with a passkey or a comparison of numbers, and the peripheral is paired without: "
+                + "call unpair(_:), connect, and pair() with the pairing policy .ask."
+        case .pairingFailed(let error):
+            switch error {
+            case .notAllowed: "\(error.cause()). Start Bluejay with the pairing policy .justWorks or .ask."
+            case .rejected(by: .policy):
+                "\(error.cause()). It accepts no request of this kind, or there was no PairingObserver."
+            case .keyMissing, .alreadyPaired:
+                "\(error.cause()). If it is the one that the user means, call unpair(_:), scan for it, connect, and pair()."
+            default: error.description
+            }
         case .stopped:
             "Bluejay has not been started, or has been stopped: call start()."
         }

@@ -35,10 +35,19 @@ public enum ListenAction: Hashable, Swift.Sendable {
 ///
 /// On Linux there are no such alerts: the options exist so that code with them compiles, and have no effect.
 public struct WarningOptions: Hashable, Swift.Sendable {
+    /// Whether iOS alerts the user to a connection. Has no effect on Linux.
     public let notifyOnConnection: Bool
+    /// Whether iOS alerts the user to a disconnection. Has no effect on Linux.
     public let notifyOnDisconnection: Bool
+    /// Whether iOS alerts the user to each notification. Has no effect on Linux.
     public let notifyOnNotification: Bool
 
+    /// Creates options, which have no effect on Linux.
+    ///
+    /// - Parameters:
+    ///   - notifyOnConnection: Whether iOS alerts the user to a connection.
+    ///   - notifyOnDisconnection: Whether iOS alerts the user to a disconnection.
+    ///   - notifyOnNotification: Whether iOS alerts the user to each notification.
     public init(notifyOnConnection: Bool, notifyOnDisconnection: Bool, notifyOnNotification: Bool) {
         self.notifyOnConnection = notifyOnConnection
         self.notifyOnDisconnection = notifyOnDisconnection

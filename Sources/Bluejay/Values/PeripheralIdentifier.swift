@@ -6,7 +6,9 @@ public import Foundation
 /// The identifier is derived from the peripheral's address: it is the same on every run and every machine, unless the
 /// peripheral changes its address for privacy. The name is for display; comparisons ignore it.
 public struct PeripheralIdentifier: Swift.Sendable, Codable {
+    /// The identifier that is derived from the address; `Peripheral.identifier` of BlueCapKit.
     public let uuid: UUID
+    /// The name for display; "Unknown" if there was none. Comparisons ignore it.
     public let name: String
 
     /// - Parameters:
@@ -17,6 +19,7 @@ public struct PeripheralIdentifier: Swift.Sendable, Codable {
         self.name = name ?? "Unknown"
     }
 
+    /// Creates the identifier of a peripheral of BlueCapKit.
     public init(_ peripheral: Peripheral) {
         self.init(uuid: peripheral.identifier, name: peripheral.name)
     }

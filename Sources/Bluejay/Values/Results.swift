@@ -8,6 +8,7 @@ import Foundation
 public enum ConnectionResult {
     /// The peripheral is connected.
     case success(Peripheral)
+    /// The connection failed, with the error: a ``BluejayError``, or one of BlueCapKit.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -19,6 +20,7 @@ public enum ConnectionResult {
 public enum DisconnectionResult {
     /// The connection to this peripheral has ended.
     case success(Peripheral)
+    /// The disconnection failed, with the error, such as ``BluejayError/notConnected``.
     case failure(any Error)
 
     init(_ result: Result<Peripheral, any Error>) {
@@ -28,13 +30,32 @@ public enum DisconnectionResult {
 
 /// The result of a read, or a value of a listen.
 public enum ReadResult<R> {
+    /// The value.
     case success(R)
+    /// The read or the listen failed, with the error: a ``BluejayError``, or one of BlueCapKit.
     case failure(any Error)
 }
 
 /// The result of a write, or of the end of a listen.
 public enum WriteResult {
+    /// The write is complete, or the listen has ended.
     case success
+    /// The operation failed, with the error: a ``BluejayError``, or one of BlueCapKit.
+    case failure(any Error)
+
+    init(_ outcome: Result<Data, any Error>) {
+        switch outcome {
+        case .success: self = .success
+        case .failure(let error): self = .failure(error)
+        }
+    }
+}
+
+/// The result of a pairing, or of the end of a bond.
+public enum PairingResult {
+    /// The peripheral is bonded, or no longer is.
+    case success
+    /// A ``BluejayError``, such as ``BluejayError/pairingFailed(_:)``.
     case failure(any Error)
 
     init(_ outcome: Result<Data, any Error>) {
@@ -63,4 +84,5 @@ extension ConnectionResult: Swift.Sendable {}
 extension DisconnectionResult: Swift.Sendable {}
 extension ReadResult: Swift.Sendable where R: Swift.Sendable {}
 extension WriteResult: Swift.Sendable {}
+extension PairingResult: Swift.Sendable {}
 extension RunResult: Swift.Sendable where R: Swift.Sendable {}

@@ -52,17 +52,3 @@ public struct ScanDiscovery {
         rssi = peripheral.RSSI
     }
 }
-
-extension PeripheralAdvertisements {
-    fileprivate var packet: [String: Any] {
-        var packet: [String: Any] = [:]
-        packet[CBAdvertisementDataLocalNameKey] = localName
-        packet[CBAdvertisementDataManufacturerDataKey] = manufacturerData
-        packet[CBAdvertisementDataServiceUUIDsKey] = serviceUUIDs
-        packet[CBAdvertisementDataServiceDataKey] = serviceData
-        packet[CBAdvertisementDataTxPowerLevelKey] = txPower
-        packet[CBAdvertisementDataIsConnectable] = isConnectable
-        packet[CBAdvertisementDataSolicitedServiceUUIDsKey] = solicitedServiceUUIDs
-        return packet
-    }
-}

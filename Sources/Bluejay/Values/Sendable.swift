@@ -20,7 +20,9 @@ public import Foundation
 /// everywhere.
 ///
 /// ```swift
-/// struct Command: Sendable, Swift.Sendable { … }
+/// struct Command: Sendable, Swift.Sendable {
+///     func toBluetoothData() -> Data { Data([1]) }
+/// }
 /// ```
 public protocol Sendable {
     /// Returns the bytes, in the order in which they are sent.

@@ -2,17 +2,32 @@ public import Foundation
 
 /// The data of a beacon, in any of the supported formats.
 public enum Beacon: Hashable, Sendable {
+    /// An iBeacon of Apple.
     case iBeacon(IBeacon)
+    /// The identifier of an Eddystone beacon.
     case eddystoneUID(Eddystone.UID)
+    /// The address of a web page, from an Eddystone beacon.
     case eddystoneURL(Eddystone.URL)
+    /// The telemetry of an Eddystone beacon.
     case eddystoneTLM(Eddystone.TLM)
+    /// An AltBeacon.
     case altBeacon(AltBeacon)
 
     /// The format of a beacon.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        case iBeacon, eddystoneUID, eddystoneURL, eddystoneTLM, altBeacon
+        /// iBeacon, in Apple's manufacturer specific data.
+        case iBeacon
+        /// Eddystone-UID, an identifier in service data.
+        case eddystoneUID
+        /// Eddystone-URL, the address of a web page in service data.
+        case eddystoneURL
+        /// Eddystone-TLM, unencrypted telemetry in service data.
+        case eddystoneTLM
+        /// AltBeacon, in manufacturer specific data of any company.
+        case altBeacon
     }
 
+    /// The format.
     public var kind: Kind {
         switch self {
         case .iBeacon: .iBeacon

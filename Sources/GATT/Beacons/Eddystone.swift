@@ -76,6 +76,13 @@ public enum Eddystone {
         /// Seconds since it was switched on.
         public var uptime: TimeInterval { Double(tenthsOfUptime) / 10 }
 
+        /// Creates telemetry.
+        ///
+        /// - Parameters:
+        ///   - batteryMillivolts: The voltage of the battery in mV; `nil` if the beacon does not measure it.
+        ///   - temperature: The temperature of the beacon in °C; `nil` if the beacon does not measure it.
+        ///   - advertisementCount: How many advertisements it has sent since it was switched on.
+        ///   - tenthsOfUptime: The time since it was switched on, in steps of 0.1 s.
         public init(
             batteryMillivolts: UInt16? = nil, temperature: Double? = nil, advertisementCount: UInt32,
             tenthsOfUptime: UInt32

@@ -2,8 +2,10 @@ public import Foundation
 
 /// An error that the Attribute Protocol defines, with the code of the error response.
 public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The code of the error response.
     public let code: Code
 
+    /// Creates an error with this code.
     public init(_ code: Code) { self.code = code }
 
     public var description: String { code.description }
@@ -60,6 +62,15 @@ public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The server lacks the resources to answer.
         public static let insufficientResources = Code(0x11)
 
+        /// Returns a code of the application's own range (Core Specification, Vol 3, Part F, 3.4.1.1).
+        ///
+        /// - Parameter number: 0x80 to 0x9F. Any other number, which would have another meaning for the other side, gives
+        ///   ``unlikelyError``.
+        public static func application(_ number: Int) -> Code {
+            let code = Code(number)
+            return code.isApplicationError ? code : .unlikelyError
+        }
+
         /// Whether the code belongs to the application's own range, 0x80 to 0x9F.
         public var isApplicationError: Bool { (0x80...0x9F).contains(rawValue) }
 
@@ -89,22 +100,41 @@ public struct CBATTError: Error, Hashable, Sendable, CustomStringConvertible {
 extension CBATTError {
     /// The codes by their short names, as on Apple's platforms: `CBATTError.invalidOffset`.
     public static var success: Code { .success }
+    /// The code ``Code/application(_:)``: `CBATTError.application(0x80)`.
+    public static func application(_ number: Int) -> Code { .application(number) }
+    /// The code ``Code/invalidHandle``.
     public static var invalidHandle: Code { .invalidHandle }
+    /// The code ``Code/readNotPermitted``.
     public static var readNotPermitted: Code { .readNotPermitted }
+    /// The code ``Code/writeNotPermitted``.
     public static var writeNotPermitted: Code { .writeNotPermitted }
+    /// The code ``Code/invalidPdu``.
     public static var invalidPdu: Code { .invalidPdu }
+    /// The code ``Code/insufficientAuthentication``.
     public static var insufficientAuthentication: Code { .insufficientAuthentication }
+    /// The code ``Code/requestNotSupported``.
     public static var requestNotSupported: Code { .requestNotSupported }
+    /// The code ``Code/invalidOffset``.
     public static var invalidOffset: Code { .invalidOffset }
+    /// The code ``Code/insufficientAuthorization``.
     public static var insufficientAuthorization: Code { .insufficientAuthorization }
+    /// The code ``Code/prepareQueueFull``.
     public static var prepareQueueFull: Code { .prepareQueueFull }
+    /// The code ``Code/attributeNotFound``.
     public static var attributeNotFound: Code { .attributeNotFound }
+    /// The code ``Code/attributeNotLong``.
     public static var attributeNotLong: Code { .attributeNotLong }
+    /// The code ``Code/insufficientEncryptionKeySize``.
     public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
+    /// The code ``Code/invalidAttributeValueLength``.
     public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
+    /// The code ``Code/unlikelyError``.
     public static var unlikelyError: Code { .unlikelyError }
+    /// The code ``Code/insufficientEncryption``.
     public static var insufficientEncryption: Code { .insufficientEncryption }
+    /// The code ``Code/unsupportedGroupType``.
     public static var unsupportedGroupType: Code { .unsupportedGroupType }
+    /// The code ``Code/insufficientResources``.
     public static var insufficientResources: Code { .insufficientResources }
 }
 

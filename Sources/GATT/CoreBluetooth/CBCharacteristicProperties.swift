@@ -1,6 +1,9 @@
-/// The operations that a characteristic supports: the properties field of its declaration, and two extended properties.
+/// The operations that a characteristic supports: the properties field of its declaration, and the security that a
+/// subscription to a characteristic of this program requires.
 ///
-/// The low eight bits are transmitted (Core Specification, Vol 3, Part G, 3.3.1.1).
+/// The low eight bits are transmitted (Core Specification, Vol 3, Part G, 3.3.1.1). The others imply ``notify`` or
+/// ``indicate``; of several the strongest one applies. BlueZ protects the one descriptor for both kinds of
+/// subscriptions, so a requirement of one kind applies to the other one as well.
 public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
@@ -22,26 +25,52 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
     /// A descriptor holds further properties.
     public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)
-    /// Only trusted devices can subscribe to notifications.
+    /// Subscribing to notifications requires an encrypted link: the central has paired in any way.
     public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
-    /// Only trusted devices can subscribe to indications.
+    /// Subscribing to indications requires an encrypted link: the central has paired in any way.
     public static let indicateEncryptionRequired = CBCharacteristicProperties(rawValue: 0x200)
+    /// Subscribing to notifications requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no
+    /// such property.
+    public static let notifyAuthenticationRequired = CBCharacteristicProperties(rawValue: 0x400)
+    /// Subscribing to indications requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no such
+    /// property.
+    public static let indicateAuthenticationRequired = CBCharacteristicProperties(rawValue: 0x800)
+    /// Subscribing to notifications requires such a pairing with LE Secure Connections. Core Bluetooth has no such property.
+    public static let notifySecureConnectionRequired = CBCharacteristicProperties(rawValue: 0x1000)
+    /// Subscribing to indications requires such a pairing with LE Secure Connections. Core Bluetooth has no such property.
+    public static let indicateSecureConnectionRequired = CBCharacteristicProperties(rawValue: 0x2000)
 }
 
-/// The access that a characteristic of this program allows a central.
+/// The access that a characteristic or descriptor of this program allows a central.
+///
+/// A permission that requires security permits the access as well, without ``readable`` or ``writeable``. Of several for
+/// reading, or for writing, the strongest one applies.
 public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
-    /// Anyone may read.
+    /// Each central may read.
     public static let readable = CBAttributePermissions(rawValue: 0x01)
-    /// Anyone may write.
+    /// Each central may write.
     public static let writeable = CBAttributePermissions(rawValue: 0x02)
-    /// Reading requires an encrypted link.
+    /// Reading requires an encrypted link: the central has paired in any way.
     public static let readEncryptionRequired = CBAttributePermissions(rawValue: 0x04)
-    /// Writing requires an encrypted link.
+    /// Writing requires an encrypted link: the central has paired in any way.
     public static let writeEncryptionRequired = CBAttributePermissions(rawValue: 0x08)
+    /// Reading requires a pairing with a passkey or a comparison of numbers, which protects against a device in the middle.
+    /// Core Bluetooth has no such permission.
+    public static let readAuthenticationRequired = CBAttributePermissions(rawValue: 0x10)
+    /// Writing requires a pairing with a passkey or a comparison of numbers. Core Bluetooth has no such permission.
+    public static let writeAuthenticationRequired = CBAttributePermissions(rawValue: 0x20)
+    /// Reading requires such a pairing with LE Secure Connections. Core Bluetooth has no such permission.
+    public static let readSecureConnectionRequired = CBAttributePermissions(rawValue: 0x40)
+    /// Writing requires such a pairing with LE Secure Connections. Core Bluetooth has no such permission.
+    public static let writeSecureConnectionRequired = CBAttributePermissions(rawValue: 0x80)
+    /// The application decides about each request: a read without a stream of read requests, and a write without a stream
+    /// of write requests, is refused with `insufficientAuthorization`. A descriptor has no such streams, and refuses each
+    /// request. Core Bluetooth has no such permission.
+    public static let authorizationRequired = CBAttributePermissions(rawValue: 0x100)
 }
 
 /// Whether the peripheral responds to a write.
@@ -54,8 +83,12 @@ public enum CBCharacteristicWriteType: Int, Hashable, Sendable, CaseIterable {
 
 /// The state of the link between a peripheral and this machine.
 public enum CBPeripheralState: Int, Hashable, Sendable, CaseIterable {
+    /// There is no link.
     case disconnected = 0
+    /// A connection was requested, and there is no link yet.
     case connecting = 1
+    /// There is a link.
     case connected = 2
+    /// The link was requested to end, and has not ended.
     case disconnecting = 3
 }

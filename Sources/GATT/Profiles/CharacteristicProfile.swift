@@ -76,6 +76,7 @@ public final class ConfiguredCharacteristicProfile<Value>: CharacteristicProfile
 where Value: CharacteristicCodable & CharacteristicConfigurable & StringDeserializable {
     // Unchecked as its superclass is; it has no stored properties of its own.
 
+    /// Creates the profile with the UUID, name, properties, permissions and initial value that `Value` declares.
     public init() {
         super.init(
             uuid: Value.uuid, name: Value.name, permissions: Value.permissions, properties: Value.properties,
@@ -121,6 +122,7 @@ public struct CharacteristicText<Configuration: CharacteristicConfigurable>: Cha
     /// The text.
     public let text: String
 
+    /// Creates a value of this text.
     public init(_ text: String) { self.text = text }
 
     /// Returns the text of the bytes, or `nil` if they are not UTF-8.

@@ -54,6 +54,7 @@ public class ServiceProfile: @unchecked Sendable {
 public final class ConfiguredServiceProfile<Configuration: ServiceConfigurable>: ServiceProfile, @unchecked Sendable {
     // Unchecked as its superclass is; it has no stored properties of its own.
 
+    /// Creates the profile with the UUID, name and tag that `Configuration` declares, and without characteristics.
     public init() { super.init(uuid: Configuration.uuid, name: Configuration.name, tag: Configuration.tag) }
 }
 

@@ -64,6 +64,7 @@ extension Data {
     ///
     /// Not generic, so that the numbers of all sizes share its code.
     @inline(never) func number(at start: Int, count: Int) -> UInt128? {
+        precondition((0...16).contains(count), "A number has 0 to 16 bytes, not \(count).")
         guard start >= 0, start <= self.count - count else { return nil }
         var number: UInt128 = 0
         Swift.withUnsafeMutableBytes(of: &number) { target in

@@ -47,6 +47,12 @@ enum Arguments {
         return text.lowercased().hasPrefix("0x") ? UInt16(text.dropFirst(2), radix: 16) : UInt16(text)
     }
 
+    /// A passkey, or `-` for standard input.
+    @Sendable static func passkey(_ text: String) throws -> PairingPlan.Source {
+        if text == "-" { return .lines(InputLines(STDIN_FILENO)) }
+        return .option(try unwrap(Passkey(digits: text), "one to six digits, or - for standard input"))
+    }
+
     // MARK: Advertisements
 
     /// A service: `180D`, `0x180D`, a long UUID, or an assigned name (Assigned Numbers, 3.4).

@@ -15,14 +15,19 @@ struct BlueCapTool: AsyncParsableCommand {
               bluecap explore "Pulse Strap 7F"      its services and their values
               bluecap read C0:5A:17:00:18:0D 2A19   one value
               bluecap notify "Pulse Strap 7F" 2A37  the values that it sends
+              bluecap monitor "Pulse Strap 7F" 2A37 a live plot of them
+              bluecap pair "Front Door"             pair, and store the keys
               bluecap serve heart-rate              be a peripheral
               bluecap beacon --url https://a.b/     be a beacon
               bluecap simulate -- bluetoothctl      any BLE program in simulation
+              bluecap doctor                        why Bluetooth does not work here
             """,
         version: BlueCapTool.versionText,
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            ServeCommand.self, AdvertiseCommand.self, BeaconCommand.self, SimulateCommand.self,
+            MonitorCommand.self,
+            PairCommand.self, UnpairCommand.self, BondsCommand.self, ServeCommand.self, AdvertiseCommand.self,
+            BeaconCommand.self, SimulateCommand.self, DoctorCommand.self,
         ])
 
     /// As the argument parser's own `main`, with two differences: its messages quote arguments, which must not disturb a

@@ -12,9 +12,10 @@ struct ExploreCommand: AsyncParsableCommand {
             profile if one decodes the value, in quotes if it reads as text, else in hexadecimal digits.
 
             With --json it is one object on one line, with the members identifier, address, addressType, name, rssi, \
-            mtu and services; of a service uuid, name, handle, primary, includes (handles) and characteristics; of a \
-            characteristic uuid, name, handle, properties, value (hexadecimal), fields (the value by its profile), error \
-            and descriptors; of a descriptor uuid, name, handle, value, fields and error. What is not known is null.
+            mtu, paired, bonded and services; of a service uuid, name, handle, primary, includes (handles) and \
+            characteristics; of a characteristic uuid, name, handle, properties, value (hexadecimal), fields (the value \
+            by its profile), error and descriptors; of a descriptor uuid, name, handle, value, fields and error. What is \
+            not known is null.
 
             Examples:
               bluecap explore "Pulse Strap 7F" --simulated
@@ -26,23 +27,27 @@ struct ExploreCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Read the values.")
     var values = true
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var json: JSONOption
 
     @OptionGroup var remote: RemoteOptions
 
+    @OptionGroup var pairing: PairingOptions
+
     func run() async throws {
-        try await remote.run { [self] remote in
+        try await remote.run(pairing.plan) { [self] remote in
             let name = remote.peripheral.name
             await remote.console.stage("Discovering the services of \(name) …")
             var directory = try await remote.discover()
             if values {
                 await remote.console.stage("Reading the values of \(name) …")
                 try await directory.readValues(timeout: remote.timeout)
+                // A value may have needed a pairing.
+                directory.tree.isPaired = remote.peripheral.isPaired
+                directory.tree.isBonded = remote.peripheral.isBonded
             }
             let terminal = Terminal.present
             let text = TreeText(glyphs: terminal.glyphs, isColoured: terminal.isColoured)
-            let lines = json ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
+            let lines = json.isOn ? [directory.tree.json.text] : text.lines(directory.tree).map(\.text)
             try await remote.console.write(lines.joined(separator: "\n"))
         }
     }

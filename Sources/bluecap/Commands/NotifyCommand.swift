@@ -9,7 +9,7 @@ struct NotifyCommand: AsyncParsableCommand {
         abstract: "Print what a characteristic notifies or indicates.",
         discussion: """
             It connects, subscribes and prints each value on a line with the time at which it arrived, until --count \
-            values have arrived, --duration is over or Ctrl-C. A lost link is restored together with the subscription; \
+            values have arrived, --duration is over or Ctrl-C. The duration begins with the subscription. A lost link is restored together with the subscription; \
             standard error says so, since values may be missing there.
 
             With --json each line is an object: {"event":"value","time":…,"value":…,"fields":…} with the value in \
@@ -30,24 +30,19 @@ struct NotifyCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("By UUID, name or handle.", valueName: "characteristic"))
     var characteristic: AttributeArgument
 
-    @Option(
-        help: ArgumentHelp("End after so many values.", valueName: "number"),
-        transform: Arguments.whole(1...1_000_000_000, "values"))
-    var count: Int?
+    @OptionGroup var count: CountOption
 
-    @Option(
-        help: ArgumentHelp("End so many seconds after the subscription.", valueName: "seconds"),
-        transform: Arguments.seconds)
-    var duration: Double?
+    @OptionGroup var duration: DurationOption
 
     @Option(name: .customLong("as"), help: "How the values are printed.")
     var form = ValueForm.auto
 
-    @Flag(help: "Print JSON, one object a line.")
-    var json = false
+    @OptionGroup var json: JSONOption
+
+    @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run(isPersistent: true) { [self] remote in
+        try await remote.run(pairing.plan, isPersistent: true) { [self] remote in
             await remote.console.stage("Subscribing …")
             let (_, target) = try await remote.find(characteristic, usableFor: [.notify, .indicate])
             let values: FutureStream<(characteristic: Characteristic, data: Data?)> =
@@ -56,8 +51,8 @@ struct NotifyCommand: AsyncParsableCommand {
             _ = try await subscription.value
             await remote.console.clear()
             try await Subscription(
-                remote: remote, profile: target.profile, format: json ? .json : .lines, form: form, count: count,
-                duration: duration
+                remote: remote, profile: target.profile, format: json.format(), form: form, count: count.values,
+                duration: duration.seconds
             ).run(values)
         }
     }

@@ -7,24 +7,77 @@ import Logging
 
 /// The options of every command.
 struct CommonOptions: ParsableArguments {
-    @Flag(name: [.short, .long], help: "Log to standard error; given twice, every sighting too.")
+    @Flag(
+        name: [.short, .long],
+        help: ArgumentHelp(
+            "Log to standard error; given twice, every report, read and write too. BLUECAP_LOG sets another level."))
     var verbose: Int
 
+    /// The environment variable with the level of the log.
+    private static let variable = "BLUECAP_LOG"
+
+    private static var chosenLevel: String? {
+        ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The lower of the levels that the option and the environment ask for; `nil` if nothing is logged.
+    private var level: Logger.Level? {
+        let levels = [
+            verbose == 0 ? nil : verbose == 1 ? .debug : .trace,
+            Self.chosenLevel.flatMap { Logger.Level(rawValue: $0) },
+        ]
+        return levels.compactMap { $0 }.min()
+    }
+
+    var isLogging: Bool { level != nil }
+
+    func validate() throws {
+        guard let chosen = Self.chosenLevel, Logger.Level(rawValue: chosen) == nil else { return }
+        let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ValidationError("\(Self.variable) is \"\(chosen)\": it takes \(names).")
+    }
+
+    /// The logger of the tool and of the library; neither logs anything at its level unless that was asked for.
     func makeLogger() -> Logger {
         var logger = Logger(label: "bluecap") { SafeLog(base: StreamLogHandler.standardError(label: $0)) }
-        logger.logLevel = verbose == 0 ? .warning : verbose == 1 ? .debug : .trace
+        logger.logLevel = level ?? .critical
         return logger
     }
 
     /// Log lines would disturb the line of the present step.
-    func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && verbose == 0) }
+    func makeConsole() -> Console { Console(showsStages: Output.error.isTerminal && !isLogging) }
+}
+
+/// One type for the commands that have these options, so that each has the same meaning and help text in all of them.
+struct JSONOption: ParsableArguments {
+    @Flag(name: .customLong("json"), help: "Print JSON, one object a line.")
+    var isOn = false
+
+    /// - Parameter format: The format without the option.
+    func format(orElse format: Format = .lines) -> Format { isOn ? .json : format }
+}
+
+/// As ``JSONOption``.
+struct DurationOption: ParsableArguments {
+    @Option(
+        name: .customLong("duration"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
+        transform: Arguments.seconds)
+    var seconds: Double?
+}
+
+/// As ``JSONOption``.
+struct CountOption: ParsableArguments {
+    @Option(
+        name: .customLong("count"), help: ArgumentHelp("End after so many values.", valueName: "number"),
+        transform: Arguments.whole(1...1_000_000_000, "values"))
+    var values: Int?
 }
 
 /// What is simulated.
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The virtual peripherals: room, empty, crowd:N or a JSON file.", valueName: "file|name"),
-        transform: { try Room.named($0) })
+        completion: .file(extensions: ["json"]), transform: { try Room.named($0) })
     var peripherals: Room?
 
     @Option(
@@ -70,7 +123,10 @@ struct RadioOptions: ParsableArguments {
 
     @OptionGroup var simulation: SimulationOptions
 
-    @Option(help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"))
+    @Option(
+        help: ArgumentHelp("The adapter: hci0, or its address.", valueName: "adapter"),
+        // The kernel lists links there too, such as hci0:64.
+        completion: .shellCommand("ls /sys/class/bluetooth 2>/dev/null | grep -v :"))
     var adapter: String?
 
     func validate() throws {
@@ -110,7 +166,8 @@ struct RemoteOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Give up after so many seconds: of searching and connecting together, and of waiting for each response.",
+            "Give up after so many seconds: of searching and connecting together, and of waiting for each response. (default: "
+                + "30)",
             valueName: "seconds"), transform: Arguments.number(0.001...1e6, "seconds"))
     var timeout = 30.0
 
@@ -118,19 +175,91 @@ struct RemoteOptions: ParsableArguments {
 
     /// The end of the help of each of them.
     static let statuses = """
-        Status: 0 on success; 1 on failure, with one line that says why; 3 without a usable Bluetooth adapter; 64 for wrong \
-        arguments; 128 and the signal's number if a signal ended it. It ends the link that it opened, unless SIGKILL ends it.
+        Status: 0 on success; 1 on failure, with one line that says why; 3 without a usable Bluetooth adapter; 4 if a pairing \
+        failed, or is needed and BlueZ says so; 64 for wrong arguments; 128 and the signal's number if a signal ended it. \
+        It ends the link that it opened, unless SIGKILL ends it.
         """
 
     /// Connects to the peripheral, does the work, and disconnects.
     ///
     /// - Parameter isPersistent: Whether a lost link is restored.
-    func run(isPersistent: Bool = false, _ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
-        try await radio.run(common) { [self] radio in
-            let session = RemoteSession(
-                radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent,
-                console: common.makeConsole())
-            try await session.run(work)
+    func run(
+        _ pairing: PairingPlan, isPersistent: Bool = false, _ work: @escaping @Sendable (Remote) async throws -> Void
+    ) async throws {
+        try await run(pairing, isPersistent: isPersistent, session: { try await $0.run(work) })
+    }
+
+    /// Does the work with a session that is not begun.
+    ///
+    /// - Parameter restore: Called before a second signal ends the process.
+    func run(
+        _ pairing: PairingPlan, isPersistent: Bool, restoring restore: @escaping @Sendable () -> Void = {},
+        session work: @escaping @Sendable (RemoteSession) async throws -> Void
+    ) async throws {
+        try await radio.run(common, restoring: restore) { [self] radio in
+            try await work(
+                RemoteSession(
+                    radio: radio, argument: peripheral, timeout: timeout, isPersistent: isPersistent, pairing: pairing,
+                    console: common.makeConsole()))
+        }
+    }
+}
+
+/// The replies of a command to the requests of a pairing.
+struct PairingAnswers: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Enter this passkey, which the other device shows; \"-\" reads it from standard input.",
+            valueName: "digits|-"), transform: Arguments.passkey)
+    var passkey: PairingPlan.Source?
+
+    @Flag(help: "Agree to pair, and to a number that both sides show, without being asked.")
+    var yes = false
+
+    var isGiven: Bool { passkey != nil || yes }
+
+    func plan(_ policy: PairingPolicy) -> PairingPlan {
+        var policy = policy
+        // A peripheral may begin the pairing as soon as it is connected.
+        policy.acceptsIncoming = true
+        return PairingPlan(policy: policy, passkey: passkey, agrees: yes)
+    }
+}
+
+/// The options of every command that pairs if a value needs it.
+struct PairingOptions: ParsableArguments {
+    enum Mode: String, CaseIterable, ExpressibleByArgument, Sendable {
+        case never
+        case justWorks = "just-works"
+        case ask
+    }
+
+    @Option(
+        name: [.customLong("pair"), .customLong("pairing")],
+        help: ArgumentHelp(
+            "Pair if a value needs it: never, without a passkey, or with questions on the terminal. (default: never; ask "
+                + "with --passkey or --yes)", valueName: "mode"))
+    var mode: Mode?
+
+    @OptionGroup var answers: PairingAnswers
+
+    func validate() throws {
+        if let mode, mode != .ask, answers.isGiven {
+            throw ValidationError("--passkey and --yes answer what --pair ask asks: omit them, or write --pair ask.")
+        }
+    }
+
+    var plan: PairingPlan { plan(orElse: .never) }
+
+    /// Returns the plan of the options.
+    ///
+    /// - Parameter usual: The mode if no option is given.
+    func plan(orElse usual: Mode) -> PairingPlan {
+        switch mode ?? (answers.isGiven ? .ask : usual) {
+        case .never: PairingPlan()
+        case .justWorks: answers.plan(.justWorks)
+        // A passkey that is given is to be entered here, so that this side offers nothing else.
+        case .ask: answers.plan(answers.passkey == nil ? .ask : .ask(.keyboardOnly))
         }
     }
 }
@@ -139,13 +268,9 @@ struct RemoteOptions: ParsableArguments {
 struct ServingOptions: ParsableArguments {
     @OptionGroup var radio: RadioOptions
 
-    @Option(
-        help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
-        transform: Arguments.seconds)
-    var duration: Double?
+    @OptionGroup var duration: DurationOption
 
-    @Flag(help: "Print JSON, one object a line.")
-    var json = false
+    @OptionGroup var json: JSONOption
 
     @OptionGroup var common: CommonOptions
 
@@ -158,14 +283,17 @@ struct ServingOptions: ParsableArguments {
         """
 
     /// Serves and advertises until the time is over or the first signal arrives.
+    ///
+    /// - Parameter pairableTime: For how many seconds centrals may pair; `nil` for no limit.
     func run(
         services: [PeripheralModel.Service] = [], advertising advertisements: [AdvertisingPlan],
-        showsUpdates: Bool = false
+        showsUpdates: Bool = false, pairing: PairingPlan = PairingPlan(), pairableTime: Double? = nil
     ) async throws {
         try await radio.run(common, isVisited: true) { [self] radio in
             let serving = Serving(
-                radio: radio, services: services, advertisements: advertisements, duration: duration,
-                showsUpdates: showsUpdates, format: json ? .json : .lines, console: common.makeConsole())
+                radio: radio, services: services, advertisements: advertisements, duration: duration.seconds,
+                showsUpdates: showsUpdates, pairing: pairing, pairableTime: pairableTime, format: json.format(),
+                console: common.makeConsole())
             try await serving.run()
         }
     }
@@ -174,7 +302,7 @@ struct ServingOptions: ParsableArguments {
     static func check(_ advertisement: AdvertisingData) throws {
         do {
             try advertisement.check()
-        } catch let error as PeripheralManagerError {
+        } catch {
             throw ValidationError(ServingFailure.text(for: error))
         }
     }

@@ -29,17 +29,18 @@ struct ReadCommand: AsyncParsableCommand {
     @Option(name: .customLong("as"), help: "How the value is printed.")
     var form = ValueForm.auto
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @OptionGroup var json: JSONOption
+
+    @OptionGroup var pairing: PairingOptions
 
     func run() async throws {
-        try await remote.run { [self] remote in
+        try await remote.run(pairing.plan) { [self] remote in
             await remote.console.stage("Reading …")
             let (entry, target) = try await remote.find(characteristic, usableFor: .read)
             let read: Characteristic = try await target.read(timeout: remote.timeout).value
             let value = AttributeValue(read.dataValue ?? Data(), profile: read.profile)
-            if !json, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
-            try await remote.console.write(entry.line(of: value, json ? .json : .lines, form))
+            if !json.isOn, form.text(of: value) == nil { throw form.misfit(value, of: entry.label) }
+            try await remote.console.write(entry.line(of: value, json.format(), form))
         }
     }
 }
@@ -55,7 +56,8 @@ struct WriteCommand: AsyncParsableCommand {
             characteristic that has no write with response is written without response.
 
             The value is hexadecimal digits (01a0, 0x01A0, "01 a0"); with --as text it is written as UTF-8, and with \
-            --as profile the characteristic's profile encodes it: a text such as On, or fields such as x=1,y=2.
+            --as profile the characteristic's profile encodes it: a text such as On, or fields such as x=1,y=2. With --json \
+            it prints an object with the members of `bluecap read`.
 
             \(AttributeArgument.discussion)
 
@@ -81,6 +83,10 @@ struct WriteCommand: AsyncParsableCommand {
     @Flag(help: "Do not ask the peripheral to confirm it.")
     var withoutResponse = false
 
+    @OptionGroup var json: JSONOption
+
+    @OptionGroup var pairing: PairingOptions
+
     func validate() throws {
         // A value that no characteristic can have is refused without a radio.
         guard form == .hex || form == .auto else { return }
@@ -88,7 +94,7 @@ struct WriteCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await remote.run { [self] remote in
+        try await remote.run(pairing.plan) { [self] remote in
             await remote.console.stage("Writing …")
             let wanted: CBCharacteristicProperties =
                 withoutResponse ? .writeWithoutResponse : [.write, .writeWithoutResponse]
@@ -100,6 +106,8 @@ struct WriteCommand: AsyncParsableCommand {
                 ? .withoutResponse : .withResponse
             let write: Future<Characteristic> = target.write(data: data, timeout: remote.timeout, type: type)
             _ = try await write.value
+            guard json.isOn else { return }
+            try await remote.console.write(entry.line(of: AttributeValue(data, profile: target.profile), .json, form))
         }
     }
 }

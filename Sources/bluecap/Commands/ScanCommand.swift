@@ -19,6 +19,11 @@ struct ScanCommand: AsyncParsableCommand {
             and numbers of each); what is not known is null. The last line is \
             {"event":"finished","peripherals":8,"seconds":3.002}.
 
+            --statistics adds at the end, also after Ctrl-C, the number of sightings, their rate per second, and for each \
+            peripheral its sightings and the mean interval between them in seconds: on standard error, or with --json as \
+            one more line with the "event" "statistics" and the members seconds, sightings, perSecond, \
+            restarts (of the scan), and peripherals (address, name, sightings, interval). BlueZ reports a changed advertisement or signal, not each packet.
+
             Examples:
               bluecap scan
               bluecap scan --simulated --duration 10
@@ -49,16 +54,15 @@ struct ScanCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only peripherals with a name, or an address, that begins so.", valueName: "prefix"))
     var name: String?
 
-    @Option(
-        help: ArgumentHelp("End after so many seconds.", valueName: "seconds"),
-        transform: Arguments.seconds)
-    var duration: Double?
+    @OptionGroup var duration: DurationOption
 
     @Flag(help: "Print every sighting, not only what is new.")
     var duplicates = false
 
-    @Flag(help: "Print JSON, one object a line.")
-    var json = false
+    @Flag(help: "Print at the end how often each peripheral was received.")
+    var statistics = false
+
+    @OptionGroup var json: JSONOption
 
     @OptionGroup var common: CommonOptions
 
@@ -69,13 +73,14 @@ struct ScanCommand: AsyncParsableCommand {
     func run() async throws {
         let terminal = Terminal.present
         // Log lines would disturb the table.
-        let logsToTerminal = common.verbose > 0 && Output.error.isTerminal
+        let logsToTerminal = common.isLogging && Output.error.isTerminal
         let format: Format =
-            json ? .json : terminal.canRedraw && !duplicates && !logsToTerminal ? .table : .lines
+            json.format(orElse: terminal.canRedraw && !duplicates && !logsToTerminal ? .table : .lines)
         let restore: @Sendable () -> Void = { if format == .table { try? Output.standard.write(LiveScreen.end) } }
         try await radio.run(common, restoring: restore) { [self] radio in
             let scan = Scan(
-                radio: radio, services: services, weakestRSSI: rssi, namePrefix: name, duration: duration)
+                radio: radio, services: services, weakestRSSI: rssi, namePrefix: name, duration: duration.seconds,
+                showsStatistics: statistics)
             try await scan.run(on: ScanDisplay(format, includesDuplicates: duplicates, terminal: terminal))
         }
     }

@@ -144,6 +144,8 @@ struct FaultCommand: ParsableCommand {
 
     @OptionGroup var place: ControlOption
 
+    @OptionGroup var common: CommonOptions
+
     @Argument(help: ArgumentHelp("The fault, with its parameters.", valueName: "fault"))
     var words: [String] = []
 
@@ -181,6 +183,7 @@ struct FaultCommand: ParsableCommand {
         guard let reply = reader.next() else {
             throw ToolFailure("The simulator at \(path) ended before it replied.")
         }
+        common.makeLogger().debug("reply", metadata: ["fault": "\(words)", "reply": "\(reply)"])
         guard reply != "ok" else { return }
         throw ToolFailure(reply.hasPrefix("error ") ? String(reply.dropFirst("error ".count)) : reply)
     }
@@ -189,6 +192,8 @@ struct FaultCommand: ParsableCommand {
 /// The path of a simulator's control socket. One type for `simulate` and for `simulate fault`, so that both have the same
 /// option.
 struct ControlOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The socket over which faults reach the simulator.", valueName: "path"))
+    @Option(
+        help: ArgumentHelp("The socket over which faults reach the simulator.", valueName: "path"),
+        completion: .file())
     var control: String?
 }

@@ -60,10 +60,9 @@ struct ChildProcess: Sendable {
     }
 
     private static var isInForeground: Bool {
-        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
-        guard terminal >= 0 else { return false }
-        defer { close(terminal) }
-        return tcgetpgrp(terminal) == getpgrp()
+        guard let terminal = Terminal.openInForeground() else { return false }
+        close(terminal)
+        return true
     }
 
     /// Returns a wait status as shells report it (`wait(2)`: the low seven bits are the signal, the next byte the status).

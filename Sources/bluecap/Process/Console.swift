@@ -11,13 +11,15 @@ actor Console {
     /// The number of the present step, so that the text of a step that is over never appears.
     private var number = 0
     private var isShown = false
+    /// How many questions to the user are open on the terminal.
+    private var questions = 0
 
     /// - Parameter showsStages: Whether the terminal shows what the command waits for.
     init(showsStages: Bool) { self.showsStages = showsStages }
 
     /// Shows what the command waits for from now on.
     func stage(_ text: String) {
-        guard showsStages else { return }
+        guard showsStages, questions == 0 else { return }
         number += 1
         guard !isShown else { return draw(text) }
         let number = number
@@ -33,6 +35,14 @@ actor Console {
         guard isShown else { return }
         isShown = false
         try? Output.error.write("\r\u{1B}[K")
+    }
+
+    /// Asks the user something on the terminal, where nothing is drawn until there is an answer.
+    func ask<Answer: Sendable>(_ question: @Sendable () async -> Answer) async -> Answer {
+        clear()
+        questions += 1
+        defer { questions -= 1 }
+        return await question()
     }
 
     /// Writes a line for people to standard error.

@@ -90,6 +90,8 @@ struct Output: Sendable {
 struct ToolFailure: Error, Equatable, CustomStringConvertible {
     /// The exit status of a command that needs a peripheral, if there is no usable adapter.
     static let noAdapter: Int32 = 3
+    /// The exit status of a command that could not pair, or that needs a pairing which it was not allowed to make.
+    static let notPaired: Int32 = 4
 
     /// What is wrong and what to do, in whole sentences.
     let description: String

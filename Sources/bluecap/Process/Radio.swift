@@ -1,6 +1,7 @@
 import BlueCapKit
 import Foundation
 import Logging
+import Profiles
 
 /// The Bluetooth adapter that a command uses, and the waiting until it is usable.
 struct Radio: Sendable {
@@ -14,13 +15,30 @@ struct Radio: Sendable {
     static let patience = 10.0
 
     var centralOptions: [String: Any] {
-        [CentralManagerOptionBusAddressKey: busAddress, CentralManagerOptionAdapterKey: adapter]
-            .compactMapValues { $0 } as [String: String]
+        let options: [String: Any?] = [
+            CentralManagerOptionBusAddressKey: busAddress, CentralManagerOptionAdapterKey: adapter,
+            CentralManagerOptionLoggerKey: logger,
+        ]
+        return options.compactMapValues { $0 }
     }
 
     var peripheralOptions: [String: Any] {
-        [PeripheralManagerOptionBusAddressKey: busAddress, PeripheralManagerOptionAdapterKey: adapter]
-            .compactMapValues { $0 } as [String: String]
+        let options: [String: Any?] = [
+            PeripheralManagerOptionBusAddressKey: busAddress, PeripheralManagerOptionAdapterKey: adapter,
+            PeripheralManagerOptionLoggerKey: logger,
+        ]
+        return options.compactMapValues { $0 }
+    }
+
+    /// Makes a central manager, and returns it when it is powered on.
+    ///
+    /// - Throws: As ``waitUntilUsable(_:for:standing:)``.
+    func makeCentral(_ console: Console, _ policy: PairingPolicy = .reject) async throws -> CentralManager {
+        let manager = CentralManager(profileManager: .ready, options: centralOptions)
+        manager.pairingPolicy = policy
+        await console.stage("Waiting for Bluetooth …")
+        try await waitUntilUsable(manager.whenStateChanges()) { manager.standing }
+        return manager
     }
 
     /// A manager's state, and the reason for it.
@@ -41,7 +59,6 @@ struct Radio: Sendable {
                     guard case .success = outcome else { continue }
                     // The state may have changed since, and the explanation belongs to the present one.
                     let (state, explanation) = standing()
-                    logger.info("state", metadata: ["state": "\(state)", "why": "\(explanation)"])
                     switch state {
                     case .poweredOn: return nil
                     case .unsupported, .unauthorized, .poweredOff: return explanation

@@ -25,6 +25,7 @@ enum CommandRun {
         Signals.watch(Signals.endings) { signal, count in
             if count > 1 {
                 restore()
+                Output.remark("A second signal has ended the command before it was finished.")
                 _exit(128 + signal)
             }
             feed.yield(signal)

@@ -23,6 +23,18 @@ struct Terminal: Equatable, Sendable {
         return locale.contains("utf-8") || locale.contains("utf8") ? .unicode : .ascii
     }
 
+    /// Opens the process's terminal, which it has also if its output is redirected. Returns `nil` if there is none, or if the
+    /// process is in the background, where reading would stop it.
+    static func openInForeground() -> Int32? {
+        let descriptor = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        guard tcgetpgrp(descriptor) == getpgrp() else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
     /// Columns and rows now; 80 and 24 if the terminal does not report them.
     static func size(of descriptor: Int32 = STDOUT_FILENO) -> (width: Int, height: Int) {
         var size = winsize()
@@ -45,14 +57,26 @@ struct Glyphs: Equatable, Sendable {
     var branch: String
     var lastBranch: String
     var trunk: String
+    /// The axes of a plot: beside a label, elsewhere, where both meet, and below.
+    var tick: String
+    var vertical: String
+    var corner: String
+    var horizontal: String
+    /// A time without values in a plot.
+    var gap: String
+    /// Whether plots consist of Braille patterns.
+    var hasBraille: Bool
 
     static let unicode = Glyphs(
         bar: [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"], new: "●", ellipsis: "…", separator: " · ",
-        branch: "├─ ", lastBranch: "└─ ", trunk: "│  ")
+        branch: "├─ ", lastBranch: "└─ ", trunk: "│  ", tick: "┤", vertical: "│", corner: "└", horizontal: "─",
+        gap: "░",
+        hasBraille: true)
 
     static let ascii = Glyphs(
         bar: ["-", "#"], new: "*", ellipsis: "~", separator: " - ", branch: "|- ",
-        lastBranch: "`- ", trunk: "|  ")
+        lastBranch: "`- ", trunk: "|  ", tick: "+", vertical: "|", corner: "+", horizontal: "-", gap: "x",
+        hasBraille: false)
 }
 
 /// Colours and weights, by their number in "Select Graphic Rendition" (ECMA-48, 8.3.117).

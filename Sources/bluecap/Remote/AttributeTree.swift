@@ -51,6 +51,10 @@ struct AttributeTree: Equatable, Sendable {
     var rssi: Int?
     /// In bytes; `nil` if BlueZ does not report it.
     var mtu: Int?
+    /// Whether links to it can be encrypted, or this one is.
+    var isPaired = false
+    /// Whether BlueZ stores its keys.
+    var isBonded = false
     /// In the order of their handles.
     var services: [Service]
 }
@@ -63,7 +67,8 @@ extension AttributeTree {
         self.init(
             identifier: peripheral.identifier, address: peripheral.address,
             addressType: peripheral.addressType.rawValue, name: peripheral.knownName,
-            rssi: peripheral.rssi, mtu: peripheral.mtu, services: [])
+            rssi: peripheral.rssi, mtu: peripheral.mtu, isPaired: peripheral.isPaired, isBonded: peripheral.isBonded,
+            services: [])
     }
 }
 

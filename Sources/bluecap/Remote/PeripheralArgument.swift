@@ -55,13 +55,14 @@ struct PeripheralSearch: Sendable {
     static let waitForBetter = 2.5
 
     private let argument: PeripheralArgument
-    private let patience: Double
+    private let patience: Double?
     private var best: (fit: PeripheralArgument.Fit, candidates: [Candidate])?
     private var others: Set<BluetoothAddress> = []
     private var isOver = false
 
-    /// - Parameter patience: The length of the search in seconds, for the failure's text.
-    init(for argument: PeripheralArgument, patience: Double) {
+    /// - Parameter patience: The length of the search in seconds, for the failure's text; `nil` for a search in a list of
+    ///   bonds, which has no length.
+    init(for argument: PeripheralArgument, patience: Double?) {
         self.argument = argument
         self.patience = patience
     }
@@ -100,8 +101,26 @@ struct PeripheralSearch: Sendable {
                 + list.joined(separator: ", ") + ".")
     }
 
+    /// Returns the address of the bond that the argument names.
+    static func choice(
+        of argument: PeripheralArgument, amongBonds candidates: [Candidate]
+    ) throws(ToolFailure) -> BluetoothAddress {
+        var search = PeripheralSearch(for: argument, patience: nil)
+        for candidate in candidates {
+            if case .found(let found)? = search.discovered(candidate) { return found.address }
+        }
+        switch search.decide() {
+        case .found(let found)?: return found.address
+        case .failed(let why)?: throw ToolFailure(why)
+        case .wait?, nil: preconditionFailure("A search that has not found an address ends with a decision.")
+        }
+    }
+
     private var nothingFound: String {
         let what = argument.address == nil ? "named \"\(argument.text)\"" : "with the address \(argument.text)"
+        guard let patience else {
+            return "The adapter has no bond with a device \(what): `bluecap bonds` lists its bonds."
+        }
         let rest = others.isEmpty ? "nor any other" : "but \(Wording.count(others.count, "other"))"
         return "No peripheral \(what) was found in \(Wording.number(patience)) s, \(rest): "
             + "`bluecap scan` lists what is in range."

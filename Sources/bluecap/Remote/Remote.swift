@@ -44,41 +44,63 @@ struct RemoteSession: Sendable {
     let timeout: Double
     /// Whether a lost link is restored.
     var isPersistent = false
+    let pairing: PairingPlan
     let console: Console
 
     /// - Throws: ``ToolFailure``, or `CancellationError` if the task was cancelled before the work was done.
-    func run(_ work: (Remote) async throws -> Void) async throws {
+    func run(_ work: @escaping @Sendable (Remote) async throws -> Void) async throws {
         try await console.run {
-            try await use(CentralManager(profileManager: .ready, options: radio.centralOptions), work)
+            try await use(try await radio.makeCentral(console, pairing.policy), work)
         } failure: {
             ToolFailure(RemoteFailure.text(for: $0))
         }
     }
 
-    private func use(_ manager: CentralManager, _ work: (Remote) async throws -> Void) async throws {
+    private func use(
+        _ manager: CentralManager, _ work: @escaping @Sendable (Remote) async throws -> Void
+    ) async throws {
         let clock = Stopwatch()
-        await console.stage("Waiting for Bluetooth …")
-        try await radio.waitUntilUsable(manager.whenStateChanges()) { manager.standing }
         let peripheral = try await find(with: manager)
         // A link of another program is not ended here, and a simulated bus ends together with the command.
         let keepsLink =
             radio.busAddress != nil || manager.retrieveConnectedPeripherals(withServices: []).contains(peripheral)
         await console.stage("Connecting to \(peripheral.name) …")
-        radio.logger.info("connecting", metadata: ["address": "\(peripheral.address)"])
         let retries: UInt = isPersistent ? .max : 0
         let events: Remote.Events = peripheral.connect(
             timeoutRetries: retries, disconnectRetries: retries, connectionTimeout: max(1, timeout - clock.seconds))
+        let remote = Remote(peripheral: peripheral, events: events, timeout: timeout, console: console)
+        let wasAsked = Locked(false)
         let result: Result<Void, any Error>
         do {
-            try await waitForLink(events)
-            result = .success(
-                try await work(
-                    Remote(peripheral: peripheral, events: events, timeout: timeout, console: console)))
+            try await pairing.answerRequests(of: manager, console, wasAsked) {
+                try await waitForLink(events)
+                do {
+                    try await work(remote)
+                } catch  where RemoteFailure.mayLackSecurity(error) {
+                    throw RemoteFailure.ofSecurity(error, peripheral, wasAsked: wasAsked.withLock { $0 })
+                }
+            }
+            result = .success(())
         } catch {
-            result = .failure(error)
+            peripheral.cancelPairing()
+            result = .failure(RemoteFailure.ofPairing(error, peripheral) ?? error)
         }
-        if !keepsLink { await disconnect(peripheral, events) }
+        if !keepsLink { await disconnect(remote) }
         try result.get()
+    }
+
+    /// Finds the peripheral, and does the work with it without a connection.
+    ///
+    /// - Throws: As ``run(_:)``.
+    func find(
+        _ work: @escaping @Sendable (CentralManager, Peripheral) async throws -> Void
+    ) async throws {
+        try await console.run {
+            let manager = try await radio.makeCentral(console, pairing.policy)
+            try await work(manager, try await find(with: manager))
+        } failure: {
+            ToolFailure(RemoteFailure.text(for: $0))
+        }
     }
 
     // MARK: The peripheral
@@ -139,7 +161,6 @@ struct RemoteSession: Sendable {
 
     private func waitForLink(_ events: Remote.Events) async throws {
         for await outcome in events.outcomes {
-            radio.logger.info("connection", metadata: ["outcome": "\(outcome)"])
             switch try outcome.get().connectionEvent {
             case .connect: return
             case .timeout, .giveUp: throw PeripheralError.connectionTimeout
@@ -152,13 +173,16 @@ struct RemoteSession: Sendable {
     }
 
     /// Waits until BlueZ has confirmed the link's end. Without that, the next command would find a link that is about to end.
-    private func disconnect(_ peripheral: Peripheral, _ events: Remote.Events) async {
+    private func disconnect(_ remote: Remote) async {
+        let peripheral = remote.peripheral
         await console.stage("Disconnecting …")
-        radio.logger.info("disconnecting", metadata: ["address": "\(peripheral.address)"])
         await cleanUp(within: Self.farewell) {
             peripheral.disconnect()
             // Earlier events come first, and are skipped.
-            for await case .success((_, let event)) in events.outcomes where event == .forceDisconnect { return }
+            for await case .success((_, let event)) in remote.events.outcomes where event == .forceDisconnect { break }
+            // Else the next command, which knows nothing of the operation, could not use the value.
+            guard await peripheral.hasForgottenOperation(), !peripheral.isPaired, !peripheral.isTrusted else { return }
+            _ = try? await peripheral.unpair(timeout: Self.farewell).value
         }
     }
 }
@@ -181,12 +205,84 @@ enum RemoteFailure {
         }
     }
 
+    /// Returns the failure of a pairing, or of an operation that needs one; `nil` for any other error.
+    static func ofPairing(_ error: any Error, _ peripheral: Peripheral) -> ToolFailure? {
+        let name = peripheral.knownName ?? "The peripheral"
+        let (pair, unpair) = ("`bluecap pair \(peripheral.address)`", "`bluecap unpair \(peripheral.address)`")
+        let text: String
+        switch error {
+        case CharacteristicError.pairingRequired(.encryption, _):
+            text = "The value needs an encrypted link: pair first with \(pair), or add --pair ask."
+        case CharacteristicError.pairingRequired:
+            text =
+                "The value needs a pairing with a passkey or a comparison of numbers, and \(name) is paired without: "
+                + "\(unpair), then \(pair)."
+        case let error as PairingError: text = Self.text(for: error, name, pair, unpair)
+        case CharacteristicError.pairingFailed(let error): text = Self.text(for: error, name, pair, unpair)
+        case PeripheralError.pairing(let error): text = Self.text(for: error, name, pair, unpair)
+        default: return nil
+        }
+        return ToolFailure(text, status: ToolFailure.notPaired)
+    }
+
+    /// Whether the error of an operation may be due to a lack of security: BlueZ may end the link then, or send no reply.
+    static func mayLackSecurity(_ error: any Error) -> Bool {
+        switch error {
+        case PeripheralError.disconnected, CharacteristicError.readTimeout, CharacteristicError.writeTimeout,
+            CharacteristicError.notifyTimeout, CharacteristicError.pairingRequired, CharacteristicError.pairingFailed:
+            true
+        default: false
+        }
+    }
+
+    /// Returns the failure of an operation that may have lacked security.
+    ///
+    /// - Parameter wasAsked: Whether there was a pairing.
+    static func ofSecurity(_ error: any Error, _ peripheral: Peripheral, wasAsked: Bool) -> any Error {
+        if let failure = ofPairing(error, peripheral) { return failure }
+        if peripheral.isPaired {
+            return ToolFailure(
+                text(for: error),
+                "If the value needs a pairing with a passkey, `bluecap unpair \(peripheral.address)`, then pair again.")
+        }
+        if wasAsked {
+            let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "")
+            return ofPairing(PairingError.failed(failure), peripheral) ?? error
+        }
+        return ToolFailure(
+            text(for: error), "If the value is protected, pair first: `bluecap pair \(peripheral.address)`.")
+    }
+
+    /// What has happened, with advice for the command line.
+    static func text(
+        for error: PairingError, _ name: String, _ pair: String, _ unpair: String
+    ) -> String {
+        let advice: String? =
+            switch error {
+            case .cancelled: "Try again."
+            case .rejected(by: .policy), .notAllowed: "Use --pair ask, or pair with \(pair)."
+            case .rejected(by: .peer): "Allow it there, and try again."
+            case .timedOut: "Try again, and answer within 25 s. --timeout gives the command more time."
+            case .linkLost: "Try again, closer to it."
+            case .failed: "If it has keys of an earlier bond with this computer, remove them there, and try again."
+            case .alreadyPaired: "\(unpair) removes it; then try again."
+            case .keyMissing: "If it is the device that you mean, \(unpair), then \(pair)."
+            case .busy: "Try again later."
+            case .rejected(by: .application), .rejected(by: .system), .connectionFailed, .unauthorized, .unavailable:
+                nil
+            }
+        return advice.map { "\(error.cause(name)). \($0)" } ?? error.description
+    }
+
     /// The same in a few words, for the line of the attribute that could not be read.
     static func brief(_ error: any Error) -> String {
         switch error {
         case CharacteristicError.readFailed(let failure):
             failure.attError.map { "\($0)" } ?? (failure.message.isEmpty ? failure.name : failure.message)
         case CharacteristicError.readTimeout: "no response"
+        case CharacteristicError.pairingRequired(.encryption, _): "needs a pairing"
+        case CharacteristicError.pairingRequired: "needs a pairing with a passkey or a number"
+        case CharacteristicError.pairingFailed: "pairing failed"
         case PeripheralError.disconnected: "link lost"
         default: text(for: error)
         }

@@ -25,7 +25,8 @@ struct TreeText: Sendable {
 
     func lines(_ tree: AttributeTree) -> [StyledLine] {
         let numbers = [tree.rssi.map { "  \($0) dBm" }, tree.mtu.map { "  MTU \($0)" }].compactMap { $0 }.joined()
-        let head = "  \(tree.address)  \(tree.addressType)\(numbers)"
+        let pairing = tree.isBonded ? "  bonded" : tree.isPaired ? "  paired" : ""
+        let head = "  \(tree.address)  \(tree.addressType)\(numbers)\(pairing)"
         var lines = [line([(tree.name.map(DisplayText.name) ?? "(no name)", [.bold]), (head, [])])]
         let names = Dictionary(tree.services.map { ($0.handle, label($0.name, $0.uuid)) }) { first, _ in first }
         let nodes = tree.services.map { node($0, names) }
@@ -98,7 +99,8 @@ extension AttributeTree {
     var json: JSON {
         [
             "identifier": JSON(identifier.uuidString), "address": JSON(address), "addressType": JSON(addressType),
-            "name": JSON(name), "rssi": JSON(rssi), "mtu": JSON(mtu), "services": JSON(services.map(\.json)),
+            "name": JSON(name), "rssi": JSON(rssi), "mtu": JSON(mtu), "paired": JSON(isPaired),
+            "bonded": JSON(isBonded), "services": JSON(services.map(\.json)),
         ]
     }
 }

@@ -21,6 +21,11 @@ struct JSON: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     init(_ values: [String]) { self.init(values.map { JSON($0) }) }
     init(_ bytes: Data) { self.init(bytes.hexStringValue()) }
 
+    /// A number; `null` if it is not finite.
+    init(number: Double) {
+        text = !number.isFinite ? "null" : Int(exactly: number).map { "\($0)" } ?? "\(number)"
+    }
+
     /// A number of seconds, to the millisecond.
     init(seconds: Double) {
         let milliseconds = Int((seconds * 1000).rounded())

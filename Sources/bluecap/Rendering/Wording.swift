@@ -64,6 +64,10 @@ extension CBCharacteristicProperties {
         (.authenticatedSignedWrites, "authenticated-signed-writes"), (.extendedProperties, "extended-properties"),
         (.notifyEncryptionRequired, "notify-encryption-required"),
         (.indicateEncryptionRequired, "indicate-encryption-required"),
+        (.notifyAuthenticationRequired, "notify-authentication-required"),
+        (.indicateAuthenticationRequired, "indicate-authentication-required"),
+        (.notifySecureConnectionRequired, "notify-secure-connection-required"),
+        (.indicateSecureConnectionRequired, "indicate-secure-connection-required"),
     ]
 
     /// The names of the properties.

@@ -25,6 +25,8 @@ struct Scan: Sendable {
     var namePrefix: String?
     /// In seconds; `nil` for a scan without end.
     var duration: Double?
+    /// Whether statistics follow the last line.
+    var showsStatistics = false
 
     /// Scans until the time is over or the task is cancelled, and returns when BlueZ has confirmed the scan's end.
     ///
@@ -46,6 +48,15 @@ struct Scan: Sendable {
         } catch is CancellationError {}
         do {
             try display.show(.finished(peripherals: board.count, seconds: seconds), board, at: clock.seconds)
+            if showsStatistics {
+                let restarts = manager.statistics.scanRestarts
+                let statistics = ScanStatistics(board, seconds: seconds, restarts: restarts)
+                if display.format == .json {
+                    try Output.standard.write(statistics.json.text + "\n")
+                } else {
+                    try Output.error.write(statistics.text)
+                }
+            }
         } catch {
             failure = failure ?? error
         }
@@ -57,7 +68,13 @@ struct Scan: Sendable {
         _ manager: CentralManager, _ display: inout ScanDisplay, _ board: inout ScanBoard, _ clock: Stopwatch
     ) async throws {
         let (inputs, feed) = AsyncStream.makeStream(of: Input.self)
-        if display.format == .table { watchTerminal(feed) }
+        if display.format == .table {
+            LiveScreen.watchTerminal {
+                feed.yield(.terminalChanged)
+            } resumed: {
+                feed.yield(.resumed)
+            }
+        }
         try display.begin(board)
         start(manager, feed)
         var state = RadioWatch()
@@ -75,7 +92,6 @@ struct Scan: Sendable {
                     if let event = board.expire(identifier) { try display.show(event, board, at: now) }
                 case .stateChanged:
                     let (present, explanation) = manager.standing
-                    radio.logger.info("state", metadata: ["state": "\(present)", "why": "\(explanation)"])
                     if let remark = state.remark(present, explanation) { display.remark(remark, at: now) }
                 case .failed(let why): throw radio.failure(why, status: 1)
                 case .timeIsOver: return
@@ -90,7 +106,6 @@ struct Scan: Sendable {
 
     /// Starts the scan. Events are recorded on the library's thread, so that a sighting has the values of its moment.
     private func start(_ manager: CentralManager, _ feed: AsyncStream<Input>.Continuation) {
-        radio.logger.info("scanning", metadata: ["services": "\(services)"])
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in feed.yield(.stateChanged) }
         manager.whenPeripheralsExpire().onSuccess(context: ImmediateContext()) {
             feed.yield(.fellSilent($0.identifier))
@@ -102,28 +117,14 @@ struct Scan: Sendable {
         manager.startScanning(forServiceUUIDs: services, options: options).onComplete(context: ImmediateContext()) {
             switch $0 {
             case .success(let peripheral):
-                let sighting = Sighting(peripheral)
-                radio.logger.trace(
-                    "discovered", metadata: ["address": "\(sighting.address)", "rssi": "\(peripheral.RSSI)"])
-                feed.yield(.sighted(sighting))
+                feed.yield(.sighted(Sighting(peripheral)))
             case .failure(let error): feed.yield(.failed(ToolFailure.text(of: error)))
             }
         }
     }
 
     private func stop(_ manager: CentralManager) async {
-        radio.logger.info("stopping")
         manager.stopScanning()
         await cleanUp(within: Self.stopPatience) { _ = try? await manager.whenScanningStopped().value }
-    }
-
-    private func watchTerminal(_ feed: AsyncStream<Input>.Continuation) {
-        Signals.watch([SIGWINCH]) { _, _ in feed.yield(.terminalChanged) }
-        Signals.watch([SIGTSTP]) { _, _ in
-            // Ctrl-Z: the shell needs its cursor, and what it writes must not be drawn over.
-            try? Output.standard.write(LiveScreen.end)
-            kill(getpid(), SIGSTOP)
-            feed.yield(.resumed)
-        }
     }
 }

@@ -10,6 +10,8 @@ struct ScanBoard: Sendable {
         var firstSeen: Double
         var lastSeen: Double
         var hasExpired = false
+        /// How many sightings there were.
+        var sightings = 0
         fileprivate var strength: Double?
         fileprivate var step = ScanBoard.unknownStep
         fileprivate var number: Int
@@ -48,6 +50,7 @@ struct ScanBoard: Sendable {
         row.sighting = sighting
         row.lastSeen = now
         row.hasExpired = false
+        row.sightings += 1
         if let rssi = sighting.rssi.map(Double.init) {
             let strength = row.strength.map { $0 + (rssi - $0) * Self.freshShare } ?? rssi
             row.strength = strength

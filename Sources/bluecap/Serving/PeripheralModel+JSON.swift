@@ -56,11 +56,14 @@ extension PeripheralModel {
         let uuid = self.uuid(characteristic.uuid)
         var model = Characteristic(
             uuid: uuid, profile: profile?.characteristic(uuid),
-            properties: .init(names: characteristic.flags.map(\.rawValue)),
+            properties: CBCharacteristicProperties(names: characteristic.flags.map(\.rawValue))
+                .requiring(characteristic.security.subscribe),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
-                Descriptor(uuid: self.uuid($0.uuid), value: Data($0.value))
-            })
+                Descriptor(
+                    uuid: self.uuid($0.uuid), value: Data($0.value), protection: .init(reading: $0.security.read))
+            },
+            protection: .init(characteristic.security))
         let place = "\(source) does not describe a peripheral: characteristic \(characteristic.uuid)"
         if let echo = characteristic.echo {
             let target = self.uuid(echo)
@@ -107,5 +110,42 @@ extension PeripheralModel {
                     .init(codingPath: [Key.services], debugDescription: "there is no service in it"))
             }
         }
+    }
+}
+
+extension CBAttributePermissions {
+    fileprivate init(_ security: AttributeSecurity) {
+        let writing: CBAttributePermissions =
+            switch security.write {
+            case .none: []
+            case .encrypted: .writeEncryptionRequired
+            case .authenticated: .writeAuthenticationRequired
+            case .secure: .writeSecureConnectionRequired
+            }
+        self = Self(reading: security.read).union(writing)
+    }
+
+    fileprivate init(reading security: LinkSecurity) {
+        self =
+            switch security {
+            case .none: []
+            case .encrypted: .readEncryptionRequired
+            case .authenticated: .readAuthenticationRequired
+            case .secure: .readSecureConnectionRequired
+            }
+    }
+}
+
+extension CBCharacteristicProperties {
+    /// Returns the properties with those of subscriptions that need security.
+    fileprivate func requiring(_ security: LinkSecurity) -> CBCharacteristicProperties {
+        let (notifying, indicating): (CBCharacteristicProperties, CBCharacteristicProperties) =
+            switch security {
+            case .none: ([], [])
+            case .encrypted: (.notifyEncryptionRequired, .indicateEncryptionRequired)
+            case .authenticated: (.notifyAuthenticationRequired, .indicateAuthenticationRequired)
+            case .secure: (.notifySecureConnectionRequired, .indicateSecureConnectionRequired)
+            }
+        return union(contains(.notify) ? notifying : []).union(contains(.indicate) ? indicating : [])
     }
 }

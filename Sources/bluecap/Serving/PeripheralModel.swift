@@ -39,17 +39,38 @@ struct PeripheralModel: Sendable {
             return description.flatMap { String(validating: $0.value, as: UTF8.self) }
         }
 
-        /// The permissions that its properties need.
+        /// The security of the link that reading and writing need; its properties have that of subscriptions.
+        var protection: CBAttributePermissions = []
+
+        /// The permissions that its properties and its protection need.
         var permissions: CBAttributePermissions {
-            var permissions: CBAttributePermissions = properties.contains(.read) ? .readable : []
+            var permissions = protection
+            if properties.contains(.read) { permissions.insert(.readable) }
             if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) { permissions.insert(.writeable) }
             return permissions
+        }
+
+        /// The same characteristic, whose operations need an encrypted link at least.
+        var secured: Characteristic {
+            var characteristic = self
+            if permissions.contains(.readable) { characteristic.protection.insert(.readEncryptionRequired) }
+            if permissions.contains(.writeable) { characteristic.protection.insert(.writeEncryptionRequired) }
+            if properties.contains(.notify) { characteristic.properties.insert(.notifyEncryptionRequired) }
+            if properties.contains(.indicate) { characteristic.properties.insert(.indicateEncryptionRequired) }
+            return characteristic
+        }
+
+        /// Whether an operation needs security.
+        fileprivate var isProtected: Bool {
+            !protection.isEmpty || properties.rawValue > 0xFF || descriptors.contains { !$0.protection.isEmpty }
         }
     }
 
     struct Descriptor: Sendable, Equatable {
         var uuid: CBUUID
         var value: Data
+        /// The security of the link that reading needs.
+        var protection: CBAttributePermissions = []
     }
 
     /// How a characteristic behaves. Other characteristics that are named belong to its own service.
@@ -65,6 +86,18 @@ struct PeripheralModel: Sendable {
         case echoes(to: CBUUID)
         /// The one command of a heart rate's control point: count the energy from zero again.
         case resets(CBUUID)
+    }
+
+    /// Whether an operation needs security, so that centrals have to pair.
+    var isProtected: Bool { services.contains { $0.characteristics.contains(where: \.isProtected) } }
+
+    /// The same peripheral, with characteristics that need an encrypted link.
+    var secured: PeripheralModel {
+        var model = self
+        for index in services.indices {
+            model.services[index].characteristics = services[index].characteristics.map(\.secured)
+        }
+        return model
     }
 
     /// Joins several models: the services of all, each once; the name if there is one model only.

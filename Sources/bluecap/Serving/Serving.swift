@@ -2,6 +2,21 @@ import BlueCapKit
 import Foundation
 import Logging
 
+/// Whether an adapter accepts new bonds, and for how long, which BlueZ stores for all programs.
+private struct Pairability: Sendable {
+    private let isPairable: Bool
+    /// In seconds; `nil` for no limit.
+    private let timeout: Double?
+
+    init(of manager: PeripheralManager) { (isPairable, timeout) = (manager.isPairable, manager.pairableTimeout) }
+
+    func restore(with manager: PeripheralManager) async {
+        // The limit can be set only together with the permission.
+        _ = try? await manager.setPairable(true, timeout: timeout).value
+        if !isPairable { _ = try? await manager.setPairable(false).value }
+    }
+}
+
 /// Serves and advertises: waits for the adapter, registers everything, follows what centrals do, and unregisters everything,
 /// also if something fails or the task is cancelled.
 struct Serving: Sendable {
@@ -19,6 +34,9 @@ struct Serving: Sendable {
     var duration: Double?
     /// Whether the values that are sent are printed.
     var showsUpdates = false
+    var pairing = PairingPlan()
+    /// For how many seconds from the beginning centrals may pair; `nil` for no limit.
+    var pairableTime: Double?
     let format: Format
     let console: Console
 
@@ -31,27 +49,32 @@ struct Serving: Sendable {
     func run() async throws {
         let clock = Stopwatch()
         let manager = PeripheralManager(options: radio.peripheralOptions)
+        manager.pairingPolicy = pairing.policy
+        let before = Locked<Pairability?>(nil)
         try await console.run {
             await console.stage("Waiting for Bluetooth …")
             try await radio.waitUntilUsable(manager.whenStateChanges(), for: limit) { manager.standing }
             do {
-                try await serve(with: manager, clock)
+                try await serve(with: manager, clock, before)
             } catch  where ServingFailure.isTimeout(error) {
                 // A registration that BlueZ has not confirmed ends with this process's connection to the bus.
                 manager.removeAllServices()
                 manager.stopAdvertising()
                 throw error
             } catch {
-                await end(manager)
+                await end(manager, before.withLock { $0 })
                 throw error
             }
-            await end(manager)
+            await end(manager, before.withLock { $0 })
         } failure: {
             ServingFailure.failure($0, limit: limit)
         }
     }
 
-    private func serve(with manager: PeripheralManager, _ clock: Stopwatch) async throws {
+    /// - Parameter before: Receives what the adapter had before ``pairableTime`` was set.
+    private func serve(
+        with manager: PeripheralManager, _ clock: Stopwatch, _ before: Locked<Pairability?>
+    ) async throws {
         let (inputs, feed) = AsyncStream.makeStream(of: ServingLoop.Input.self)
         let notice = Task {
             try await Task.sleep(for: .seconds(Self.quiet))
@@ -59,7 +82,13 @@ struct Serving: Sendable {
         }
         defer { notice.cancel() }
         let machine = ServingMachine(services)
+        manager.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { feed.yield(.pairing($0, Date())) }
+        manager.whenPairingChanges().onSuccess(context: ImmediateContext()) { feed.yield(.paired($0, $1, Date())) }
         let table = try await register(with: manager, machine, feed, clock)
+        if let pairableTime {
+            before.withLock { $0 = Pairability(of: manager) }
+            try await manager.setPairable(true, timeout: pairableTime).value
+        }
         notice.cancel()
         manager.whenCentralsChange().onSuccess(context: ImmediateContext()) { feed.yield(.centrals($0, Date())) }
         manager.whenStateChanges().onSuccess(context: ImmediateContext()) { _ in feed.yield(.stateChanged) }
@@ -69,10 +98,11 @@ struct Serving: Sendable {
     }
 
     /// Waits until BlueZ has confirmed that nothing is advertised.
-    private func end(_ manager: PeripheralManager) async {
+    private func end(_ manager: PeripheralManager, _ before: Pairability?) async {
         await cleanUp(within: Self.farewell) {
             manager.removeAllServices()
             _ = try? await manager.stopAdvertising(timeout: Self.farewell).value
+            await before?.restore(with: manager)
         }
     }
 
@@ -115,7 +145,9 @@ struct Serving: Sendable {
                     value: machine[.init(service: number, characteristic: index)].value)
                 // Values that a slow link has not sent are old when the next central subscribes.
                 characteristic.unsubscribedUpdatePolicy = .discard
-                characteristic.descriptors = model.descriptors.map { MutableDescriptor(uuid: $0.uuid, value: $0.value) }
+                characteristic.descriptors = model.descriptors.map {
+                    MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.protection.union(.readable))
+                }
                 return characteristic
             }
             return service
@@ -155,6 +187,8 @@ private struct ServingLoop {
         case advertises(RunningAdvertisement, AdvertisingPlan.Change)
         case changeIsDue(RunningAdvertisement, AdvertisingPlan.Change)
         case advertisingEnded(AdvertisingEnd)
+        case pairing(PairingRequest, Date)
+        case paired(Central, PairingChange, Date)
         case timeIsOver
     }
 
@@ -167,8 +201,12 @@ private struct ServingLoop {
     var present: [ServingEvent.Who] = []
     var subscribers: [ServingMachine.Key: [ServingEvent.Who]] = [:]
     var state = RadioWatch()
+    /// The centrals that are known to be paired.
+    var paired: Set<Central> = []
     /// Timers to start.
     var timers: [(input: Input, after: Double)] = []
+    /// Requests to answer.
+    var requests: [PairingRequest] = []
 
     /// Returns when the time is over, and if the task is cancelled.
     mutating func run(_ inputs: AsyncStream<Input>, _ feed: AsyncStream<Input>.Continuation) async throws {
@@ -178,12 +216,12 @@ private struct ServingLoop {
         try await perform(machine.begin())
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
-            startTimers(in: &group, feed)
+            startTasks(in: &group, feed)
             await serving.console.stage(status)
             for await input in inputs {
                 if case .timeIsOver = input { return }
                 try await handle(input)
-                startTimers(in: &group, feed)
+                startTasks(in: &group, feed)
                 await serving.console.stage(status)
             }
         }
@@ -191,11 +229,17 @@ private struct ServingLoop {
         try await report(.finished(summary))
     }
 
-    private mutating func startTimers(
+    private mutating func startTasks(
         in group: inout ThrowingDiscardingTaskGroup<any Error>, _ feed: AsyncStream<Input>.Continuation
     ) {
         for timer in timers { group.yield(timer.input, to: feed, after: timer.after) }
         timers = []
+        for request in requests {
+            group.addTask { [pairing = serving.pairing, console = serving.console] in
+                if let why = await pairing.answer(request, console) { await console.remark(why) }
+            }
+        }
+        requests = []
     }
 
     // MARK: Inputs
@@ -218,7 +262,6 @@ private struct ServingLoop {
             for who in before where !now.contains(who) { try await report(.unsubscribed(attribute(key), who), date) }
         case .stateChanged:
             let (present, explanation) = manager.standing
-            serving.radio.logger.info("state", metadata: ["state": "\(present)"])
             if let remark = state.remark(present, explanation) { await serving.console.remark(remark) }
         case .advertises(let advertisement, let change):
             timers.append((.changeIsDue(advertisement, change), change.every))
@@ -229,7 +272,24 @@ private struct ServingLoop {
             guard let why = ServingFailure.text(for: end) else { return }
             if serving.services.isEmpty { throw ToolFailure(why) }
             await serving.console.remark(why)
+        case .pairing(let request, let date):
+            if case .central(let central) = request.peer {
+                try await report(.pairingRequested(.init(request.kind), ServingEvent.Who(central)), date)
+            }
+            requests.append(request)
+        case .paired(let central, let change, let date):
+            try await handle(change, of: central, date)
         case .timeIsOver: break
+        }
+    }
+
+    private mutating func handle(_ change: PairingChange, of central: Central, _ date: Date) async throws {
+        if let error = change.error {
+            try await report(.pairingFailed(ServingEvent.Who(central), ServingFailure.text(for: error)), date)
+        } else if !change.isPaired {
+            paired.remove(central)
+        } else if paired.insert(central).inserted {
+            try await report(.paired(ServingEvent.Who(central), isBonded: change.isBonded), date)
         }
     }
 
@@ -340,6 +400,17 @@ enum ServingFailure {
         case .tooManyAdvertisements(let count):
             "The adapter sends \(count) advertisements already, which is its limit: "
                 + "end one of them, of this program or another."
+        default: error.description
+        }
+    }
+
+    /// Why a central did not pair, in a few words.
+    fileprivate static func text(for error: PairingError) -> String {
+        switch error {
+        case .rejected(by: .application), .rejected(by: .policy): "rejected here"
+        case .rejected: "rejected"
+        case .timedOut: "not answered in time"
+        case .linkLost, .cancelled: "cancelled, or another passkey"
         default: error.description
         }
     }

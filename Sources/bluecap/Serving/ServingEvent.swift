@@ -19,7 +19,35 @@ enum ServingEvent: Sendable {
     case written(Attribute, AttributeValue, Who, CBATTError.Code)
     /// A value was sent to the subscribers.
     case sent(Attribute, AttributeValue)
+    /// A pairing with the central needs an answer.
+    case pairingRequested(PairingNeed, Who)
+    case paired(Who, isBonded: Bool)
+    case pairingFailed(Who, String)
     case finished(Summary)
+
+    /// What a pairing needs from this side.
+    enum PairingNeed: String, Equatable, Sendable {
+        case display, compare, enter, authorize
+
+        init(_ kind: PairingRequest.Kind) {
+            self =
+                switch kind {
+                case .displayPasskey: .display
+                case .confirm: .compare
+                case .enterPasskey: .enter
+                case .authorize: .authorize
+                }
+        }
+
+        fileprivate var verb: String {
+            switch self {
+            case .display: "wants to pair, with a passkey from here"
+            case .compare: "wants to pair, and shows a number to compare"
+            case .enter: "wants to pair, and shows a passkey"
+            case .authorize: "wants to pair"
+            }
+        }
+    }
 
     /// The central, by its address; `nil` if BlueZ does not report it.
     struct Who: Equatable, Sendable {
@@ -50,7 +78,7 @@ enum ServingEvent: Sendable {
             case .written: writes += 1
             case .sent: updates += 1
             case .serving(let offered, _): services = offered.count
-            case .disconnected, .unsubscribed, .finished: break
+            case .disconnected, .unsubscribed, .pairingRequested, .paired, .pairingFailed, .finished: break
             }
         }
     }
@@ -70,6 +98,10 @@ extension ServingEvent {
         case .read(let attribute, let value, let who): ("read", "read", who, attribute, value)
         case .written(let attribute, let value, let who, _): ("write", "wrote", who, attribute, value)
         case .sent(let attribute, let value): ("update", "were sent", nil, attribute, value)
+        case .pairingRequested(let need, let who): ("pairing-requested", need.verb, who, nil, nil)
+        case .paired(let who, let isBonded):
+            ("paired", isBonded ? "paired" : "paired, without a bond", who, nil, nil)
+        case .pairingFailed(let who, let why): ("pairing-failed", "did not pair: \(why)", who, nil, nil)
         case .finished: ("finished", "", nil, nil, nil)
         }
     }
@@ -107,6 +139,9 @@ extension ServingEvent {
             ]
         case .written(_, _, _, let result):
             members.append(("error", result == .success ? .null : JSON("\(result)")))
+        case .pairingRequested(let need, _): members.append(("needs", JSON(need.rawValue)))
+        case .paired(_, let isBonded): members.append(("bonded", JSON(isBonded)))
+        case .pairingFailed(_, let why): members.append(("error", JSON(why)))
         case .finished(let summary):
             members = [
                 ("event", JSON(name)), ("connections", JSON(summary.connections)),
@@ -139,7 +174,9 @@ extension ServingEvent {
                 ]
             }
             return parts.joined(separator: ", ") + " in " + Wording.tenths(summary.seconds)
-        case .connected, .disconnected, .subscribed, .unsubscribed, .read, .written, .sent: return nil
+        case .connected, .disconnected, .subscribed, .unsubscribed, .read, .written, .sent, .pairingRequested, .paired,
+            .pairingFailed:
+            return nil
         }
     }
 }

@@ -147,35 +147,3 @@ struct UnixAddress {
         }
     }
 }
-
-/// Reads lines from a descriptor.
-struct LineReader {
-    let descriptor: Int32
-    /// The greatest length of a line, in bytes; a longer line ends the reading.
-    let longest: Int
-    private var received: [UInt8] = []
-
-    init(descriptor: Int32, longest: Int) {
-        self.descriptor = descriptor
-        self.longest = longest
-    }
-
-    /// The next line; `nil` at the end, and after an error, which is in `errno`.
-    mutating func next() -> String? {
-        while true {
-            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
-                defer { received.removeSubrange(...end) }
-                return String(decoding: received[..<end], as: UTF8.self)
-            }
-            guard received.count < longest else { return nil }
-            var buffer = [UInt8](repeating: 0, count: 1024)
-            let count = read(descriptor, &buffer, buffer.count)
-            if count > 0 {
-                received += buffer[..<count]
-            } else if count == 0 || errno != EINTR {
-                if count == 0 { errno = 0 }
-                return nil
-            }
-        }
-    }
-}

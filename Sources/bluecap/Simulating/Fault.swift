@@ -121,6 +121,12 @@ struct Fault: Sendable {
         Form("slow-answers", takes: [.address, .seconds()], "Its responses are late; 0 ends it.") {
             $0.simulator.simulateLateAnswers(by: $1.seconds, of: try $0.present($1.address))
         },
+        Form("lose-keys", takes: [.address], "It loses the keys of its bonds.") {
+            $0.simulator.simulateKeyLoss(of: try $0.present($1.address))
+        },
+        Form("fail-pairing", takes: [.address, .count(or: 1)], "The next pairings with it fail.") {
+            $0.simulator.simulatePairingFailures($1.count, of: try $0.present($1.address))
+        },
         Form("forget-device", takes: [.address], "Its objects on the bus are removed.") {
             $0.simulator.simulateDeviceRemoval(of: try $0.known($1.address))
         },

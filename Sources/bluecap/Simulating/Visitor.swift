@@ -4,7 +4,7 @@ import Foundation
 /// A virtual central that connects again and again, so that a served peripheral can be observed without a radio.
 ///
 /// It connects as soon as a connectable peripheral is advertised, reads and subscribes to everything, writes the values that it
-/// has, stays connected for a while, and disconnects.
+/// has, stays connected for a while, and disconnects. If an operation needs an encrypted link, it pairs.
 struct Visitor: Sendable {
     /// Seconds between two requests, so that the output can be followed.
     private static let pause = 0.2
@@ -13,6 +13,10 @@ struct Visitor: Sendable {
     private static let absence = 5.0
     /// Seconds that a response may take.
     private static let patience = 5.0
+    /// Seconds that a pairing may take.
+    private static let pairingPatience = 35.0
+    /// The codes of the attribute protocol for a link without enough security.
+    private static let lacksSecurity: Set<UInt8> = [0x05, 0x0F]
 
     /// BlueZ's own services, which it does not use.
     private static let skipped: Set<String> = ["1800", "1801", "180A"]
@@ -44,28 +48,39 @@ struct Visitor: Sendable {
         let characteristics = link.services.filter { !Self.skipped.contains($0.uuid.uppercased()) }
             .flatMap(\.characteristics)
         for characteristic in characteristics where characteristic.flags.contains(.read) {
-            finish(link.read(AttributeSelector(characteristic)))
+            finish(link) { $0.read(AttributeSelector(characteristic)) }
         }
         for characteristic in characteristics {
             guard !characteristic.flags.isDisjoint(with: [.notify, .indicate]) else { continue }
-            finish(
-                link.subscribe(
-                    to: AttributeSelector(characteristic), indications: !characteristic.flags.contains(.notify)))
+            finish(link) {
+                $0.subscribe(
+                    to: AttributeSelector(characteristic), indications: !characteristic.flags.contains(.notify))
+            }
         }
         for characteristic in characteristics {
             guard !characteristic.flags.isDisjoint(with: [.write, .writeWithoutResponse]) else { continue }
-            finish(
-                link.write(
+            finish(link) {
+                $0.write(
                     Self.bytes(for: characteristic.uuid), to: AttributeSelector(characteristic),
-                    type: characteristic.flags.contains(.write) ? .request : .command))
+                    type: characteristic.flags.contains(.write) ? .request : .command)
+            }
         }
         _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.stay)
         link.disconnect()
         _ = simulator.wait(until: { link.state == .disconnected }, limit: Self.patience)
     }
 
-    private func finish(_ request: CentralRequest) {
-        _ = simulator.wait(until: { request.result != nil }, limit: Self.patience)
+    /// Waits for a response, and repeats the request once if it needs a pairing.
+    private func finish(_ link: CentralLink, _ send: (CentralLink) -> CentralRequest) {
+        func wait(for request: CentralRequest, _ limit: Double) -> Result<[UInt8], CentralFailure>? {
+            _ = simulator.wait(until: { request.result != nil }, limit: limit)
+            return request.result
+        }
+        if case .failure(.attribute(let code))? = wait(for: send(link), Self.patience),
+            Self.lacksSecurity.contains(code), case .success? = wait(for: link.pair(), Self.pairingPatience)
+        {
+            _ = wait(for: send(link), Self.patience)
+        }
         Thread.sleep(forTimeInterval: Self.pause)
     }
 

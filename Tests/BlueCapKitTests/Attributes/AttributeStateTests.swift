@@ -46,7 +46,7 @@ final class AttributeStateTests: XCTestCase {
     }
 
     private func calls(_ effects: Effects) -> [OperationID] {
-        effects.compactMap { if case .read(let id, _, _) = $0 { id } else { nil } }
+        effects.compactMap { if case .read(let id, _, _, _) = $0 { id } else { nil } }
     }
 
     private func id(_ number: UInt64) -> OperationID { OperationID(rawValue: number) }
@@ -93,6 +93,122 @@ final class AttributeStateTests: XCTestCase {
         _ = state.tableRead(table, naming: named, link: 2)
         XCTAssertTrue(state.isReady)
     }
+
+    // MARK: Operations without a reply
+
+    private let noReply = BlueZError(name: "org.freedesktop.DBus.Error.NoReply", message: "No")
+    private let inProgress = BlueZError(name: "org.bluez.Error.InProgress")
+
+    private func replied(_ number: UInt64, _ error: BlueZError) -> Effects {
+        state.replied(id(number), .failure(error), at: .origin)
+    }
+
+    func testAnOperationHasTheTimeOfEachRequestThatItNeedsOrWaitsFor() throws {
+        try begin(
+            service(1, 0x180D, characteristic: 0x2A38) + service(8, 0x180F, characteristic: 0x2A19)
+                + service(16, 0x1805, characteristic: 0x2A2B))
+        let (first, second, third) = (try attribute(2), try attribute(9), try attribute(17))
+        state.mtuChanged(at: AttributeHandle(9), 185)
+        func limits(_ effects: Effects) -> [TimeInterval] {
+            effects.compactMap { effect in
+                switch effect {
+                case .read(_, _, _, let limit), .write(_, _, _, _, _, let limit): limit
+                default: nil
+                }
+            }
+        }
+        var effects = state.submit(.read(offset: 0), on: first, id(1), timeout: .infinity)
+        XCTAssertEqual(limits(effects), [35])
+        // 512 bytes in parts of 180, and their execution, after the read.
+        effects = state.submit(
+            .write(Data(count: 512), .withResponse, offset: 0), on: second, id(2), timeout: .infinity)
+        XCTAssertEqual(limits(effects), [30 * 5 + 5])
+        effects = state.submit(.write(Data(count: 20), .withResponse, offset: 0), on: third, id(3), timeout: .infinity)
+        XCTAssertEqual(limits(effects), [30 * 3 + 5])
+        for number in 1...3 as ClosedRange<UInt64> { _ = state.replied(id(number), .success(nil), at: .origin) }
+
+        // A value of 100 bytes with packets of 23.
+        state.valueChanged(at: AttributeHandle(17), Data(count: 100))
+        state.mtuChanged(at: AttributeHandle(17), 23)
+        effects = state.submit(.read(offset: 0), on: third, id(4), timeout: .infinity)
+        XCTAssertEqual(limits(effects), [30 * 5 + 5])
+        effects = state.submit(.read(offset: 0), on: first, id(5), timeout: 200)
+        XCTAssertEqual(limits(effects), [200])
+    }
+
+    func testWithoutAPairingAnUnansweredOperationEndsTheLink() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
+        XCTAssertEqual(
+            replied(1, noReply),
+            [.settle(id(1), .failed(.characteristic(.pairingRequired(.encryption, BusFailure(noReply)))))])
+        XCTAssertTrue(state.isSpoiled)
+        XCTAssertTrue(state.isLinkDead)
+        XCTAssertEqual(state.table[try attribute(2)]?.isProtected, true)
+    }
+
+    func testAProtectedValueIsNotTriedAfterAPairingThatHasFailed() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        state.securityChanged(isPaired: false, pairsOnDemand: true)
+        _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
+        let error = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Not paired")
+        XCTAssertEqual(replied(1, error), [])
+        state.securityChanged(isPaired: false, pairsOnDemand: false, hasFailedToPair: true)
+        _ = Orders.given { state.secured(.timedOut, into: &$0) }
+        let failure = BusFailure(BlueZError.pairingHasFailed)
+        XCTAssertEqual(
+            state.submit(.read(offset: 0), on: try attribute(2), id(2), timeout: .infinity),
+            [.settle(id(2), .failed(.characteristic(.pairingRequired(.encryption, failure))))])
+        // Without a pairing that has failed, it may be possible with the agent of another program.
+        state.securityChanged(isPaired: false, pairsOnDemand: false)
+        XCTAssertNotEqual(state.submit(.read(offset: 0), on: try attribute(2), id(3), timeout: .infinity), [])
+    }
+
+    func testACommandOrAPairedPeripheralOnlyExceedsItsTime() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        state.securityChanged(isPaired: true, pairsOnDemand: true)
+        _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
+        XCTAssertEqual(replied(1, noReply), [.settle(id(1), .failed(.characteristic(.readTimeout)))])
+        XCTAssertFalse(state.hasLostCalls)
+        XCTAssertFalse(state.isLinkDead)
+    }
+
+    func testACallWithoutAReplyAfterTheLinkSpoilsItsCharacteristic() throws {
+        let table = service(1, 0x180D, characteristic: 0x2A38) + service(8, 0x180F, characteristic: 0x2A19)
+        try begin(table)
+        let (first, second) = (try attribute(2), try attribute(9))
+        _ = state.submit(.read(offset: 0), on: first, id(1), timeout: .infinity)
+        _ = state.submit(.read(offset: 0), on: second, id(2), timeout: .infinity)
+        _ = state.linkDown(.linkLost)
+        XCTAssertTrue(state.hasLostCalls)
+        _ = replied(2, BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed"))
+        state.repliesCame()
+        XCTAssertTrue(state.isSpoiled)
+
+        try begin(table, link: 2)
+        _ = state.submit(.read(offset: 0), on: first, id(3), timeout: .infinity)
+        _ = state.submit(.read(offset: 0), on: second, id(4), timeout: .infinity)
+        guard case .characteristic(.readFailed(let failure))? = settled(replied(3, inProgress))[id(3)] else {
+            return XCTFail("another error")
+        }
+        XCTAssertTrue(failure.message.contains("connect again"), failure.message)
+        // Of the other one BlueZ has replied, so another program uses it.
+        XCTAssertEqual(replied(4, inProgress), [.startTimer(.retry(second), OperationLanes.retries[0])])
+        state.deviceRemoved()
+        XCTAssertFalse(state.hasLostCalls)
+    }
+
+    func testRepliesToAllCallsOfTheLastLinkSpoilNothing() throws {
+        try begin(service(1, 0x180D, characteristic: 0x2A38))
+        _ = state.submit(.read(offset: 0), on: try attribute(2), id(1), timeout: .infinity)
+        _ = state.linkDown(.linkLost)
+        _ = replied(1, BlueZError(name: "org.bluez.Error.Failed", message: "Operation failed"))
+        XCTAssertFalse(state.hasLostCalls)
+        state.repliesCame()
+        XCTAssertFalse(state.isSpoiled)
+    }
+
+    // MARK: Operations
 
     func testWhatIsAskedBeforeTheTableIsKnownGoesOrIsInvalid() throws {
         let both = service(1, 0x180D, characteristic: 0x2A38) + service(8, 0x180F, characteristic: 0x2A19)

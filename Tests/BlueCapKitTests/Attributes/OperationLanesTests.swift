@@ -268,6 +268,25 @@ final class OperationLanesTests: XCTestCase {
         XCTAssertTrue(lanes.isIdle)
     }
 
+    func testARejectedPairingFailsWhatIsInFlightAndItsLaneWaitsForBlueZ() {
+        _ = submit(1)
+        _ = submit(2)
+        var targets: [AttributeID] = []
+        let command = Lanes.Operation(
+            id: id(4), target: other, request: .write(Data(), .withoutResponse, offset: 0))
+        _ = lanes.submit(command, lane: other)
+        let orders = Orders.given { targets = lanes.refuse(.rejected(by: .policy), into: &$0) }
+        XCTAssertEqual(
+            orders, [.settle(id(1), .failed(.characteristic(.pairingFailed(.rejected(by: .policy)))))])
+        XCTAssertEqual(targets, [lane])
+        XCTAssertEqual(Set(lanes.unanswered.map(\.operation.id)), [id(1), id(4)])
+        XCTAssertNil(lanes.inFlight(id(1)))
+        XCTAssertEqual(lanes.called(id(1))?.lane, lane)
+        XCTAssertEqual(timedOut(1), [])
+        XCTAssertEqual(replied(1, unpaired), ["send 2"])
+        XCTAssertNil(lanes.called(id(1)))
+    }
+
     func testALostLinkEndsTheWaitForAPairing() {
         lanes.pairsOnDemand = true
         _ = submit(1)

@@ -220,6 +220,19 @@ final class ConnectionBehaviourTests: ConnectionStage {
 
     // MARK: B2a
 
+    func testALinkThatComesUpAfterItsCancelledAttemptIsEnded() {
+        let strap = strap(manager())
+        for step in 0..<40 {
+            simulator.simulateSlowReplies(by: step.isMultiple(of: 2) ? 0 : 0.3)
+            strap.connect()
+            simulator.advance(by: Double(step) * 0.01)
+            strap.disconnect()
+            simulator.advance(by: 3)
+            XCTAssertEqual(strap.state, .disconnected, "step \(step)")
+            XCTAssertTrue(simulator.links.isEmpty, "step \(step)")
+        }
+    }
+
     func testAConnectRightAfterADisconnectLeadsToALinkThatStays() {
         let manager = manager()
         let strap = strap(manager)

@@ -44,6 +44,38 @@ final class ConnectionMachineTests: XCTestCase {
         return machine
     }
 
+    // MARK: Missing keys
+
+    func testAPeripheralWithoutItsKeysIsNotTriedAtOnce() {
+        var machine = connected()
+        _ = machine.event(.keysMissing)
+        _ = machine.event(.connectedChanged(false))
+        XCTAssertEqual(
+            machine.event(.reconnectAsked(delay: 0)).first, .startTimer(.delay, ConnectionMachine.missingKeysDelay))
+        // The application decides.
+        XCTAssertTrue(machine.event(.connectAsked(ConnectionPolicy())).contains(.callConnect(2)))
+    }
+
+    func testAPairingOrALastingLinkEndsThatWait() {
+        for event in [Machine.Event.linkMade(isOurs: true), .timerFired(.stability)] {
+            var machine = connected()
+            _ = machine.event(.keysMissing)
+            _ = machine.event(event)
+            _ = machine.event(.connectedChanged(false))
+            XCTAssertTrue(machine.event(.reconnectAsked(delay: 0)).contains(.callConnect(2)))
+        }
+    }
+
+    func testALinkThatAPairingHasMadeIsOurs() {
+        var machine = machine()
+        _ = machine.event(.connectAsked(ConnectionPolicy()))
+        _ = machine.event(.connectedChanged(true))
+        XCTAssertEqual(machine.state, .connected)
+        XCTAssertFalse(machine.isOurs)
+        _ = machine.event(.linkMade(isOurs: true))
+        XCTAssertTrue(machine.isOurs)
+    }
+
     // MARK: The plain way
 
     func testAConnectIsCalledAndItsReplyReportsTheLink() {

@@ -94,6 +94,19 @@ final class NotificationSocketTests: XCTestCase {
         XCTAssertEqual(journal.entries, [.gap, .number(2)])
     }
 
+    func testASocketWhoseSubscriptionWasWithdrawnIsNotAcquired() throws {
+        let stage = try AttributeStage.explored(bluez: .v5_66)
+        // A peripheral that may need a pairing is subscribed to over signals first.
+        stage.manager?.pairingPolicy = .justWorks
+        let characteristic = try stage.characteristic("2A37")
+        stage.simulator.simulateSlowReplies(by: 0.5)
+        let started: Future<Void> = characteristic.startNotifying(over: .socket, timeout: 0.2)
+        XCTAssertEqual(stage.failure(of: started) as? CharacteristicError, .notifyTimeout)
+        stage.simulator.advance(by: 10)
+        XCTAssertEqual(stage.count(of: "StartNotify"), 1)
+        XCTAssertEqual(stage.count(of: "AcquireNotify"), 0)
+    }
+
     func testIndicationsComeThroughASocketWhereBlueZAllowsIt() throws {
         let stage = try AttributeStage.explored(bluez: .v5_82)
         let characteristic = try stage.characteristic("2A39")

@@ -174,6 +174,50 @@ final class SubscriptionMachineTests: XCTestCase {
         XCTAssertEqual(event(.secured(nil)), [])
     }
 
+    func testARejectedPairingFailsTheSubscriptionAndStopsIt() {
+        _ = event(.startAsked(id(1), .signals))
+        XCTAssertEqual(
+            event(.pairingRejected(.timedOut)),
+            [.settle(id(1), .characteristic(.pairingFailed(.timedOut))), .closeGate, .callStop(call(2))])
+        _ = event(.stopReplied(call(2), nil))
+        XCTAssertEqual(machine.state, .off)
+        XCTAssertEqual(event(.pairingRejected(.timedOut)), [])
+    }
+
+    func testTheWaitOutlivesALinkThatThePairingEnds() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        XCTAssertEqual(event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true)), [.closeGate])
+        XCTAssertTrue(machine.isSecuring)
+        XCTAssertEqual(event(.secured(nil)), [])
+        XCTAssertFalse(machine.isSecuring)
+        XCTAssertTrue(machine.isAwaitingLink)
+        XCTAssertEqual(event(.linkWentUp), [])
+        XCTAssertFalse(machine.isAwaitingLink)
+        XCTAssertEqual(event(.attributesReady), [.openGate(.signals, afterGap: false), .callStart(call(2))])
+        XCTAssertEqual(event(.startReplied(call(2), isNotifying: true)), [.markGap, .settle(id(1), nil)])
+    }
+
+    func testTheNewLinkMayBeUpBeforeThePairingEnds() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        _ = event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true))
+        _ = event(.linkWentUp)
+        XCTAssertEqual(event(.attributesReady), [])
+        XCTAssertEqual(event(.secured(nil)), [.openGate(.signals, afterGap: false), .callStart(call(2))])
+    }
+
+    func testAPairingThatMakesNoLinkFailsTheSubscription() {
+        _ = event(.startAsked(id(1), .signals))
+        _ = event(.securityNeeded(call(1)))
+        _ = event(.linkWentDown(.disconnected, canCall: true, keepsSecuring: true))
+        _ = event(.secured(nil))
+        XCTAssertEqual(
+            event(.linkWentDown(.disconnected, canCall: false)),
+            [.settle(id(1), .peripheral(.disconnected)), .closeGate])
+        XCTAssertEqual(machine.state, .off)
+    }
+
     func testALostLinkEndsTheWaitForAPairing() {
         _ = event(.startAsked(id(1), .signals))
         _ = event(.securityNeeded(call(1)))

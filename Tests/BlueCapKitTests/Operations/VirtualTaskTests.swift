@@ -30,7 +30,7 @@ private func makeManager(on simulator: Simulator) -> CentralManager {
 }
 
 private func found(by manager: CentralManager) async throws -> Peripheral {
-    for try await state in manager.whenStateChanges().values where state == .poweredOn { break }
+    try await manager.poweredOn()
     for try await peripheral in manager.startScanning().values {
         manager.stopScanning()
         return peripheral
@@ -166,7 +166,7 @@ final class VirtualTaskTests: XCTestCase {
         let manager = makeManager(on: simulator)
         var lines: [String] = []
         let task = Task {
-            for try await state in manager.whenStateChanges().values where state == .poweredOn { break }
+            try await manager.poweredOn()
             lines.append("powered on")
             let peripheral = try await found(by: manager)
             lines.append("found \(peripheral.name)")

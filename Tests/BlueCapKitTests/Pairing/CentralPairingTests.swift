@@ -94,6 +94,22 @@ final class CentralPairingTests: XCTestCase {
         XCTAssertEqual(daemon.pairingCalls, [])
     }
 
+    func testAPairingThatBlueZBeginsForAReadIsOnDemand() throws {
+        let replies = Locked<[String]>([])
+        let peripheral = try peripheral(.justWorks)
+        let seen = Locked<[PairingChange]>([])
+        peripheral.whenPairingChanges().onSuccess(context: ImmediateContext()) { change in
+            seen.withLock { $0.append(change) }
+        }
+        daemon.silences = ["ReadValue"]
+        let _: Future<Data> = peripheral.read(location)
+        XCTAssertTrue(daemon.loop.advance(until: { self.daemon.attributeCalls == ["ReadValue"] }, limit: 5))
+        daemon.askAgent("RequestAuthorization", to: replies)
+        bond()
+        XCTAssertEqual(seen.withLock { $0.last }, PairingChange(isPaired: true, isBonded: true, origin: .onDemand))
+        XCTAssertEqual(try XCTUnwrap(daemon.manager).bonds().map(\.isOurs), [true])
+    }
+
     func testABondFromElsewhereIsReported() throws {
         let peripheral = try peripheral(.reject)
         let seen = Locked<[PairingChange]>([])
@@ -144,6 +160,10 @@ final class CentralPairingTests: XCTestCase {
         _ = try beginPairing { request in requests.withLock { $0.append(request) } }
         daemon.askAgent("RequestConfirmation", to: replies) { $0.uint32(123_456) }
         XCTAssertEqual(requests.withLock { $0.first }?.kind, .confirm(123_456))
+        // With everything that the request refers to, such as the agent's connection to the bus.
+        var dumped = ""
+        dump(requests.withLock { $0 }, to: &dumped)
+        XCTAssertNil(dumped.range(of: "123456"))
         daemon.loop.advance(by: 24)
         XCTAssertEqual(replies.withLock { $0 }, [])
         daemon.loop.advance(by: 2)

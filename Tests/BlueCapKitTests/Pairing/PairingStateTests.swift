@@ -137,8 +137,10 @@ final class PairingStateTests: XCTestCase {
 
     func testARepairRemovesSearchesAndPairs() {
         XCTAssertEqual(ask(.repair, 1, timeout: .infinity, bonded()), [.removeDevice])
-        XCTAssertEqual(removed(), [.seek])
-        XCTAssertEqual(change(facts(), from: Facts()), [.stopSeeking, .callPair(1, timeout: PairingState.limit)])
+        XCTAssertEqual(removed(), [.seek, .startTimer(.search, PairingState.limit)])
+        XCTAssertEqual(
+            change(facts(), from: Facts()),
+            [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: PairingState.limit)])
         XCTAssertEqual(reply(nil), [.settle(id(1), .done)])
     }
 
@@ -148,10 +150,48 @@ final class PairingStateTests: XCTestCase {
     }
 
     func testADeviceThatBlueZDoesNotHaveIsSought() {
-        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: .infinity, Facts()), [.seek])
+        XCTAssertEqual(
+            ask(.pair(trusting: false), 1, timeout: .infinity, Facts()),
+            [.seek, .startTimer(.search, PairingState.limit)])
         XCTAssertEqual(
             Orders.given { state.fail(.unavailable(.noAdapter), into: &$0) },
-            [.settle(id(1), .failed(.pairing(.unavailable(.noAdapter)))), .stopSeeking])
+            [.settle(id(1), .failed(.pairing(.unavailable(.noAdapter)))), .stopSeeking, .cancelTimer(.search)])
+    }
+
+    func testADeviceThatBlueZRefusesOperationsOfIsRemovedBeforeThePairing() {
+        state.mustRemove = true
+        XCTAssertEqual(ask(.pair(trusting: true), 1, timeout: .infinity), [.removeDevice])
+        XCTAssertEqual(removed(), [.seek, .startTimer(.search, PairingState.limit)])
+        XCTAssertEqual(state.mustRemove, false)
+        XCTAssertEqual(
+            change(facts(), from: Facts()),
+            [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: PairingState.limit)])
+        XCTAssertEqual(reply(nil), [.setTrusted(true), .settle(id(1), .done)])
+    }
+
+    func testASearchForAnOperationHasATimeLimit() {
+        _ = Orders.given { state.needed(Facts(), into: &$0) }
+        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: 120, Facts()), [.startTimer(.operation(id(1)), 120)])
+        XCTAssertEqual(
+            ask(.pair(trusting: false), 2, timeout: .infinity, Facts()), [.startTimer(.search, PairingState.limit)])
+        // The request with a time limit continues to wait, and `Pair` has its limit.
+        XCTAssertEqual(
+            Orders.given { state.searchTimedOut(into: &$0) }, [.settle(id(2), .failed(.pairing(.timedOut)))])
+        XCTAssertEqual(
+            change(facts(), from: Facts()), [.stopSeeking, .cancelTimer(.search), .callPair(1, timeout: 120)])
+        _ = reply(nil)
+        _ = Orders.given { state.needed(Facts(), into: &$0) }
+        XCTAssertEqual(
+            Orders.given { state.searchTimedOut(into: &$0) }, [.stopSeeking, .cancelTimer(.search)])
+        XCTAssertTrue(state.isIdle)
+    }
+
+    func testCancellingASearchEndsTheNeedOfOperationsToo() {
+        XCTAssertEqual(
+            Orders.given { state.needed(Facts(), into: &$0) }, [.seek, .startTimer(.search, PairingState.limit)])
+        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [.stopSeeking, .cancelTimer(.search)])
+        XCTAssertTrue(state.isIdle)
+        XCTAssertEqual(change(facts(), from: Facts()), [])
     }
 
     // MARK: Reports
@@ -189,6 +229,15 @@ final class PairingStateTests: XCTestCase {
         XCTAssertNil(link(lasting: true))
         XCTAssertNil(link())
         XCTAssertNil(link(lost: false))
+    }
+
+    func testAnAttemptWhoseLinkFallsIsASignToo() {
+        func fall(_ facts: Facts) -> PairingError? { state.attemptFell(facts, into: &unused) }
+        XCTAssertNil(fall(bonded()))
+        XCTAssertEqual(link(), .keyMissing(isCertain: false))
+        XCTAssertNil(link())
+        XCTAssertEqual(fall(bonded()), .keyMissing(isCertain: false))
+        for _ in 0..<3 { XCTAssertNil(fall(facts())) }
     }
 
     func testBlueZsReasonIsCertain() {

@@ -41,7 +41,8 @@ final class PairingValuesTests: XCTestCase {
         XCTAssertFalse(PairingPolicy.reject.asDefaultAgent().allowsPairing)
         for policy in [PairingPolicy.justWorks, .ask, .ask(.displayYesNo)] {
             XCTAssertTrue(policy.needsAgent && policy.allowsPairing && policy.pairsOnDemand)
-            XCTAssertFalse(policy.acceptsIncoming || policy.isDefaultAgent)
+            XCTAssertNil(policy.acceptsIncoming, "the default of the manager's role")
+            XCTAssertFalse(policy.isDefaultAgent)
         }
         XCTAssertEqual(PairingPolicy.justWorks.capability, .noInputNoOutput)
         XCTAssertEqual(PairingPolicy.ask.capability, .keyboardDisplay)

@@ -1,159 +1,52 @@
-import BlueCapKit
-import BlueZSimulator
-import Futures
 import TestSupport
 import XCTest
 
 /// A central manager that pairs with virtual peripherals, with each version of BlueZ.
 final class SimulatedPairingTests: EachVersionTestCase {
-    private let service = ServiceIdentifier(uuid: "B001")
-    private lazy var encrypted = CharacteristicIdentifier(uuid: "B002", service: service)
-    private lazy var authenticated = CharacteristicIdentifier(uuid: "B003", service: service)
-    private lazy var simulator = Simulator.inProcess(room: .empty, bluez: bluez)
-    private var manager: CentralManager?
+    private var bodies: PairingBodies { PairingBodies(on: SimulatedStage.inProcess(bluez: bluez)) }
 
-    /// A manager with that policy that has found a lock.
-    private func lock(
-        _ policy: PairingPolicy, _ security: VirtualSecurity = VirtualSecurity(.noInputNoOutput)
-    ) throws -> Peripheral {
-        simulator.add(
-            VirtualPeripheral(
-                "C0:00:00:00:00:0A", addressType: .random,
-                advertisement: Advertisement(localName: "Lock", serviceUUIDs: ["B001"]), interval: 0.1,
-                services: [
-                    VirtualService(
-                        "B001",
-                        characteristics: [
-                            VirtualCharacteristic("B002", [.read, .write], value: [2], security: .encrypted),
-                            VirtualCharacteristic("B003", [.read], value: [3], security: .authenticated),
-                        ])
-                ], security: security))
-        let manager = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionPairingPolicyKey: policy,
-        ])
-        self.manager = manager
-        let found = Locked<[Peripheral]>([])
-        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
-            guard state == .poweredOn else { return }
-            manager.startScanning().onSuccess(context: ImmediateContext()) { peripheral in
-                found.withLock { $0.append(peripheral) }
-            }
-        }
-        XCTAssertTrue(simulator.advance(until: { !found.withLock { $0.isEmpty } }, limit: 10))
-        manager.stopScanning()
-        simulator.advance(by: 0.5)
-        return try XCTUnwrap(found.withLock { $0.first })
+    func testJustWorksPairsAndKeepsTheLink() throws { try bodies.justWorksPairsAndKeepsTheLink() }
+    func testANumberIsComparedOnBothSides() throws { try bodies.aNumberIsComparedOnBothSides() }
+    func testAPasskeyIsEnteredHere() throws { try bodies.aPasskeyIsEnteredHere() }
+    func testAPasskeyIsDisplayedHere() throws { try bodies.aPasskeyIsDisplayedHere() }
+    func testAWrongPasskeyFails() throws { try bodies.aWrongPasskeyFails() }
+    func testAWrongPasskeyOfThePeerFails() throws { try bodies.aWrongPasskeyOfThePeerFails() }
+    func testANumberThatThePeerRejectsFails() throws { try bodies.aNumberThatThePeerRejectsFails() }
+    func testARejectionOfOursIsNamedSo() throws { try bodies.aRejectionOfOursIsNamedSo() }
+    func testWithoutAHandlerThePolicyRejects() throws { try bodies.withoutAHandlerThePolicyRejects() }
+    func testAnUnansweredRequestIsRejectedBeforeBlueZGivesUp() throws {
+        try bodies.anUnansweredRequestIsRejectedBeforeBlueZGivesUp()
     }
-
-    /// Answers each request, and returns their descriptions.
-    private func answer(_ answer: @escaping @Sendable (PairingRequest) -> Void) -> Locked<[String]> {
-        let seen = Locked<[String]>([])
-        manager?.whenPairingIsRequested().onSuccess(context: ImmediateContext()) { request in
-            seen.withLock { $0.append("\(request)") }
-            answer(request)
-        }
-        return seen
+    func testCancellingLeavesNoBondAlsoIfThePeerAcceptsLater() throws {
+        try bodies.cancellingLeavesNoBondAlsoIfThePeerAcceptsLater()
     }
-
-    private func outcome<T>(_ future: Future<T>, within limit: TimeInterval = 120) -> Try<T>? {
-        XCTAssertTrue(simulator.advance(until: { future.completed }, limit: limit), "the future is not completed")
-        return future.result
+    func testALinkThatIsLostWhilePairingFailsAndLeavesNoBond() throws {
+        try bodies.aLinkThatIsLostWhilePairingFailsAndLeavesNoBond()
     }
-
-    private func error<T>(of future: Future<T>) -> (any Error)? {
-        if case .failure(let error)? = outcome(future) { error } else { nil }
-    }
-
-    private func connect(_ peripheral: Peripheral) {
-        peripheral.connect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .connected }, limit: 30))
-    }
-
-    func testJustWorksPairs() throws {
-        let peripheral = try lock(.justWorks)
-        XCTAssertNil(error(of: peripheral.pair()))
-        XCTAssertTrue(peripheral.isPaired && peripheral.isBonded)
-        let read: Future<Data> = peripheral.read(encrypted)
-        XCTAssertEqual(try outcome(read)?.get(), Data([2]))
-        XCTAssertEqual(manager?.bonds().map(\.identifier), [peripheral.identifier])
-        XCTAssertEqual(simulator.links.map(\.security), [.encrypted])
-    }
-
-    func testANumberIsCompared() throws {
-        let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo))
-        let seen = answer { $0.confirm() }
-        XCTAssertNil(error(of: peripheral.pair()))
-        XCTAssertEqual(seen.withLock { $0.map { $0.prefix(32) } }, ["PairingRequest(confirm a number,"])
-        let read: Future<Data> = peripheral.read(authenticated)
-        XCTAssertEqual(try outcome(read)?.get(), Data([3]))
-    }
-
-    func testARejectedNumberFailsAndLeavesNoBond() throws {
-        let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo))
-        _ = answer { $0.reject() }
-        XCTAssertEqual(error(of: peripheral.pair()) as? PairingError, .rejected(by: .application))
-        simulator.advance(by: 5)
-        XCTAssertFalse(peripheral.isPaired || peripheral.isBonded)
-    }
-
-    func testAPasskeyIsEntered() throws {
-        let peripheral = try lock(
-            .ask(.keyboardOnly), VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711)))
-        _ = answer { $0.enter(4711) }
-        XCTAssertNil(error(of: peripheral.pair()))
-        XCTAssertTrue(peripheral.isBonded)
-    }
-
-    func testAWrongPasskeyFails() throws {
-        let peripheral = try lock(
-            .ask(.keyboardOnly), VirtualSecurity(.displayOnly, user: VirtualUser(displays: 4711)))
-        _ = answer { $0.enter(4712) }
-        guard case .failed? = error(of: peripheral.pair()) as? PairingError else {
-            return XCTFail("another outcome")
-        }
-        XCTAssertFalse(peripheral.isBonded)
-    }
-
-    func testAnUnansweredRequestIsRejected() throws {
-        let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo))
-        let seen = answer { _ in }
-        XCTAssertEqual(error(of: peripheral.pair()) as? PairingError, .timedOut)
-        XCTAssertEqual(seen.withLock { $0.count }, 1)
-        XCTAssertFalse(peripheral.isBonded)
-    }
-
+    func testTwoManagersShareOnePairing() throws { try bodies.twoManagersShareOnePairing() }
+    func testAPairingOfAnotherProgramIsJoined() throws { try bodies.aPairingOfAnotherProgramIsJoined() }
+    func testABondOfAnotherProgramIsReported() throws { try bodies.aBondOfAnotherProgramIsReported() }
+    func testAPairingThatNoManagerWantsIsRejected() throws { try bodies.aPairingThatNoManagerWantsIsRejected() }
+    func testAnotherProgramCannotCallTheAgent() throws { try bodies.anotherProgramCannotCallTheAgent() }
+    func testTheAgentLeavesWithTheLastManager() throws { try bodies.theAgentLeavesWithTheLastManager() }
+    func testTheAgentIsRegisteredAgainAfterARestart() throws { try bodies.theAgentIsRegisteredAgainAfterARestart() }
     func testAnEncryptedReadPairsOnDemandAndIsRepeated() throws {
-        let peripheral = try lock(.justWorks)
-        connect(peripheral)
-        let read: Future<Data> = peripheral.read(encrypted)
-        XCTAssertEqual(try outcome(read)?.get(), Data([2]))
-        XCTAssertTrue(peripheral.isBonded)
+        try bodies.anEncryptedReadPairsOnDemandAndIsRepeated()
     }
-
-    func testWithoutPermissionAnEncryptedReadFails() throws {
-        let peripheral = try lock(.reject)
-        connect(peripheral)
-        let read: Future<Data> = peripheral.read(encrypted, timeout: 20)
-        XCTAssertNotNil(error(of: read))
-        XCTAssertFalse(peripheral.isPaired)
+    func testASubscriptionPairsOnDemand() throws { try bodies.aSubscriptionPairsOnDemand() }
+    func testWithRejectAnEncryptedReadFailsAndSaysWhichSecurityItNeeds() throws {
+        try bodies.withRejectAnEncryptedReadFailsAndSaysWhichSecurityItNeeds()
     }
-
-    func testABondedPeripheralIsReadAfterItReconnects() throws {
-        let peripheral = try lock(.justWorks)
-        XCTAssertNil(error(of: peripheral.pair()))
-        peripheral.disconnect()
-        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
-        connect(peripheral)
-        let read: Future<Data> = peripheral.read(encrypted)
-        XCTAssertEqual(try outcome(read)?.get(), Data([2]))
+    func testAnAuthenticatedReadAfterJustWorksFails() throws { try bodies.anAuthenticatedReadAfterJustWorksFails() }
+    func testABondedPeripheralIsReadAfterReconnectingWithoutAQuestion() throws {
+        try bodies.aBondedPeripheralIsReadAfterReconnectingWithoutAQuestion()
     }
-
-    func testUnpairEndsTheLinkAndTheBond() throws {
-        let peripheral = try lock(.justWorks)
-        XCTAssertNil(error(of: peripheral.pair()))
-        XCTAssertNil(error(of: peripheral.unpair()))
-        XCTAssertFalse(peripheral.isPaired || peripheral.isBonded)
-        XCTAssertEqual(manager?.bonds(), [])
-        XCTAssertEqual(simulator.links.count, 0)
+    func testABondOutlivesTheDaemon() throws { try bodies.aBondOutlivesTheDaemon() }
+    func testAPeripheralWithoutKeysIsReportedAndRepaired() throws {
+        try bodies.aPeripheralWithoutKeysIsReportedAndRepaired()
+    }
+    func testUnpairEndsTheLinkAndTheBond() throws { try bodies.unpairEndsTheLinkAndTheBond() }
+    func testAPrivateAddressChangesAndThePeripheralStays() throws {
+        try bodies.aPrivateAddressChangesAndThePeripheralStays()
     }
 }

@@ -72,6 +72,29 @@ final class PeripheralRestorationTests: PeripheralStage {
         try second.services[0].characteristics[0].update(withData: Data([0, 99]))
     }
 
+    func testTheBondsOfAManagerOutliveItAndItsServicesDoNot() throws {
+        let options = options.merging([PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks]) { $1 }
+        var first: PeripheralManager? = manager(options)
+        try serve(Self.heart(), with: try XCTUnwrap(first))
+        _ = try XCTUnwrap(first).session.keeper?.wait()
+        let phone = phone()
+        XCTAssertEqual(try result(of: phone.pair())?.get(), [])
+        wait { first?.bonds().map(\.isOurs) == [true] }
+        keep(try XCTUnwrap(first))
+        first = nil
+        simulator.advance(by: 1)
+        RestorationKeeper.waitForAll()
+
+        let second = manager(options)
+        _ = try restored(second)
+        XCTAssertEqual(second.services, [])
+        XCTAssertEqual(second.bonds().map(\.isOurs), [true])
+        XCTAssertEqual(try value(of: second.forgetBonds()).count, 1)
+        keep(second)
+        XCTAssertEqual(second.bonds(), [])
+        XCTAssertNil(second.session.core.withLock { $0.kept.bonds })
+    }
+
     func testAProgramThatDoesWhatItDidIsNotInItsOwnWay() throws {
         var first: PeripheralManager? = manager(options)
         try serve(Self.heart(), Self.battery(), with: try XCTUnwrap(first))

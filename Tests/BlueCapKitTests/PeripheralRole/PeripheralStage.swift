@@ -11,6 +11,8 @@ class PeripheralStage: XCTestCase {
 
     func manager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {
         let manager = unreadyManager(options, adapter: adapter)
+        // Its state, if it has one, is read in real time: meanwhile virtual time must not pass.
+        manager.session.keeper?.wait()
         XCTAssertTrue(simulator.advance(until: { manager.poweredOn }, limit: 5), manager.stateExplanation)
         return manager
     }

@@ -82,6 +82,16 @@ final class RestorationStateTests: XCTestCase {
             }
         }
     }
+
+    func testBondsAreKeptWithoutKeysAndAFileWithoutThemIsRead() throws {
+        let address = try XCTUnwrap(BluetoothAddress("C0:26:DF:12:34:56"))
+        let state = RestorationState(bonds: [.init(address: address, addressType: .random)])
+        let data = try state.encoded(for: "x")
+        XCTAssertEqual(try RestorationState(decoding: data, for: "x"), state)
+        let empty = try RestorationState().encoded(for: "x")
+        XCTAssertNil(String(decoding: empty, as: UTF8.self).range(of: "bonds"))
+        XCTAssertNil(try RestorationState(decoding: empty, for: "x").bonds)
+    }
 }
 
 final class RestorationPlaceTests: XCTestCase {
@@ -119,15 +129,5 @@ final class RestorationPlaceTests: XCTestCase {
                 "/home/u/.local/state/bluecap")
         }
         XCTAssertEqual(RestorationPlace.root(environment: [:], home: "/home/u"), "/home/u/.local/state/bluecap")
-    }
-
-    func testBondsAreKeptWithoutKeysAndAFileWithoutThemIsRead() throws {
-        let address = try XCTUnwrap(BluetoothAddress("C0:26:DF:12:34:56"))
-        let state = RestorationState(bonds: [.init(address: address, addressType: .random)])
-        let data = try state.encoded(for: "x")
-        XCTAssertEqual(try RestorationState(decoding: data, for: "x"), state)
-        let empty = try RestorationState().encoded(for: "x")
-        XCTAssertNil(String(decoding: empty, as: UTF8.self).range(of: "bonds"))
-        XCTAssertNil(try RestorationState(decoding: empty, for: "x").bonds)
     }
 }

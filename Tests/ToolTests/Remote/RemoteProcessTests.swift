@@ -170,7 +170,7 @@ final class ExploreProcessTests: XCTestCase {
         let bench = try RemoteBench()
         bench.simulator.simulateLateAnswers(by: 3600, of: RemoteBench.address)
         let run = try bench.start("explore", RemoteBench.address.description, "--verbose")
-        try run.errorLine { $0.contains("outcome") }
+        try run.errorLine { $0.contains("link up") }
         XCTAssertEqual(bench.simulator.links.count, 1)
         run.signal(SIGINT)
         let result = try run.finish()

@@ -66,6 +66,27 @@ final class PeripheralModelTests: XCTestCase {
         XCTAssertEqual(model.services[1].characteristics[0].label, "Battery Level")
     }
 
+    func testTheSecurityOfAFileIsThatOfTheServedAttributes() throws {
+        let model = try model(
+            #"""
+            {"services": [{"uuid": "AA00", "characteristics": [
+                {"uuid": "AA01", "flags": ["read", "write"], "security": {"read": "encrypted", "write": "authenticated"},
+                 "descriptors": [{"uuid": "2901", "value": "41", "security": {"read": "secure"}}]},
+                {"uuid": "AA02", "flags": ["notify"], "security": {"subscribe": "authenticated"}},
+                {"uuid": "AA03", "flags": ["read"]}]}]}
+            """#)
+        XCTAssertTrue(model.isProtected)
+        let characteristics = model.services[0].characteristics
+        XCTAssertEqual(
+            characteristics[0].permissions,
+            [.readable, .writeable, .readEncryptionRequired, .writeAuthenticationRequired])
+        XCTAssertEqual(characteristics[0].descriptors[0].protection, .readSecureConnectionRequired)
+        XCTAssertEqual(characteristics[1].properties, [.notify, .notifyAuthenticationRequired])
+        XCTAssertEqual(characteristics[2].permissions, .readable)
+        XCTAssertTrue(
+            characteristics[0].secured.permissions.contains([.writeAuthenticationRequired, .writeEncryptionRequired]))
+    }
+
     func testTheExampleOfAFileDescribesOne() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

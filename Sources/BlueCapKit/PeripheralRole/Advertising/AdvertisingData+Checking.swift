@@ -30,16 +30,18 @@ extension AdvertisingData {
     ///
     /// - Throws: ``PeripheralManagerError/advertisementTooLong(field:by:)`` or
     ///   ``PeripheralManagerError/invalidAdvertisement(_:)``.
-    public func check() throws { try check(lengths: Lengths()) }
+    public func check() throws(PeripheralManagerError) { try check(lengths: Lengths()) }
 
     /// Throws an error if this does not fit an adapter.
     ///
     /// - Parameter limits: The limits from ``PeripheralManager/advertisingLimits(timeout:)``.
     /// - Throws: As ``check()``.
-    public func check(_ limits: AdvertisingLimits) throws { try check(lengths: Lengths(limits)) }
+    public func check(_ limits: AdvertisingLimits) throws(PeripheralManagerError) {
+        try check(lengths: Lengths(limits))
+    }
 
     /// Throws an error if this fits no adapter.
-    func checkForAny() throws {
+    func checkForAny() throws(PeripheralManagerError) {
         let most = Self.extendedCapacity
         try check(lengths: Lengths(plain: most, onChannel: most, scanResponse: most))
     }
@@ -51,7 +53,7 @@ extension AdvertisingData {
         var scanResponse = AdvertisingData.capacity
     }
 
-    private func check(lengths: Lengths) throws {
+    private func check(lengths: Lengths) throws(PeripheralManagerError) {
         if let excess = excess(over: lengths) {
             throw PeripheralManagerError.advertisementTooLong(field: excess.field, by: excess.count)
         }

@@ -36,7 +36,7 @@ public final class RunningAdvertisement: Sendable {
     ///
     /// - Throws: As `AdvertisingData.check(_:)` with the limits of the adapter. If BlueZ refuses the new data later,
     ///   the advertisement ends: see ``whenEnded()``.
-    public func change(to data: AdvertisingData) throws {
+    public func change(to data: AdvertisingData) throws(PeripheralManagerError) {
         if let limits = core.withLock({ $0.limits }) { try data.check(limits) } else { try data.checkForAny() }
         core.withLock { $0.data = data }
         session.changed(number, to: data)

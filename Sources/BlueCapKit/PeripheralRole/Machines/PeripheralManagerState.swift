@@ -102,6 +102,8 @@ struct PeripheralManagerState {
     func stage(of number: Number) -> Stage? { requests.first { $0.number == number }?.stage }
     /// Returns whether BlueZ has registered the service. A service that is being registered again counts as registered.
     func isAdded(_ number: Number) -> Bool { requests.contains { $0.number == number && $0.isSettled } }
+    /// Whether a service or an advertisement was registered, so that centrals can be expected.
+    var isOffering: Bool { requests.contains { $0.isSettled } }
 
     // MARK: Daemon and adapter
 
@@ -239,10 +241,15 @@ struct PeripheralManagerState {
 
     // MARK: Events
 
+    /// It cannot be registered as it was requested.
+    mutating func refused(_ number: Number, _ error: PeripheralManagerError, into orders: inout [Order]) {
+        takeOut(number, error, .notStarted, into: &orders)
+    }
+
     /// The limits of the adapter are known, as far as BlueZ reports them.
     mutating func limitsKnown(_ number: Number, refusal: PeripheralManagerError?, into orders: inout [Order]) {
         guard let index = requests.firstIndex(where: { $0.number == number && $0.stage == .asking }) else { return }
-        if let refusal { return takeOut(number, refusal, .notStarted, into: &orders) }
+        if let refusal { return refused(number, refusal, into: &orders) }
         requests[index].stage = .registering
         orders.append(.register(number))
     }

@@ -67,6 +67,8 @@ struct UpdateQueue {
     var policy = UpdateQueuePolicy.refuse
     private(set) var unsubscribedPolicy = UnsubscribedUpdatePolicy.queue
     private(set) var dropped = 0
+    /// The updates that were confirmed.
+    private(set) var sent = 0
     private(set) var epoch: Epoch = 0
     private(set) var isSubscribed = false
     /// Whether a hand-over has failed: nothing is handed over until ``subscribed()`` or ``unsubscribed()`` is called.
@@ -155,6 +157,7 @@ struct UpdateQueue {
     /// under the lock of the caller.
     mutating func confirmed(_ epoch: Epoch) -> ServerUpdate? {
         guard epoch == self.epoch, inFlight > 0 else { return nil }
+        sent += 1
         return removeFirst()
     }
 

@@ -34,20 +34,33 @@ public final class PeripheralManager: Sendable {
     /// Creates a manager that completes promises on its bus thread.
     ///
     /// - Parameter options: `PeripheralManagerOptionBusAddressKey`, `PeripheralManagerOptionAdapterKey`,
-    ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`. With a wrong
-    ///   value each `add` and `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``;
+    ///   `CBPeripheralManagerOptionRestoreIdentifierKey`, `PeripheralManagerOptionStateDirectoryKey`,
+    ///   `PeripheralManagerOptionPairingPolicyKey`.
+    ///
+    ///   With a wrong value each `add` and `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``;
     ///   ``stateExplanation`` names the value too.
-    public convenience init(options: [String: Any]? = nil) { self.init(on: nil, options: options) }
+    public convenience init(options: [String: Any]? = nil) { self.init(on: nil, Configuration.reading(options)) }
 
     /// Creates a manager that completes promises on `queue`, as Core Bluetooth calls its delegate: one after the other,
     /// in their order, even if the queue is concurrent.
     public convenience init(queue: DispatchQueue, options: [String: Any]? = nil) {
-        self.init(on: queue, options: options)
+        self.init(on: queue, Configuration.reading(options))
     }
 
-    private init(on queue: DispatchQueue?, options: [String: Any]?) {
-        session = PeripheralManagerSession(queue: queue, options: ManagerOptions(options))
+    /// Creates a manager with a typed configuration.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue on which promises are completed; `nil` for the manager's bus thread.
+    ///   - configuration: The same choices as the keys of `options`. With a wrong value each `add` and
+    ///     `startAdvertising` fails with ``PeripheralManagerError/invalidOption(_:)``.
+    public convenience init(queue: DispatchQueue? = nil, configuration: Configuration) {
+        self.init(on: queue, configuration.checked)
+    }
+
+    private init(on queue: DispatchQueue?, _ configuration: (Configuration, problem: PeripheralManagerError?)) {
+        session = PeripheralManagerSession(queue: queue, configuration)
         session.open()
+        session.beginPairing()
         session.beginRestoration()
     }
 
@@ -79,6 +92,20 @@ public final class PeripheralManager: Sendable {
     /// never fails, and it ends with the manager.
     public func whenStateChanges() -> FutureStream<ManagerState> { session.stateStream }
 
+    /// Waits until the adapter is on and this manager can be used; returns at once if it is.
+    ///
+    /// ```swift
+    /// try await manager.poweredOn(timeout: 10)
+    /// ```
+    ///
+    /// - Parameter timeout: The longest time to wait, in seconds; without it the call waits for as long as it takes,
+    ///   also while there is no `bluetoothd`. Zero or less does not wait.
+    /// - Throws: ``BluetoothUnavailable`` with the state and its explanation if the time-out passes or the manager ends,
+    ///   `CancellationError` if the task is cancelled.
+    public func poweredOn(timeout: TimeInterval = .infinity) async throws {
+        try await session.waitUntilPoweredOn(timeout: timeout)
+    }
+
     /// What BlueZ and the adapter in use can do, as far as is known now; ``BluetoothCapabilities`` describes when the
     /// value is complete.
     public var capabilities: BluetoothCapabilities { session.capabilities }
@@ -88,6 +115,10 @@ public final class PeripheralManager: Sendable {
     /// Every call returns the same stream, which keeps only the newest value. It never fails, and it ends with the
     /// manager.
     public func whenCapabilitiesChange() -> FutureStream<BluetoothCapabilities> { session.capabilityStream }
+
+    /// What this manager has done since it was created: a copy of the present numbers, which can be compared and encoded.
+    /// It may be read on any thread.
+    public var statistics: PeripheralManagerStatistics { session.statistics }
 
     /// Starts over: removes all services, ends all advertisements, and reads all of `bluetoothd`'s objects again, so
     /// that ``whenStateChanges()`` yields every state again.
@@ -103,8 +134,8 @@ public final class PeripheralManager: Sendable {
     /// machine has connected.
     public var centrals: [Central] { session.centrals }
 
-    /// The list of ``centrals`` at each change: when a central connects or disconnects, and when `bluetoothd` or the
-    /// adapter leaves.
+    /// The list of ``centrals`` at each change: when a central connects, disconnects, pairs or receives another address,
+    /// and when `bluetoothd` or the adapter leaves.
     ///
     /// Every call returns the same stream, which keeps only the newest list. It never fails, and it ends with the
     /// manager.
@@ -129,16 +160,21 @@ public let PeripheralManagerOptionAdapterKey = "PeripheralManagerOptionAdapterKe
 /// with `CBPeripheralManagerOptionRestoreIdentifierKey`.
 public let PeripheralManagerOptionStateDirectoryKey = "PeripheralManagerOptionStateDirectoryKey"
 
+/// `PeripheralManager(options:)`: what the manager logs, a swift-log `Logger`; nothing without this option.
+///
+/// | level | what is logged |
+/// |---|---|
+/// | `error` | a kept state that cannot be restored |
+/// | `warning` | Bluetooth cannot be used; a service or an advertisement was refused; a pairing has failed |
+/// | `notice` | BlueZ has lost a registration, which is made again |
+/// | `info` | Bluetooth can be used; services and advertisements begin and end; centrals come, go and pair |
+/// | `debug` | registrations that are requested; requests for a pairing |
+/// | `trace` | each request of a central, with the length of what it writes |
+///
+/// The metadata has `adapter`, `central` (its address), `service` and `characteristic`, where there is one. Values, passkeys and
+/// keys are never logged. The handler is called on the thread that communicates with the bus, and must return quickly.
+public let PeripheralManagerOptionLoggerKey = "PeripheralManagerOptionLoggerKey"
+
 /// `PeripheralManager(options:)`: what the manager replies when a pairing needs an answer, as
 /// ``CentralManagerOptionPairingPolicyKey``.
 public let PeripheralManagerOptionPairingPolicyKey = "PeripheralManagerOptionPairingPolicyKey"
-
-extension ManagerOptions<PeripheralManagerError> {
-    init(_ options: [String: Any]?) {
-        self.init(
-            options, busAddress: PeripheralManagerOptionBusAddressKey, adapter: PeripheralManagerOptionAdapterKey,
-            restoreIdentifier: CBPeripheralManagerOptionRestoreIdentifierKey,
-            stateFolder: PeripheralManagerOptionStateDirectoryKey,
-            pairingPolicy: PeripheralManagerOptionPairingPolicyKey)
-    }
-}

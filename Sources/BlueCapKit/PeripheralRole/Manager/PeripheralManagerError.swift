@@ -1,4 +1,6 @@
+import BlueZ
 public import Foundation
+import GATT
 
 /// Why a request to a ``PeripheralManager`` failed.
 public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
@@ -18,6 +20,11 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     case serviceInUse
     /// The service cannot be registered; the text is the reason.
     case invalidService(String)
+    /// BlueZ would offer the service without the security that its permissions or properties require; the text names the
+    /// characteristic and the version that is needed. The service is not offered.
+    case securityNotEnforced(String)
+    /// BlueZ or the bus refused the pairing agent, which ``PeripheralManager/pairingPolicy`` needs.
+    case pairingAgentRefused(BusFailure)
     /// The service was removed before it was registered.
     case serviceRemoved
     /// `bluetoothd` refused to register the service.
@@ -66,8 +73,12 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         case .notPoweredOn(let state):
             "Bluetooth could not be used in time (\(state)): wait for whenStateChanges() to yield poweredOn, "
                 + "or see stateExplanation."
-        case .invalidOption(let text), .invalidService(let text), .invalidAdvertisement(let text):
+        case .invalidOption(let text), .invalidService(let text), .invalidAdvertisement(let text),
+            .securityNotEnforced(let text):
             text
+        case .pairingAgentRefused(let failure):
+            "BlueZ or the bus refused this program's pairing agent (\(failure)): centrals could not pair. "
+                + "Set the manager's pairingPolicy to .reject to serve without pairing."
         case .restoreIdentifierInUse(let path):
             "Another manager that is running keeps its state in \(path): "
                 + "give each manager a restore identifier of its own."
@@ -108,4 +119,13 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         "`systemctl restart bluetooth` restarts it, and `journalctl -u bluetooth` shows its log."
 }
 
-extension PeripheralManagerError: SessionError {}
+extension PeripheralManagerError: SessionError {
+    /// Creates the error of an attribute with a flag that this daemon does not enforce.
+    static func securityNotEnforced(by daemon: DaemonCapabilities, _ flag: String, of attribute: CBUUID) -> Self {
+        let version = daemon.version.map { "BlueZ \($0)" } ?? "This BlueZ, whose version is not known,"
+        let first = flag.hasSuffix("read") || flag.hasSuffix("write") ? "5.57" : "5.66"
+        return .securityNotEnforced(
+            "\(version) does not enforce \"\(flag)\" of the characteristic or descriptor \(attribute), "
+                + "which needs BlueZ \(first) or later: the service was not registered.")
+    }
+}

@@ -60,6 +60,8 @@ struct PeripheralRestorationState: KeptState {
     /// In the sequence in which they were added.
     var services: [Service] = []
     var advertisements: [Advertisement] = []
+    /// The bonds that the manager has made, in ascending order; `nil` if there are none.
+    var bonds: [RestorationState.Device]?
 }
 
 extension PeripheralRestorationState.Service {

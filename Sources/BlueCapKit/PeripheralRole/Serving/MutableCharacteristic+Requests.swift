@@ -37,7 +37,8 @@ extension MutableCharacteristic {
     /// ``respondToRequest(_:withValue:)``, or with ``respondToRequest(_:withResult:)``, where `success` sends
     /// ``value``.
     ///
-    /// Otherwise as ``startRespondingToWriteRequests(capacity:)``. Without this stream, centrals read ``value``. A long
+    /// Otherwise as ``startRespondingToWriteRequests(capacity:)``. Without this stream, centrals read ``value``, or receive
+    /// `insufficientAuthorization` if the permissions have `authorizationRequired`. A long
     /// read is one request, however many packets it takes.
     public func startRespondingToReadRequests(
         capacity: Int = Int.max
@@ -49,9 +50,15 @@ extension MutableCharacteristic {
     public func stopRespondingToReadRequests() { stopResponding(isRead: true) }
 
     private func startResponding(isRead: Bool, _ capacity: Int) -> FutureStream<Request> {
-        core.withLock { core -> FutureStream<Request>? in
-            core.session == nil ? nil : core.requests.start(isRead: isRead, capacity: max(capacity, 0))
-        } ?? .failed(MutableCharacteristicError.unconfigured)
+        guard core.withLock({ $0.session != nil }) else { return .failed(MutableCharacteristicError.unconfigured) }
+        return requests(isRead: isRead, capacity: max(capacity, 0))
+    }
+
+    /// Starts to deliver the reads or the writes, also before the service is added, so that none precedes the stream.
+    package func requests(
+        isRead: Bool, capacity: Int = Int.max
+    ) -> FutureStream<(request: any CBATTRequestInjectable, central: any CBCentralInjectable)> {
+        core.withLock { $0.requests.start(isRead: isRead, capacity: capacity) }
     }
 
     private func stopResponding(isRead: Bool) {
@@ -100,19 +107,26 @@ extension MutableCharacteristic {
 
     // MARK: Events; on the loop
 
+    /// A central begins a long write. The application decides when it receives the value.
+    func writeAuthorizationRequested(_ answer: ServerAnswer) {
+        let isDelivered = core.withLock { $0.requests.writes != nil }
+        _ = isDelivered ? answer.succeed() : answer.refuse(.insufficientAuthorization)
+    }
+
     func requested(
         _ request: ServerRequest, from central: Central, _ answer: ServerAnswer, _ session: PeripheralManagerSession
     ) {
         let isRead = request.value == nil
-        guard
-            permissionEnabled(isRead ? [.readable, .readEncryptionRequired] : [.writeable, .writeEncryptionRequired])
-        else { return _ = answer.refuse(isRead ? .readNotPermitted : .writeNotPermitted) }
+        guard permissions.allows(reading: isRead) else {
+            return _ = answer.refuse(isRead ? .readNotPermitted : .writeNotPermitted)
+        }
         guard isRead || request.expectsAnswer else {
             answer.succeed()
             guard let stream = core.withLock({ $0.requests.writes }) else { return }
             return deliver(request, nil, from: central, to: stream, session)
         }
         guard let (number, stream) = core.withLock({ $0.requests.open(answer, isRead: isRead) }) else {
+            if permissions.contains(.authorizationRequired) { return _ = answer.refuse(.insufficientAuthorization) }
             return _ = isRead ? answer.succeed(value ?? Data()) : answer.refuse(.requestNotSupported)
         }
         answer.whenExpired { [weak self] in
@@ -128,7 +142,8 @@ extension MutableCharacteristic {
     ) {
         let request = ATTRequest(
             characteristicUUID: uuid, offset: request.offset, value: request.value,
-            expectsAnswer: request.expectsAnswer, characteristic: id, number: number)
+            expectsAnswer: request.expectsAnswer, security: permissions.security(reading: request.value == nil),
+            characteristic: id, number: number)
         session.complete { stream.success((request: request, central: central)) }
     }
 

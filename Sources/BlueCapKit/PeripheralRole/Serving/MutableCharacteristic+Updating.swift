@@ -9,9 +9,7 @@ import Reactor
 
 extension MutableCharacteristic {
     /// Whether centrals can subscribe to the characteristic.
-    var canNotify: Bool {
-        propertyEnabled([.notify, .indicate, .notifyEncryptionRequired, .indicateEncryptionRequired])
-    }
+    var canNotify: Bool { propertyEnabled(.notifying.union(.indicating)) }
 
     // MARK: Updating
 
@@ -36,12 +34,12 @@ extension MutableCharacteristic {
     /// - Throws: ``MutableCharacteristicError/unconfigured``, ``MutableCharacteristicError/notifyNotSupported``,
     ///   ``MutableCharacteristicError/tooLong(count:maximum:)``, and, only while a central is subscribed,
     ///   ``MutableCharacteristicError/updateQueueFull(limit:)``. After an error the value is unchanged.
-    public func update(withData value: Data) throws { try submit(value) }
+    public func update(withData value: Data) throws(MutableCharacteristicError) { try submit(value) }
 
     /// Sets a value that is given as text, converted by the characteristic's profile, and sends it.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/notSerializable`` if the texts are not a
     ///   valid value of the profile.
-    public func update(withString value: [String: String]) throws {
+    public func update(withString value: [String: String]) throws(MutableCharacteristicError) {
         try checkUpdating()
         guard let data = profile.data(fromString: value) else { throw MutableCharacteristicError.notSerializable }
         try submit(data)
@@ -49,12 +47,14 @@ extension MutableCharacteristic {
 
     /// Sets a value, converted to bytes, and sends it.
     /// - Throws: As ``update(withData:)``.
-    public func update<T: CharacteristicCodable>(_ value: T) throws { try submit(value.serialize()) }
+    public func update<T: CharacteristicCodable>(_ value: T) throws(MutableCharacteristicError) {
+        try submit(value.serialize())
+    }
 
     /// Does the same as ``update(_:)``; an example of BlueCap's documentation uses this name.
     /// - Returns: Whether a central is subscribed; otherwise ``unsubscribedUpdatePolicy`` applies to the value.
     @discardableResult
-    public func updateValue<T: CharacteristicCodable>(_ value: T) throws -> Bool {
+    public func updateValue<T: CharacteristicCodable>(_ value: T) throws(MutableCharacteristicError) -> Bool {
         try submit(value.serialize())
     }
 
@@ -85,21 +85,24 @@ extension MutableCharacteristic {
     ///   - value: 1 to 512 bytes. BlueZ cannot send an update without bytes to one central.
     ///   - centrals: At least one of ``subscribers``. They are compared by `identifier`.
     /// - Throws: As ``update(withData:)``, and ``MutableCharacteristicError/directedUpdateRefused(_:)``.
-    public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws {
+    public func update(withData value: Data, for centrals: [any CBCentralInjectable]) throws(MutableCharacteristicError)
+    {
         try submit(value, for: centrals)
     }
 
     /// Sends a value to one subscribed central, and to no other.
     ///
     /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
-    public func update(withData value: Data, for central: any CBCentralInjectable) throws {
+    public func update(withData value: Data, for central: any CBCentralInjectable) throws(MutableCharacteristicError) {
         try update(withData: value, for: [central])
     }
 
     /// Sends a value, converted to bytes, to one subscribed central, and to no other.
     ///
     /// See ``update(withData:for:)-(_,[CBCentralInjectable])`` for versions of BlueZ, order and errors.
-    public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable) throws {
+    public func update<T: CharacteristicCodable>(_ value: T, for central: any CBCentralInjectable)
+        throws(MutableCharacteristicError)
+    {
         try update(withData: value.serialize(), for: [central])
     }
 
@@ -181,24 +184,29 @@ extension MutableCharacteristic {
 
     // MARK: Sending
 
-    private func checkUpdating() throws {
+    private func checkUpdating() throws(MutableCharacteristicError) {
         guard core.withLock({ $0.session != nil }) else { throw MutableCharacteristicError.unconfigured }
         guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
     }
 
     @discardableResult
-    private func submit(_ value: Data, for centrals: [any CBCentralInjectable]? = nil) throws -> Bool {
+    private func submit(_ value: Data, for centrals: [any CBCentralInjectable]? = nil)
+        throws(MutableCharacteristicError)
+        -> Bool
+    {
         // A central's `identifier` may be the application's code, which does not run under the lock.
         let centrals = centrals?.map(\.identifier)
         // What is replaced or dropped under the lock is released after it.
         var old: (Data?, [ServerUpdate]) = (nil, [])
-        let (awaited, isUpdating) = try core.withLock { core -> (PeripheralManagerSession?, Bool) in
+        let (awaited, isUpdating) = try core.withLock {
+            core throws(MutableCharacteristicError) -> (PeripheralManagerSession?, Bool) in
             guard let session = core.session else { throw MutableCharacteristicError.unconfigured }
             guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
             guard value.count <= UpdateQueue.longestValue else {
                 throw MutableCharacteristicError.tooLong(count: value.count, maximum: UpdateQueue.longestValue)
             }
-            let devices = try centrals.map { try core.subscribers.devices(of: $0, for: value) }
+            let devices: [ObjectKey]? =
+                if let centrals { try core.subscribers.devices(of: centrals, for: value) } else { nil }
             switch core.updates.add(ServerUpdate(value, for: devices)) {
             case .queued: break
             case .dropped(let victims): old.1 = victims
@@ -316,7 +324,7 @@ extension MutableCharacteristic.Core {
 
 extension [MutableCharacteristic.Subscriber] {
     /// Returns BlueZ's devices of the centrals that a value is for.
-    fileprivate func devices(of centrals: [UUID], for value: Data) throws -> [ObjectKey] {
+    fileprivate func devices(of centrals: [UUID], for value: Data) throws(MutableCharacteristicError) -> [ObjectKey] {
         func refused(_ refusal: DirectedUpdateRefusal) -> MutableCharacteristicError { .directedUpdateRefused(refusal) }
         if contains(where: { $0.source.directWay == .unsupported }) { throw refused(.notSupported) }
         guard !value.isEmpty else { throw refused(.emptyValue) }

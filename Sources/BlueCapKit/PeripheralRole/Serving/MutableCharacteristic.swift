@@ -44,7 +44,7 @@ public final class MutableCharacteristic: Sendable {
     public let profile: CharacteristicProfile
     /// What centrals can do with it.
     public let properties: CBCharacteristicProperties
-    /// Whether centrals may read and write it, and whether that needs encryption. A request that the properties allow
+    /// Whether centrals may read and write it, and which security that needs. A request that the properties allow
     /// and the permissions do not is refused.
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
@@ -70,7 +70,7 @@ public final class MutableCharacteristic: Sendable {
     /// - Parameters:
     ///   - uuid: The UUID of its type.
     ///   - properties: What centrals can do with it.
-    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
+    ///   - permissions: Whether centrals may read and write it, and which security that needs.
     ///   - value: The initial value, at most 512 bytes; `nil` is read as no bytes.
     public convenience init(
         uuid: CBUUID, properties: CBCharacteristicProperties = [.read, .write, .notify],
@@ -84,7 +84,7 @@ public final class MutableCharacteristic: Sendable {
     /// - Parameters:
     ///   - uuid: 4, 8 or 36 characters, as `CBUUID(string:)` takes them; anything else traps.
     ///   - properties: What centrals can do with it.
-    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
+    ///   - permissions: Whether centrals may read and write it, and which security that needs.
     ///   - value: The initial value, at most 512 bytes; `nil` is read as no bytes.
     public convenience init(
         uuid: String, properties: CBCharacteristicProperties = [.read, .write, .notify],
@@ -203,7 +203,7 @@ extension ServerAttributeID {
 extension Locked {
     /// Replaces a part of the state. The old one may be the application's memory, which is not released under the lock.
     @discardableResult
-    func replace<Part>(_ part: WritableKeyPath<State, Part>, with new: Part) -> Part {
+    package func replace<Part>(_ part: WritableKeyPath<State, Part>, with new: Part) -> Part {
         withLock { state in
             defer { state[keyPath: part] = new }
             return state[keyPath: part]
@@ -211,39 +211,104 @@ extension Locked {
     }
 }
 
-// If something needs encryption, the plain flag is left out: the other one implies it.
+extension CBAttributePermissions {
+    /// Whether centrals may read, or write, at all.
+    func allows(reading isRead: Bool) -> Bool {
+        contains(isRead ? .readable : .writeable) || security(reading: isRead) != nil
+    }
+
+    /// The security that reading, or writing, needs; `nil` if it needs none.
+    package func security(reading isRead: Bool) -> RequiredSecurity? {
+        if contains(isRead ? .readSecureConnectionRequired : .writeSecureConnectionRequired) {
+            return .secureConnections
+        }
+        if contains(isRead ? .readAuthenticationRequired : .writeAuthenticationRequired) { return .authentication }
+        return contains(isRead ? .readEncryptionRequired : .writeEncryptionRequired) ? .encryption : nil
+    }
+}
+
+extension CBCharacteristicProperties {
+    static let notifying: CBCharacteristicProperties = [
+        .notify, .notifyEncryptionRequired, .notifyAuthenticationRequired, .notifySecureConnectionRequired,
+    ]
+    static let indicating: CBCharacteristicProperties = [
+        .indicate, .indicateEncryptionRequired, .indicateAuthenticationRequired, .indicateSecureConnectionRequired,
+    ]
+
+    /// The security that a subscription to notifications, or to indications, needs; `nil` if it needs none.
+    package func security(notifying isNotifying: Bool) -> RequiredSecurity? {
+        if contains(isNotifying ? .notifySecureConnectionRequired : .indicateSecureConnectionRequired) {
+            return .secureConnections
+        }
+        if contains(isNotifying ? .notifyAuthenticationRequired : .indicateAuthenticationRequired) {
+            return .authentication
+        }
+        return contains(isNotifying ? .notifyEncryptionRequired : .indicateEncryptionRequired) ? .encryption : nil
+    }
+}
 
 extension GattFlags {
-    /// The flags of a characteristic for BlueZ.
+    /// The flags of a characteristic for BlueZ: of each operation one flag, which has its security.
     ///
-    /// A write without response that takes encryption can be written with response too: BlueZ has no other word for it.
+    /// A write without response that needs security can be written with response too: BlueZ has no other word for it.
     init(_ properties: CBCharacteristicProperties, _ permissions: CBAttributePermissions) {
         // The lower eight have the bits of the declaration, in both.
         self.init(rawValue: UInt32(properties.rawValue & 0xFF))
-        if contains(.read), permissions.contains(.readEncryptionRequired) { replace(.read, by: .encryptRead) }
-        if permissions.contains(.writeEncryptionRequired), !isDisjoint(with: [.write, .writeWithoutResponse]) {
-            replace(.write, by: .encryptWrite)
+        if contains(.read) { replace(.read, by: .reading(permissions.security(reading: true))) }
+        if let security = permissions.security(reading: false),
+            !isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites])
+        {
+            replace(.write, by: .writing(security))
         }
-        if properties.contains(.notifyEncryptionRequired) { replace(.notify, by: .encryptNotify) }
-        if properties.contains(.indicateEncryptionRequired) { replace(.indicate, by: .encryptIndicate) }
+        if let security = properties.security(notifying: true) { replace(.notify, by: .notifying(security)) }
+        if let security = properties.security(notifying: false) { replace(.indicate, by: .indicating(security)) }
+        if permissions.contains(.authorizationRequired) { insert(.authorize) }
     }
 
     init(descriptor permissions: CBAttributePermissions) {
         self = []
-        if permissions.contains(.readEncryptionRequired) {
-            insert(.encryptRead)
-        } else if permissions.contains(.readable) {
-            insert(.read)
-        }
-        if permissions.contains(.writeEncryptionRequired) {
-            insert(.encryptWrite)
-        } else if permissions.contains(.writeable) {
-            insert(.write)
-        }
+        if permissions.allows(reading: true) { insert(.reading(permissions.security(reading: true))) }
+        if permissions.allows(reading: false) { insert(.writing(permissions.security(reading: false))) }
+        if permissions.contains(.authorizationRequired) { insert(.authorize) }
     }
 
+    /// Removes the plain flag: the other one implies it.
     private mutating func replace(_ flag: GattFlags, by other: GattFlags) {
         remove(flag)
         insert(other)
+    }
+
+    private static func reading(_ security: RequiredSecurity?) -> GattFlags {
+        switch security {
+        case nil: .read
+        case .encryption: .encryptRead
+        case .authentication: .encryptAuthenticatedRead
+        case .secureConnections: .secureRead
+        }
+    }
+
+    private static func writing(_ security: RequiredSecurity?) -> GattFlags {
+        switch security {
+        case nil: .write
+        case .encryption: .encryptWrite
+        case .authentication: .encryptAuthenticatedWrite
+        case .secureConnections: .secureWrite
+        }
+    }
+
+    private static func notifying(_ security: RequiredSecurity) -> GattFlags {
+        switch security {
+        case .encryption: .encryptNotify
+        case .authentication: .encryptAuthenticatedNotify
+        case .secureConnections: .secureNotify
+        }
+    }
+
+    private static func indicating(_ security: RequiredSecurity) -> GattFlags {
+        switch security {
+        case .encryption: .encryptIndicate
+        case .authentication: .encryptAuthenticatedIndicate
+        case .secureConnections: .secureIndicate
+        }
     }
 }

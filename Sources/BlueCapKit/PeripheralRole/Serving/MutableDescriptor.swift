@@ -16,7 +16,7 @@ public final class MutableDescriptor: Sendable {
 
     /// The UUID of its type.
     public let uuid: CBUUID
-    /// Whether centrals may read and write it, and whether that needs encryption.
+    /// Whether centrals may read and write it, and which security that needs.
     public let permissions: CBAttributePermissions
     let id = ServerAttributeID.next()
     private let core: Locked<Core>
@@ -24,7 +24,7 @@ public final class MutableDescriptor: Sendable {
     /// - Parameters:
     ///   - uuid: The UUID of its type; neither 2900 nor 2902, which BlueZ adds.
     ///   - value: At most 512 bytes; `nil` is read as no bytes.
-    ///   - permissions: Whether centrals may read and write it, and whether that needs encryption.
+    ///   - permissions: Whether centrals may read and write it, and which security that needs.
     public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {
         self.uuid = uuid
         self.permissions = permissions

@@ -49,6 +49,11 @@ public final class MutableService: Sendable {
         self.init(profile: ServiceProfile(uuid: uuid, name: "Unknown"), isPrimary: isPrimary)
     }
 
+    /// Creates a service without a profile.
+    ///
+    /// - Parameters:
+    ///   - uuid: The UUID.
+    ///   - isPrimary: Whether the service describes a function of the peripheral.
     public convenience init(uuid: CBUUID, isPrimary: Bool = true) {
         self.init(uuid: uuid.fullUUIDString, isPrimary: isPrimary)
     }

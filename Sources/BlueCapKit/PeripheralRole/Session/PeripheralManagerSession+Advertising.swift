@@ -33,7 +33,7 @@ extension PeripheralManagerSession {
     ) -> Future<RunningAdvertisement> {
         let promise = Promise<RunningAdvertisement>()
         do {
-            if let problem = options.problem { throw problem }
+            if let problem { throw problem }
             try data.checkForAny()
         } catch {
             complete { promise.failure(error) }

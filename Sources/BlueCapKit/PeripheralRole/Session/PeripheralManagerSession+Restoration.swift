@@ -12,6 +12,7 @@ extension PeripheralManagerSession {
         for served in served { for each in served.characteristics { each.begin(self, nil) } }
         let isOpen = decideIfOpen { core in
             core.shell.isKeeping = true
+            core.ownBonds.formUnion(kept.bonds?.map(\.key) ?? [])
             core.restored = (kept.advertisements.first(where: \.isMain) ?? kept.advertisements.first)?.data
             for served in served { restore(served, in: &core) }
             for advertisement in kept.advertisements { restore(advertisement, in: &core) }
@@ -59,6 +60,11 @@ extension PeripheralManagerSession.Core {
             services: state.services.compactMap { served[$0]?.kept },
             advertisements: state.advertisements.compactMap { number in
                 aired[number].map { .init(data: $0.data, isMain: $0.isMain) }
-            })
+            }, bonds: keptBonds)
+    }
+
+    /// The bonds that this manager has made, which outlive the manager.
+    var keptBonds: [RestorationState.Device]? {
+        RestorationState.Device.list(ownBonds.map { key in devices.values.first { $0.key == key }?.address ?? key })
     }
 }

@@ -33,7 +33,7 @@ extension PeripheralManagerSession {
     /// - Parameter timeout: In seconds. A call while another one is under way shares the other one's.
     func add(_ service: MutableService, timeout: TimeInterval) -> Future<Void> {
         let promise = Promise<Void>()
-        if let problem = options.problem ?? claim(service) {
+        if let problem = problem ?? claim(service) {
             complete { promise.failure(problem) }
             return promise.future
         }
@@ -103,6 +103,12 @@ extension PeripheralManagerSession {
     // MARK: Orders; on the loop
 
     func serve(_ served: Served, _ number: Number, on adapter: ObjectKey) {
+        let daemon = client.withTree { $0[adapter: adapter]?.capabilities }
+        if let daemon, let unenforced = served.definition.firstUnenforcedFlag(by: daemon) {
+            let error = PeripheralManagerError.securityNotEnforced(
+                by: daemon, unenforced.flag, of: unenforced.attribute)
+            return decide { $0.state.refused(number, error, into: &$0.shell.orders) }
+        }
         served.application?.end()
         let application = client.serve(on: adapter, delegate: served.delegate) { [weak self] state in
             self?.registrationChanged(number, state)
@@ -160,13 +166,32 @@ final class ServiceDelegate: ServerDelegate {
 
     func requested(_ request: ServerRequest, _ answer: ServerAnswer) {
         guard let session, let target = targets[request.attribute] else { return }
+        session.log?.note(request, uuid(of: target), in: session)
+        session.count(request, answer)
         switch target {
         case .characteristic(let characteristic):
             characteristic.requested(request, from: session.central(request.peer), answer, session)
         case .descriptor(let descriptor):
+            if descriptor.permissions.contains(.authorizationRequired) {
+                return _ = answer.refuse(.insufficientAuthorization)
+            }
             answer.succeed(request.value == nil ? descriptor.value ?? Data() : Data())
             if let value = request.value { descriptor.written(value) { session.complete($0) } }
         }
+    }
+
+    private func uuid(of target: Target) -> CBUUID {
+        switch target {
+        case .characteristic(let characteristic): characteristic.uuid
+        case .descriptor(let descriptor): descriptor.uuid
+        }
+    }
+
+    func writeAuthorizationRequested(_ request: ServerRequest, _ answer: ServerAnswer) {
+        guard case .characteristic(let characteristic)? = targets[request.attribute] else {
+            return _ = answer.refuse(.insufficientAuthorization)
+        }
+        characteristic.writeAuthorizationRequested(answer)
     }
 
     func subscribersChanged(of characteristic: ServerAttributeID, to subscribers: [ServerSubscriber]) {

@@ -28,6 +28,16 @@ final class PeripheralManagerSession: ManagerSession {
         /// The centrals that are connected to the adapter, in the sequence in which they connected, which the object
         /// tree does not have.
         var centrals: [(key: ObjectKey, central: Central)] = []
+        /// The devices that were connected, while BlueZ has them: the keys that identify their centrals, and their present
+        /// addresses. A bond changes the address of a device with a private one.
+        var devices: [ObjectKey: (key: PeripheralKey, address: PeripheralKey)] = [:]
+        var ownBonds: Set<PeripheralKey> = []
+        /// The devices whose pairing this manager was asked about, while they have their link.
+        var pairing: Set<ObjectKey> = []
+        /// The devices with bonds that the application has removed, while BlueZ has them.
+        var removing: Set<ObjectKey> = []
+        /// The requests of BlueZ's agent that have not ended.
+        var agentRequests: [UInt64: ObjectKey] = [:]
         private var lastNumber: UInt64 = 0
 
         init(adapter: String?) { shell = SessionShell(adapter: adapter, orders: []) }
@@ -55,20 +65,30 @@ final class PeripheralManagerSession: ManagerSession {
 
     static let restoreOption = "CBPeripheralManagerOptionRestoreIdentifierKey"
 
-    let options: ManagerOptions<PeripheralManagerError>
+    let problem: PeripheralManagerError?
     let client: BlueZClient
     let core: Locked<Core>
     let queue: DispatchQueue?
     let keeper: StateKeeper<PeripheralRestorationState>?
     let restoredPromise = Promise<PeripheralAdvertisements>()
     let centralPromise = StreamPromise<[Central]>(capacity: 1)
+    let desk: PairingDesk
+    let log: PeripheralManagerLog?
+    let counts = Locked(PeripheralManagerStatistics())
+    let pairingRequests = StreamPromise<PairingRequest>(capacity: 0)
+    let pairingChanges = StreamPromise<(central: Central, change: PairingChange)>(capacity: 0)
 
-    init(queue: DispatchQueue?, options: ManagerOptions<PeripheralManagerError>) {
+    init(
+        queue: DispatchQueue?, _ configuration: (PeripheralManager.Configuration, problem: PeripheralManagerError?)
+    ) {
+        let (configuration, problem) = configuration
         self.queue = queue.map { DispatchQueue(label: "bluecap.peripheral-manager", target: $0) }
-        self.options = options
-        keeper = options.restoreIdentifier.map { StateKeeper(identifier: $0, folder: options.stateFolder) }
-        client = BlueZClient.shared(at: options.busAddress)
-        core = Locked(Core(adapter: options.adapter))
+        self.problem = problem
+        log = configuration.logger.map { PeripheralManagerLog($0) }
+        keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
+        client = BlueZClient.shared(at: configuration.busAddress)
+        core = Locked(Core(adapter: configuration.adapter))
+        desk = PairingDesk(client, policy: configuration.pairingPolicy, acceptsIncoming: true, queue: self.queue)
     }
 
     var centralStream: FutureStream<[Central]> { centralPromise.stream }
@@ -76,14 +96,17 @@ final class PeripheralManagerSession: ManagerSession {
     /// Unregisters everything.
     func end(_ core: inout Core) -> PeripheralRestorationState? {
         core.state.endAll(into: &core.shell.orders)
-        return PeripheralRestorationState()
+        return PeripheralRestorationState(bonds: core.keptBonds)
     }
 
     func finish() {
+        desk.close(self)
         let streams = core.withLock { $0.shell.streams }
         complete {
             streams.finish()
             self.centralPromise.finish()
+            self.pairingRequests.finish()
+            self.pairingChanges.finish()
         }
     }
 
@@ -91,6 +114,7 @@ final class PeripheralManagerSession: ManagerSession {
 
     func perform(_ orders: [PeripheralManagerState.Order]) {
         for order in orders {
+            log?.note(order, of: self)
             switch order {
             case .announce(let state): announce(state)
             case .startTimer(let timer, let seconds): start(timer, after: seconds)
@@ -108,7 +132,20 @@ final class PeripheralManagerSession: ManagerSession {
         keepSoon()
     }
 
+    /// Registers it after BlueZ has confirmed the agent: a link keeps the capability that the agent had when the central
+    /// connected.
     private func register(_ number: Number) {
+        guard desk.policy.needsAgent else { return registerNow(number) }
+        client.agent.whenRegistered { [weak self] error in
+            guard let self else { return }
+            guard let error, desk.policy.needsAgent else { return registerNow(number) }
+            // The policy has changed, and the loop requests the agent only after this.
+            if error == .noAgent, decideIfOpen({ _ in }) { return self.register(number) }
+            decide { $0.state.refused(number, .pairingAgentRefused(BusFailure(error)), into: &$0.shell.orders) }
+        }
+    }
+
+    private func registerNow(_ number: Number) {
         let (adapter, served, aired) = core.withLock { ($0.target, $0.served[number], $0.aired[number]) }
         guard let adapter else { return }
         if let served {
@@ -132,6 +169,8 @@ final class PeripheralManagerSession: ManagerSession {
 
     /// Passes on the state of a registration.
     func registrationChanged(_ number: Number, _ state: RegistrationState) {
+        log?.note(state, of: number, in: self)
+        count(state)
         decide { $0.state.registrationChanged(number, state, into: &$0.shell.orders) }
     }
 
@@ -159,10 +198,13 @@ final class PeripheralManagerSession: ManagerSession {
         case .adapterAdded, .adapterChanged, .adapterRemoved:
             adapterReported(change, in: tree)
         case .deviceChanged(let handle, let fields, _):
-            if fields.contains(.isConnected) { connectionChanged(of: handle, in: tree) }
+            guard !fields.isDisjoint(with: [.isConnected, .isPaired, .isBonded, .address, .addressType]) else { return }
+            connectionChanged(of: handle, in: tree)
+            pairingChanged(of: handle, fields, in: tree)
         case .deviceAdded(let handle, _):
             if tree[handle].isConnected { connectionChanged(of: handle, in: tree) }
         case .deviceRemoved(let handle):
+            pairingEnded(of: handle, in: tree)
             deviceRemoved(handle, in: tree)
         case .attributeAdded, .attributeChanged, .attributeRemoved:
             break
@@ -187,18 +229,36 @@ final class PeripheralManagerSession: ManagerSession {
     }
 
     func adaptersSettled() {}
-    func daemonLeft() { changeCentrals { $0.removeAll() } }
+    func daemonLeft() {
+        core.withLock { core in
+            core.forgetDevices()
+            (core.pairing, core.removing) = ([], [])
+        }
+        changeCentrals { centrals in
+            defer { centrals.removeAll() }
+            return !centrals.isEmpty
+        }
+    }
 
     /// The central that sent a request.
     func central(_ peer: ServerPeer?) -> Central {
-        var type: BluetoothAddress.AddressType?
-        if let device = peer?.device {
-            client.withTree { tree in
-                guard let handle = tree.handle(of: device) else { return }
-                tree.read(handle) { type = $0.addressType }
+        peer?.device.flatMap { central(of: $0, mtu: peer?.mtu) } ?? Central(address: peer?.address, mtu: peer?.mtu)
+    }
+
+    /// The central of a device; `nil` if BlueZ does not have it.
+    func central(of source: ObjectKey, mtu: Int? = nil) -> Central? {
+        client.withTree { tree in
+            var central: Central?
+            if let handle = tree.handle(of: source) {
+                tree.read(handle) { central = self.central(source, $0, mtu: mtu) }
             }
+            return central
         }
-        return Central(address: peer?.address, type: type, mtu: peer?.mtu)
+    }
+
+    func central(_ source: ObjectKey, _ device: borrowing Device1, mtu: Int? = nil) -> Central {
+        let address = PeripheralKey(device)
+        return Central(core.withLock { $0.identify(source, at: address) }, device, mtu: mtu)
     }
 
     // MARK: Centrals; on the loop except for the getter
@@ -211,33 +271,47 @@ final class PeripheralManagerSession: ManagerSession {
             return
         }
         var central: Central?
-        tree.read(handle) { device in
-            if device.isConnected { central = Central(address: device.address, type: device.addressType, mtu: nil) }
-        }
+        tree.read(handle) { if $0.isConnected { central = self.central(key, $0) } }
         changeCentrals { centrals in
-            guard let central else { return centrals.removeAll { $0.key == key } }
-            if !centrals.contains(where: { $0.key == key }) { centrals.append((key, central)) }
+            let index = centrals.firstIndex { $0.key == key }
+            guard let central else { return index.map { centrals.remove(at: $0) } != nil }
+            guard let index else {
+                centrals.append((key, central))
+                counts.withLock { $0.connections += 1 }
+                return true
+            }
+            defer { centrals[index].central = central }
+            return !centrals[index].central.hasValues(of: central)
         }
     }
 
     private func deviceRemoved(_ handle: DeviceHandle, in tree: borrowing ObjectTree) {
         guard let key = tree.key(of: handle) else { return }
-        changeCentrals { $0.removeAll { $0.key == key } }
+        core.withLock { $0.forgetDevice(key) }
+        changeCentrals { centrals in centrals.firstIndex { $0.key == key }.map { centrals.remove(at: $0) } != nil }
     }
 
     /// Another adapter is in use, or none.
     private func recountCentrals(in tree: borrowing ObjectTree) {
-        changeCentrals { $0.removeAll() }
+        changeCentrals { centrals in
+            defer { centrals.removeAll() }
+            return !centrals.isEmpty
+        }
         tree.forEachDevice { connectionChanged(of: $0, in: tree) }
     }
 
-    /// Adds a central to the list, or removes one or all.
-    private func changeCentrals(_ change: (inout [(key: ObjectKey, central: Central)]) -> Void) {
-        let centrals = core.withLock { core in
-            let count = core.centrals.count
-            change(&core.centrals)
-            return core.centrals.count == count ? nil : core.centrals.map(\.central)
-        }
-        if let centrals { complete { self.centralPromise.success(centrals) } }
+    /// - Parameter change: Returns whether it has changed the list.
+    private func changeCentrals(_ change: (inout [(key: ObjectKey, central: Central)]) -> Bool) {
+        let centrals = core.withLock { change(&$0.centrals) ? $0.centrals.map(\.central) : nil }
+        guard let centrals else { return }
+        log?.note(centrals: centrals, of: self)
+        complete { self.centralPromise.success(centrals) }
+    }
+}
+
+extension Central {
+    /// Whether the other value of the same central has the same address and pairing.
+    fileprivate func hasValues(of other: Central) -> Bool {
+        address == other.address && isPaired == other.isPaired && isBonded == other.isBonded
     }
 }

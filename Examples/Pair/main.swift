@@ -1,0 +1,12 @@
+import BlueCapKit
+
+let state = CharacteristicIdentifier(uuid: "AA11", service: ServiceIdentifier(uuid: "AA10"))
+let manager = CentralManager(options: [CentralManagerOptionPairingPolicyKey: PairingPolicy.justWorks])
+try await manager.poweredOn(timeout: 10)
+let door = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "AA10")], timeout: 30).first().value
+manager.stopScanning()
+let isLocked: UInt8 = try await door.run(timeout: 60) { door in
+    try await door.pair()  // asks nothing, and succeeds at once if there is a bond
+    return try await door.read(state)
+}
+print(door.name, isLocked == 1 ? "is locked" : "is open")

@@ -1,0 +1,149 @@
+import BlueZ
+import Foundation
+import GATT
+import Logging
+
+/// What a central manager logs: each order that the loop executes, in words.
+struct CentralLog: Sendable {
+    private let log: ManagerLog
+
+    init(_ logger: Logger) { log = ManagerLog(logger) }
+
+    func noteRestart(_ reason: ScanRestart, of session: CentralSession) {
+        write(.warning, "scan restarted", session, [("why", "\(reason)")])
+    }
+
+    /// Called before the order is executed, on the loop.
+    func note(_ order: Order, of session: CentralSession) {
+        switch order.action {
+        case .startTimer, .cancelTimer, .drop, .stopSeeking, .awaitReplies, .pauseScan, .resumeScan, .finishStream,
+            .forget, .rejectRequests, .cancelRequests, .fence, .release, .closeSocket, .markGap, .closeGate:
+            return
+
+        case .announce(let state): log.state(state, session.standing.explanation, adapter: adapter(of: session))
+        case .restored:
+            if let reason = session.keeper?.failure { log.restorationFailed(reason) }
+        case .startScan(_, let request):
+            write(
+                .info, "scan started", session,
+                [("services", request.services.map { $0.map(\.uuidString).sorted().joined(separator: " ") })])
+        case .stopScan: write(.info, "scan stopped", session)
+        case .finishScan(_, let error?): write(.error, "scan failed", session, [("why", "\(error)")])
+        case .finishScan: write(.debug, "scan ended", session)
+        case .discovered(let key, _), .reported(let key, _, _), .ranged(let key, _, _):
+            write(.trace, "received", session, [("peripheral", address(of: key, in: session))])
+        case .expired(let key):
+            write(.debug, "expired", session, [("peripheral", address(of: key, in: session))])
+
+        case .callConnect: write(.debug, "connecting", order, session)
+        case .cancelConnect: write(.debug, "attempt to connect cancelled", order, session)
+        case .callDisconnect: write(.debug, "disconnecting", order, session)
+        case .seek: write(.debug, "searching the peripheral, which BlueZ does not have", order, session)
+        case .report(_, .connected): write(.debug, "connected", order, session)
+        case .report(_, .timedOut): write(.notice, "attempt to connect timed out", order, session)
+        case .report(_, .disconnected), .report(_, .forced): write(.debug, "disconnected", order, session)
+        case .report(_, .gaveUp): write(.warning, "connection given up", order, session)
+        case .reportFailure(_, let error):
+            write(.warning, "connection failed", order, session, [("why", "\(error)")])
+        case .linkWentUp: write(.info, "link up", order, session)
+        case .linkWentDown(let loss):
+            let level: Logger.Level = loss == .forced ? .info : .notice
+            write(level, "link down", order, session, [("why", "\(loss)")])
+
+        case .callPair: write(.info, "pairing", order, session)
+        case .cancelPairing: write(.info, "cancelling the pairing", order, session)
+        case .removeDevice: write(.info, "removing the device from BlueZ, with its bond", order, session)
+        case .setTrusted(let isTrusted):
+            write(.info, isTrusted ? "marking as trusted" : "removing the mark of trust", order, session)
+        case .reportPairing(let change):
+            if let error = change.error {
+                write(.warning, "pairing failed", order, session, [("why", "\(error)")])
+            } else {
+                write(
+                    .info, change.isBonded ? "bonded" : change.isPaired ? "paired" : "not paired", order, session,
+                    [("origin", "\(change.origin)")])
+            }
+
+        case .readTable: write(.debug, "reading the services", order, session)
+        case .servicesChanged: write(.info, "services changed", order, session)
+        case .read(_, let attribute, _, _): write(.trace, "reading", order, session, of: attribute, "read")
+        case .write(_, let attribute, let value, let type, _, _):
+            write(
+                .trace, "writing", order, session, of: attribute,
+                type == .withResponse ? "write" : "write without response", [("length", "\(value.count)")])
+        case .settle(_, .failed(let failure)):
+            write(.info, "operation failed", order, session, [("why", "\(failure.error)")])
+        case .settle: write(.trace, "operation done", order, session)
+
+        case .callStart: write(.debug, "subscribing", order, session, of: order.subject.attribute, "subscribe")
+        case .acquire:
+            write(.debug, "subscribing over a socket", order, session, of: order.subject.attribute, "subscribe")
+        case .callStop: write(.debug, "unsubscribing", order, session, of: order.subject.attribute, "unsubscribe")
+        case .openGate(_, afterGap: false):
+            write(.info, "subscribed", order, session, of: order.subject.attribute, "subscribe")
+        case .openGate(_, afterGap: true):
+            write(
+                .notice, "subscription resumed; values may be missing", order, session, of: order.subject.attribute,
+                "subscribe")
+        case .deliver(let failure), .finishNotifications(let failure?):
+            write(
+                .warning, "subscription failed", order, session, of: order.subject.attribute, "subscribe",
+                [("why", "\(failure.error)")])
+        case .finishNotifications(nil):
+            write(.debug, "notifications ended", order, session, of: order.subject.attribute, "subscribe")
+
+        case .beginRun: write(.debug, "run begins", order, session, [("operation", "run")])
+        case .stopRun: write(.debug, "run ends", order, session, [("operation", "run")])
+        }
+    }
+
+    // MARK: Metadata
+
+    private func write(
+        _ level: Logger.Level, _ message: Logger.Message, _ session: CentralSession,
+        _ metadata: @autoclosure () -> ManagerLog.Metadata = []
+    ) {
+        log.write(level, message, [("adapter", adapter(of: session))] + metadata())
+    }
+
+    private func write(
+        _ level: Logger.Level, _ message: Logger.Message, _ order: Order, _ session: CentralSession,
+        _ metadata: @autoclosure () -> ManagerLog.Metadata = []
+    ) {
+        write(
+            level, message, session,
+            [("peripheral", address(of: order.subject.peripheral, in: session))] + metadata())
+    }
+
+    private func write(
+        _ level: Logger.Level, _ message: Logger.Message, _ order: Order, _ session: CentralSession,
+        of attribute: AttributeKey?, _ operation: String, _ metadata: @autoclosure () -> ManagerLog.Metadata = []
+    ) {
+        write(
+            level, message, order, session, names(of: attribute, in: session) + [("operation", operation)] + metadata())
+    }
+
+    private func adapter(of session: CentralSession) -> String? { session.core.withLock { $0.shell.choice.lastName } }
+
+    private func address(of key: PeripheralKey, in session: CentralSession) -> String? {
+        key.rawValue == 0 ? nil : session.presentAddress(of: key).address.description
+    }
+
+    private func names(of key: AttributeKey?, in session: CentralSession) -> ManagerLog.Metadata {
+        guard let key else { return [] }
+        return session.client.withTree { tree in
+            guard let kind = tree.kind(of: key), let attribute = tree.attribute(key, kind) else { return [] }
+            let service = tree.service(AttributeKey(device: key.device, handle: attribute.service))?.uuid.uuidString
+            switch kind {
+            case .service: return [("service", service)]
+            case .characteristic: return [("service", service), ("characteristic", attribute.uuid.uuidString)]
+            case .descriptor:
+                let characteristic = AttributeKey(device: key.device, handle: attribute.characteristic)
+                return [
+                    ("service", service), ("characteristic", tree.characteristic(characteristic)?.uuid.uuidString),
+                    ("descriptor", attribute.uuid.uuidString),
+                ]
+            }
+        }
+    }
+}

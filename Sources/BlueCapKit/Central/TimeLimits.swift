@@ -1,0 +1,52 @@
+import Foundation
+import Reactor
+
+/// The time limits of operations. Used on the loop only, and unchecked because of that.
+///
+/// Most operations end before their limits, so all of them share one timer of the loop. The timer is set for the
+/// earliest limit, and fires at that time even if that operation has ended.
+final class TimeLimits: @unchecked Sendable {
+    typealias Operations = [(id: OperationID, peripheral: PeripheralKey)]
+
+    private let loop: any EventLoop
+    private let exceeded: @Sendable (Operations, Instant) -> Void
+    private var limits: [OperationID: (peripheral: PeripheralKey, instant: Instant)] = [:]
+    /// When the timer fires; `nil` if it is not set.
+    private var alarm: Instant?
+    private var timer: TimerID?
+
+    /// - Parameter exceeded: Receives the operations whose limits are exceeded, in the order of the limits.
+    init(_ loop: any EventLoop, exceeded: @escaping @Sendable (Operations, Instant) -> Void) {
+        (self.loop, self.exceeded) = (loop, exceeded)
+    }
+
+    func add(_ id: OperationID, of peripheral: PeripheralKey, seconds: Double) {
+        let instant = loop.now.advanced(by: seconds)
+        limits[id] = (peripheral, instant)
+        setTimer(to: instant, after: seconds)
+    }
+
+    func remove(_ id: OperationID) { limits[id] = nil }
+
+    /// Sets the timer, unless it fires earlier anyway.
+    private func setTimer(to instant: Instant, after seconds: Double) {
+        if let alarm {
+            guard instant < alarm else { return }
+            if let timer { loop.cancel(timer) }
+        }
+        alarm = instant
+        timer = loop.schedule(after: seconds) { [weak self] in self?.fired() }
+    }
+
+    private func fired() {
+        let now = loop.now
+        alarm = nil
+        let past = limits.filter { $0.value.instant <= now }
+        for id in past.keys { limits[id] = nil }
+        exceeded(
+            past.sorted { ($0.value.instant, $0.key.rawValue) < ($1.value.instant, $1.key.rawValue) }
+                .map { ($0.key, $0.value.peripheral) }, now)
+        guard let earliest = limits.values.lazy.map(\.instant).min() else { return }
+        setTimer(to: earliest, after: max(0, earliest.seconds(since: now)))
+    }
+}

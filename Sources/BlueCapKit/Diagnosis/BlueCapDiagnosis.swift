@@ -1,0 +1,101 @@
+import BlueZ
+import DBus
+import Dispatch
+public import Foundation
+import Futures
+import Reactor
+
+/// What this machine's Bluetooth can do, and what prevents its use: a list of findings, each with what to do.
+///
+/// ```swift
+/// let diagnosis = await BlueCapDiagnosis.report()
+/// print(diagnosis)
+/// if diagnosis.hasProblem { print("Bluetooth cannot be used.") }
+/// ```
+///
+/// The tool prints it with `bluecap doctor`.
+public struct BlueCapDiagnosis: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// How much a finding matters.
+    public enum Severity: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
+        /// It is as it should be.
+        case ok
+        /// A property of this machine that explains a behaviour.
+        case note
+        /// Something may fail because of it.
+        case warning
+        /// Bluetooth cannot be used until it is changed.
+        case problem
+
+        public static func < (one: Self, other: Self) -> Bool {
+            (allCases.firstIndex(of: one) ?? 0) < (allCases.firstIndex(of: other) ?? 0)
+        }
+    }
+
+    /// One result.
+    public struct Finding: Hashable, Sendable, Codable, CustomStringConvertible {
+        /// How much it matters.
+        public let severity: Severity
+        /// What was examined, such as `bus` or `adapter hci0`.
+        public let subject: String
+        /// What was found, in one sentence.
+        public let found: String
+        /// What to do about it; `nil` if there is nothing to do.
+        public let advice: String?
+
+        public var description: String {
+            "\(severity.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0)) \(subject): \(found)"
+                + (advice.map { "\n         → \($0)" } ?? "")
+        }
+    }
+
+    /// The findings: about the process, the bus, `bluetoothd`, the adapters and the kernel, in this order.
+    public let findings: [Finding]
+    /// What BlueZ and the adapter in use can do, as far as it is known.
+    public let capabilities: BluetoothCapabilities
+
+    /// Whether Bluetooth cannot be used.
+    public var hasProblem: Bool { findings.contains { $0.severity == .problem } }
+
+    public var description: String { findings.map(\.description).joined(separator: "\n") }
+
+    /// Examines this machine. It does not scan, and changes nothing.
+    ///
+    /// - Parameters:
+    ///   - options: The options of a ``CentralManager`` that are of use here: ``CentralManagerOptionBusAddressKey`` and
+    ///     ``CentralManagerOptionAdapterKey``. With a bus of its own, such as a simulator's, only what that bus shows is
+    ///     examined, and not the kernel.
+    ///   - timeout: How long the bus and `bluetoothd` may take to reply, in seconds. The report takes one second more at
+    ///     most.
+    public static func report(options: [String: Any]? = nil, timeout: TimeInterval = 5) async -> BlueCapDiagnosis {
+        await report(options: options, timeout: timeout, root: "/")
+    }
+
+    /// - Parameter root: The folder in which the files of the system are.
+    static func report(options: [String: Any]?, timeout: TimeInterval, root: String) async -> BlueCapDiagnosis {
+        let manager = CentralManager(options: options)
+        let wanted = options?[CentralManagerOptionAdapterKey] as? String
+        let facts = Promise<DiagnosisFacts>()
+        let settled = Future<Void>()
+        manager.whenStateChanges().onSuccess(context: ImmediateContext()) { state in
+            if state != .unknown, state != .resetting { settled.success(()) }
+        }
+        let timer = manager.timer(after: timeout) { settled.success(()) }
+        settled.onSuccess(context: ImmediateContext()) {
+            timer.cancel()
+            // BlueZ's objects are read on the loop.
+            manager.session.loop.post { facts.success(DiagnosisFacts(of: manager, wanted: wanted, root: root)) }
+        }
+        // A bus that does not accept connections blocks the loop, and its timers with it.
+        let busAddress = manager.session.configuration.busAddress
+        if busAddress.map({ LoopbackBus.at(address: $0) == nil }) ?? true {
+            DispatchQueue.global().asyncAfter(deadline: .now() + timeout + 1) {
+                var known = DiagnosisFacts(availability: .connecting, wanted: wanted)
+                if busAddress == nil { known.machine = DiagnosisFacts.Machine(root: root) }
+                facts.success(known)
+            }
+        }
+        // It never fails.
+        let known = (try? await facts.future.value) ?? DiagnosisFacts(availability: .connecting)
+        return BlueCapDiagnosis(findings: known.findings, capabilities: known.capabilities)
+    }
+}

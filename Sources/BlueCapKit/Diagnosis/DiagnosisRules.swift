@@ -1,0 +1,270 @@
+import BlueZ
+import DBus
+
+/// From facts to findings. Each property has the findings about one subject; the texts say what to do.
+extension DiagnosisFacts {
+    typealias Finding = BlueCapDiagnosis.Finding
+
+    var findings: [Finding] {
+        aboutProcess + aboutBus + aboutDaemon + aboutVersion + adapters.flatMap(about) + aboutKernel
+    }
+
+    private var aboutProcess: [Finding] {
+        guard let machine else { return [] }
+        guard let container = machine.container else {
+            return [
+                Finding(
+                    severity: .ok, subject: "process",
+                    found: "It runs as the user \(machine.user), outside of a container.", advice: nil)
+            ]
+        }
+        return [
+            Finding(
+                severity: .note, subject: "process",
+                found: "It runs in a container (\(container)), as the user \(machine.user) of the container.",
+                advice:
+                    "A container uses the host's bluetoothd: mount /run/dbus, and run as a user that exists on the host too."
+            )
+        ]
+    }
+
+    private var aboutBus: [Finding] {
+        switch availability {
+        case .connecting:
+            [
+                Finding(
+                    severity: .problem, subject: "bus", found: "The bus has not replied in time.",
+                    advice: "Look at `systemctl status dbus`.")
+            ]
+        case .noBus(let error):
+            [
+                Finding(
+                    severity: .problem, subject: "bus", found: "There is no connection to the bus (\(error.message)).",
+                    advice: machine.map(adviceOnBus) ?? "Check the address of the bus.")
+            ]
+        case .refused(let error):
+            [
+                Finding(
+                    severity: .problem, subject: "bus",
+                    found: "The bus does not allow this process to call bluetoothd (\(error.message)).",
+                    advice:
+                        "Look at the policy in bluetooth.conf in /usr/share/dbus-1/system.d or /etc/dbus-1/system.d. If "
+                        + "it names a group, such as bluetooth, add the user to it (`sudo usermod -aG bluetooth USER`) and log "
+                        + "in again.")
+            ]
+        case .noDaemon, .loading, .notLoaded, .ready:
+            [Finding(severity: .ok, subject: "bus", found: "The bus replies, and admits this process.", advice: nil)]
+        }
+    }
+
+    private func adviceOnBus(_ machine: Machine) -> String {
+        if let socket = machine.socket, !socket.exists {
+            return machine.container == nil
+                ? "\(socket.path) does not exist: start dbus (`systemctl start dbus`), or correct DBUS_SYSTEM_BUS_ADDRESS."
+                : "\(socket.path) does not exist in the container: mount its folder from the host, for example "
+                    + "with `-v /run/dbus:/run/dbus:ro`."
+        }
+        if let socket = machine.socket, !socket.isWritable {
+            return "The user \(machine.user) may not write to \(socket.path): look at its permissions"
+                + (machine.container == nil ? "." : ", and at the user that the container runs as.")
+        }
+        return "The address is \(machine.busAddress): check that a bus serves it (`systemctl status dbus`)."
+    }
+
+    private var aboutDaemon: [Finding] {
+        switch availability {
+        case .connecting, .noBus, .refused: []
+        case .noDaemon:
+            [
+                Finding(
+                    severity: .problem, subject: "bluetoothd", found: "It does not run.",
+                    advice: "Start it with `systemctl start bluetooth`; if it is missing, install the package bluez.")
+            ]
+        case .loading, .notLoaded:
+            [
+                Finding(
+                    severity: .problem, subject: "bluetoothd", found: "It has the name org.bluez, and does not reply.",
+                    advice: "Restart it with `systemctl restart bluetooth`; `journalctl -u bluetooth` shows its log.")
+            ]
+        case .ready: [Finding(severity: .ok, subject: "bluetoothd", found: "It runs and replies.", advice: nil)]
+        }
+    }
+
+    // MARK: The version
+
+    private var aboutVersion: [Finding] {
+        guard availability == .ready, !adapters.isEmpty else { return [] }
+        guard let version = capabilities.version else {
+            return [
+                Finding(
+                    severity: .note, subject: "version",
+                    found:
+                        "BlueZ hides its version (DeviceID in main.conf); the library finds out what it needs to know.",
+                    advice: nil)
+            ]
+        }
+        let experimental = capabilities.experimental ? ", with experimental interfaces" : ""
+        let tested =
+            Self.tested.contains(version.description)
+            ? "the library is tested with it" : "the library is not tested with it"
+        return [
+            Finding(
+                severity: version < BluetoothCapabilities.Version(5, 55) ? .warning : .ok, subject: "version",
+                found: "BlueZ \(version)\(experimental); \(tested).",
+                advice: version < BluetoothCapabilities.Version(5, 55)
+                    ? "The library's facts begin with 5.55: install a newer BlueZ." : nil)
+        ]
+            + KnownFault.all.filter { $0.versions.contains(version) }.map { fault in
+                Finding(severity: .note, subject: "version", found: fault.found, advice: fault.advice)
+            }
+    }
+
+    /// Documentation/Testing.md has the results.
+    static let tested = ["5.66", "5.82", "5.87"]
+
+    /// A fault of some versions of BlueZ that a program or its user can notice.
+    struct KnownFault {
+        let versions: ClosedRange<BluetoothCapabilities.Version>
+        let found: String
+        let advice: String?
+        /// A part of the sentence of Documentation/BlueZVersions.md that has the fact.
+        let source: String
+
+        /// The newest version of which the facts are known, and those after it.
+        private static let open = BluetoothCapabilities.Version(5, 9_999)
+
+        static let all = [
+            KnownFault(
+                versions: .init(5, 0) ... .init(5, 75),
+                found:
+                    "It sends each value that a program serves to all subscribed centrals: one alone is possible from 5.76.",
+                advice: nil, source: "that central only (`gatt_notify_cb(…, client->att)`)"),
+            KnownFault(
+                versions: .init(5, 67)...open,
+                found: "A read whose pairing failed may stay without a reply; the library ends it by its time-out.",
+                advice: "Pair before the first read of a protected value.",
+                source: "Reads without a reply after failed pairing: 5.67 to HEAD"),
+            KnownFault(
+                versions: .init(5, 69)...open,
+                found:
+                    "When a central without a bond leaves, BlueZ closes the notification socket of another one; the library "
+                    + "sends by the other way, which is not affected.",
+                advice: nil, source: "an unbonded central that leaves closes another central's socket"),
+            KnownFault(
+                versions: .init(5, 87) ... .init(5, 87),
+                found:
+                    "bluetoothd ends itself if a program filters a scan by services, or removes a connected device. This "
+                    + "library does neither, other programs may.",
+                advice: "If bluetoothd restarts now and then, find the program that does so.",
+                source: "crashes on a `UUIDs` discovery filter"),
+        ]
+    }
+
+    // MARK: Adapters
+
+    private func about(_ adapter: Adapter) -> [Finding] {
+        let subject = "adapter \(adapter.name)"
+        let isUsed = wanted == nil ? adapter == used : isWanted(adapter)
+        var findings: [Finding] = []
+        if adapter.isPowered {
+            var abilities = ["on"]
+            if !adapter.canServe { abilities.append("cannot serve") }
+            if !adapter.canAdvertise { abilities.append("cannot advertise") }
+            findings.append(
+                Finding(
+                    severity: .ok, subject: subject,
+                    found: "\(adapter.address): \(abilities.joined(separator: ", ")), \(adapter.linkCount) "
+                        + "\(adapter.linkCount == 1 ? "link" : "links"), \(adapter.bondCount) "
+                        + "\(adapter.bondCount == 1 ? "bond" : "bonds").", advice: nil))
+        } else if adapter.isBlocked {
+            findings.append(
+                Finding(
+                    severity: isUsed ? .problem : .warning, subject: subject, found: "\(adapter.address): blocked.",
+                    advice: "Unblock it with `rfkill unblock bluetooth`, or with the computer's switch for radios."))
+        } else {
+            findings.append(
+                Finding(
+                    severity: isUsed ? .problem : .warning, subject: subject, found: "\(adapter.address): off.",
+                    advice:
+                        "Switch it on with `bluetoothctl power on`; AutoEnable=true in /etc/bluetooth/main.conf does so "
+                        + "at each start."))
+        }
+        if adapter.isDiscovering {
+            findings.append(
+                Finding(
+                    severity: .note, subject: subject, found: "A program scans with it, this one or another.",
+                    advice: "A scan slows connections down, and may hide advertisements from others."))
+        }
+        if adapter.socketCount > 0 {
+            findings.append(
+                Finding(
+                    severity: .note, subject: subject,
+                    found: "Other programs use \(adapter.socketCount) "
+                        + "\(adapter.socketCount == 1 ? "characteristic" : "characteristics") through a socket.",
+                    advice: "This program can neither subscribe to those over a socket nor receive their values."))
+        }
+        return findings
+    }
+
+    private func isWanted(_ adapter: Adapter) -> Bool {
+        adapter.name == wanted || adapter.address.lowercased() == wanted?.lowercased()
+    }
+
+    /// The adapter that a manager without options uses.
+    private var used: Adapter? {
+        adapters.min { (Int($0.name.dropFirst(3)) ?? .max) < (Int($1.name.dropFirst(3)) ?? .max) }
+    }
+
+    // MARK: The kernel
+
+    private var aboutKernel: [Finding] {
+        var findings: [Finding] = []
+        let controllers = machine?.controllers ?? []
+        if availability == .ready, let wanted, !adapters.isEmpty, !adapters.contains(where: isWanted) {
+            findings.append(
+                Finding(
+                    severity: .problem, subject: "adapter \(wanted)", found: "There is no such adapter.",
+                    advice: "Choose among \(adapters.map(\.name).joined(separator: ", "))."))
+        }
+        if availability == .ready, adapters.isEmpty {
+            findings.append(
+                Finding(
+                    severity: .problem, subject: "adapter", found: "bluetoothd has no Bluetooth adapter.",
+                    advice: controllers.isEmpty
+                        ? adviceWithoutController
+                        : "The kernel has \(controllers.joined(separator: ", ")): restart bluetoothd, and look at "
+                            + "`journalctl -u bluetooth`."))
+        }
+        guard let machine else { return findings }
+        if let kernel = machine.kernel {
+            findings.append(
+                Finding(
+                    severity: .ok, subject: "kernel",
+                    found: "Linux \(kernel)\(machine.model.map { " on \($0)" } ?? ""), with "
+                        + (controllers.isEmpty
+                            ? "no Bluetooth controller." : "\(controllers.joined(separator: ", "))."),
+                    advice: nil))
+        }
+        for one in machine.switches where one.isBlockedByHardware || one.isBlockedBySoftware {
+            findings.append(
+                Finding(
+                    severity: .warning, subject: "rfkill",
+                    found:
+                        "\(one.name) is blocked by \(one.isBlockedByHardware ? "a switch of the computer" : "software").",
+                    advice: one.isBlockedByHardware
+                        ? "Use the switch or the key for radios." : "Unblock it with `rfkill unblock bluetooth`."))
+        }
+        return findings
+    }
+
+    private var adviceWithoutController: String {
+        if machine?.model?.hasPrefix("Raspberry Pi") == true {
+            return
+                "Check that /boot/firmware/config.txt does not contain dtoverlay=disable-bt, that the service hciuart runs, "
+                + "and look at `dmesg | grep -i bluetooth`."
+        }
+        return machine?.container == nil
+            ? "Plug one in; `dmesg | grep -i bluetooth` shows missing drivers or firmware, `rfkill list` a blocked radio."
+            : "The host has none, or its bluetoothd does not run."
+    }
+}

@@ -1,0 +1,96 @@
+import BlueZ
+public import Foundation
+public import Futures
+
+/// Pairing with centrals, and the bonds of the adapter.
+///
+/// A characteristic requires a pairing by its permissions and properties, such as
+/// `CBAttributePermissions.readEncryptionRequired`. The central pairs, and BlueZ asks the agent of this process if that is the
+/// machine's default agent. The first agent that is registered becomes the default one; ``PairingPolicy/asDefaultAgent()``
+/// makes this one the default.
+///
+/// ```swift
+/// let manager = PeripheralManager(options: [
+///     PeripheralManagerOptionPairingPolicyKey: PairingPolicy.ask(.displayYesNo).asDefaultAgent()
+/// ])
+/// manager.whenPairingIsRequested().onSuccess { request in
+///     switch request.kind {
+///     case .confirm(let passkey): ask("Is it \(passkey.digits)?") { $0 ? request.confirm() : request.reject() }
+///     default: request.reject()
+///     }
+/// }
+/// ```
+extension PeripheralManager {
+    /// What this manager replies when a central pairs; ``PairingPolicy/reject`` unless
+    /// ``PeripheralManagerOptionPairingPolicyKey`` is set.
+    ///
+    /// Set it before services are added and advertisements started: these wait until BlueZ has registered the agent, because
+    /// a link keeps the capability that the agent had when the central connected. A central that connected before pairs
+    /// without a number, whatever the policy's capability is.
+    ///
+    /// With ``PairingPolicy/reject`` this process has no agent, unless another manager needs one. BlueZ then asks the agent
+    /// of another program, such as a desktop's, if there is one; ``PairingPolicy/asDefaultAgent()`` prevents that.
+    public var pairingPolicy: PairingPolicy {
+        get { session.desk.policy }
+        set { session.policyChanged(to: newValue) }
+    }
+
+    /// Returns a stream of the requests that the policy ``PairingPolicy/ask`` gives to the application, each with the central
+    /// that pairs.
+    ///
+    /// Every call returns the same stream. It never fails, and ends with the manager. Without a handler a request is
+    /// rejected at once: it is not kept for handlers that are added later.
+    public func whenPairingIsRequested() -> FutureStream<PairingRequest> { session.pairingRequests.stream }
+
+    /// Returns a stream of the changes of the pairings with devices of the adapter in use, whichever program has allowed
+    /// them, and of the failures of pairings that this manager was asked about.
+    ///
+    /// A new bond is reported as bonded first and as paired when BlueZ reports that, which can be later. A pairing without a
+    /// reported failure that ends with the link has the error ``PairingError/linkLost``: BlueZ does not report a wrong
+    /// passkey to a peripheral.
+    ///
+    /// Every call returns the same stream. It keeps no changes for handlers that are added later, never fails, and ends with
+    /// the manager.
+    public func whenPairingChanges() -> FutureStream<(central: Central, change: PairingChange)> {
+        session.pairingChanges.stream
+    }
+
+    /// Whether the adapter accepts new bonds; false if there is no adapter. BlueZ sets it when a first agent is registered on
+    /// the machine, and resets it when the last one ends. Every program can set it.
+    public var isPairable: Bool { session.adapter?.isPairable ?? false }
+
+    /// The seconds for which the adapter accepts new bonds after ``isPairable`` was set; `nil` for no limit, and if there is
+    /// no adapter.
+    public var pairableTimeout: TimeInterval? {
+        session.adapter.flatMap { $0.pairableTimeout == 0 ? nil : TimeInterval($0.pairableTimeout) }
+    }
+
+    /// Sets ``isPairable``, for all programs that use the adapter. While it is false, centrals with a bond can connect and
+    /// use protected values, and no other central can pair.
+    ///
+    /// - Parameters:
+    ///   - isPairable: Whether the adapter accepts new bonds.
+    ///   - timeout: The seconds after which BlueZ resets it, rounded up, at least 1; `nil` for no limit. BlueZ keeps the value
+    ///     as ``pairableTimeout``. It is not used if `isPairable` is false.
+    /// - Returns: A future that succeeds when BlueZ has confirmed it, and fails with ``PairingError/unavailable(_:)``.
+    @discardableResult
+    public func setPairable(_ isPairable: Bool, timeout: TimeInterval? = nil) -> Future<Void> {
+        session.setPairable(isPairable, timeout: timeout)
+    }
+
+    /// Returns the bonds of the adapter in use, whichever program made them, in the order of their addresses. Those that this
+    /// manager was asked about have ``Bond/isOurs``; with a restore identifier also those of earlier managers with it.
+    public func bonds() -> [Bond] { session.bonds() }
+
+    /// Ends the link to the device of a bond, and removes the bond and the device from BlueZ.
+    ///
+    /// The device keeps its keys. A central that has keys and is refused must remove them before it can pair again.
+    /// - Returns: A future that fails with a ``PairingError``.
+    @discardableResult
+    public func forget(_ bond: Bond) -> Future<Void> { session.forget(bond) }
+
+    /// Removes the bonds that this manager has made, one after the other.
+    /// - Returns: The removed bonds. The future fails with the ``PairingError`` of the first bond that cannot be removed.
+    @discardableResult
+    public func forgetBonds() -> Future<[Bond]> { session.forgetBonds() }
+}

@@ -1,0 +1,159 @@
+import BlueZ
+import Foundation
+import Futures
+
+/// Pairings, which the centrals begin: answers the requests of BlueZ's agent, and reports what becomes of the devices.
+extension PeripheralManagerSession: BondingSession {
+    // MARK: The manager; any thread
+
+    /// Registers the agent that the policy needs.
+    func beginPairing() {
+        if desk.policy.needsAgent { desk.setPolicy(desk.policy, for: self) }
+    }
+
+    func policyChanged(to policy: PairingPolicy) {
+        if decideIfOpen({ _ in }) { desk.setPolicy(policy, for: self) }
+    }
+
+    /// The properties of the adapter in use; `nil` if there is none.
+    var adapter: Adapter1? { core.withLock { $0.shell.adapter }.flatMap { client.daemon.adapter($0) } }
+
+    /// - Parameter timeout: In seconds; `nil` for no limit.
+    func setPairable(_ isPairable: Bool, timeout: TimeInterval?) -> Future<Void> {
+        guard let adapter = core.withLock({ $0.shell.adapter }) else {
+            return failed(PairingError.unavailable(.noAdapter))
+        }
+        let future = Future<Void>()
+        // BlueZ's 0 is no limit.
+        let seconds = timeout.map { UInt32(min(max($0.rounded(.up), 1), Double(UInt32.max))) } ?? 0
+        client.setPairable(isPairable, timeout: seconds, adapter: adapter) { [self] result in
+            complete {
+                switch result {
+                case .success: future.success(())
+                case .failure(let error): future.failure(PairingError.unavailable(BusFailure(error)))
+                }
+            }
+        }
+        return future
+    }
+
+    func removingBond(of device: ObjectKey, isUnderWay: Bool) {
+        core.withLock { core in
+            if isUnderWay { core.removing.insert(device) } else { core.removing.remove(device) }
+        }
+    }
+
+    // MARK: Devices; on the loop
+
+    func pairingChanged(of handle: DeviceHandle, _ fields: Device1.Fields, in tree: borrowing ObjectTree) {
+        guard let source = tree.key(of: handle), tree.adapter(of: handle) == core.withLock({ $0.shell.adapter }) else {
+            return
+        }
+        let device = tree[handle]
+        if !fields.isDisjoint(with: [.isPaired, .isBonded]), !client.pairings.isRefused(source) {
+            let isOurs = core.withLock { core in
+                let isOurs = core.pairing.contains(source)
+                // Up to 5.64 there is no `Bonded`.
+                let isNew = fields.contains(.isBonded) || !device.fields.contains(.isBonded)
+                core.bondChanged(of: source, isBonded: device.keepsKeys, isOurs: isNew ? isOurs : nil)
+                return isOurs
+            }
+            report(central(source, device), isOurs: isOurs)
+        }
+        guard fields.contains(.isConnected), !device.isConnected else { return }
+        let wasPairing = core.withLock { $0.pairing.remove(source) != nil }
+        if wasPairing, !device.isPaired, !device.keepsKeys {
+            report(central(source, device), isOurs: true, error: .linkLost)
+        }
+    }
+
+    /// A device is about to be removed, with its keys; not if `bluetoothd` has ended.
+    func pairingEnded(of handle: DeviceHandle, in tree: borrowing ObjectTree) {
+        guard client.availability == .ready, let source = tree.key(of: handle),
+            tree.adapter(of: handle) == core.withLock({ $0.shell.adapter })
+        else { return }
+        let isOurs = core.withLock { core in
+            core.pairing.remove(source)
+            return core.removing.remove(source) != nil
+        }
+        // Its bond was not reported either.
+        guard !client.pairings.isRefused(source) else { return }
+        let central = central(source, tree[handle])
+        if central.isPaired || central.isBonded { report(central, isEnded: true, isOurs: isOurs) }
+    }
+
+    /// - Parameter isEnded: Whether the device was removed.
+    private func report(_ central: Central, isEnded: Bool = false, isOurs: Bool, error: PairingError? = nil) {
+        let change = PairingChange(
+            isPaired: central.isPaired && !isEnded, isBonded: central.isBonded && !isEnded,
+            origin: isOurs ? .application : .elsewhere, error: error)
+        log?.note(change, of: central, in: self)
+        counts.withLock { counts in
+            if error != nil { counts.pairingsFailed += 1 } else if change.isPaired { counts.pairings += 1 }
+        }
+        complete { self.pairingChanges.success((central: central, change: change)) }
+        keepSoon()
+    }
+}
+
+extension PeripheralManagerSession: AgentDelegate {
+    // MARK: Requests of the agent; on the loop
+
+    func claim(_ request: AgentRequest, in tree: borrowing ObjectTree) -> AgentClaim {
+        guard let handle = tree.handle(of: request.device) else { return .no }
+        let adapter = tree.adapter(of: handle)
+        return core.withLock { $0.shell.adapter == adapter && $0.state.isOffering } ? .asServer : .no
+    }
+
+    func agentRequested(_ request: AgentRequest) {
+        core.withLock { core in
+            core.agentRequests[request.number] = request.device
+            core.pairing.insert(request.device)
+        }
+        desk.requested(request, isWanted: false) { question in
+            guard pairingRequests.stream.isWatched, let central = central(of: request.device) else { return false }
+            let asked = PairingRequest(request.number, question, of: .central(central), desk)
+            complete { self.pairingRequests.success(asked) }
+            return true
+        }
+    }
+
+    func agentRequestEnded(_ number: UInt64, _ end: AgentEnd) {
+        desk.ended(number)
+        guard let device = core.withLock({ $0.agentRequests.removeValue(forKey: number) }) else { return }
+        let error = desk.takeRefusal(of: device) ?? (end == .answered ? nil : .cancelled)
+        guard let error, core.withLock({ $0.pairing.remove(device) }) != nil, let central = central(of: device) else {
+            return
+        }
+        report(central, isOurs: true, error: error)
+    }
+}
+
+extension PeripheralManagerSession.Core: BondingCore {
+    func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey { devices[source]?.key ?? address }
+
+    mutating func bondEnded(of key: PeripheralKey) { ownBonds.remove(key) }
+
+    /// Returns the key of a device, which is its first address.
+    mutating func identify(_ source: ObjectKey, at address: PeripheralKey) -> PeripheralKey {
+        devices[source, default: (key: address, address: address)].address = address
+        return devices[source]?.key ?? address
+    }
+
+    /// - Parameter isOurs: Whether BlueZ has asked this manager about the bond; `nil` if the bond is not new.
+    mutating func bondChanged(of source: ObjectKey, isBonded: Bool, isOurs: Bool?) {
+        guard let key = devices[source]?.key else { return }
+        if isBonded, isOurs == true { ownBonds.insert(key) }
+        if !isBonded || isOurs == false { ownBonds.remove(key) }
+    }
+
+    /// BlueZ has removed a device. From now on its bond is known by its present address, as it will be when it returns.
+    mutating func forgetDevice(_ source: ObjectKey) {
+        guard let device = devices.removeValue(forKey: source) else { return }
+        if ownBonds.remove(device.key) != nil { ownBonds.insert(device.address) }
+    }
+
+    mutating func forgetDevices() {
+        for source in devices.keys { forgetDevice(source) }
+    }
+}

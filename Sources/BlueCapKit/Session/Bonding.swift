@@ -1,0 +1,93 @@
+import BlueZ
+import Futures
+import Reactor
+
+/// The session of a manager that pairs: lists and removes the bonds of its adapter, in both roles in the same way.
+protocol BondingSession: ManagerSession where Core: BondingCore {
+    var desk: PairingDesk { get }
+    /// Removes the bond of a device that the application uses; returns `nil` if it does not use it.
+    func unpair(_ key: PeripheralKey) -> Future<Void>?
+    /// The removal of a device with a bond has begun, or BlueZ has refused it. Any thread.
+    func removingBond(of device: ObjectKey, isUnderWay: Bool)
+}
+
+protocol BondingCore: SessionCore {
+    /// Returns the key by which the manager identifies a device of BlueZ. It outlives the change of the address that a bond
+    /// causes.
+    mutating func key(of source: ObjectKey, at address: PeripheralKey) -> PeripheralKey
+    /// The devices with bonds that this manager has made.
+    var ownBonds: Set<PeripheralKey> { get }
+    mutating func bondEnded(of key: PeripheralKey)
+}
+
+extension BondingSession {
+    func unpair(_ key: PeripheralKey) -> Future<Void>? { nil }
+    func removingBond(of device: ObjectKey, isUnderWay: Bool) {}
+
+    /// The bonds of the adapter in use, in the order of their addresses. Any thread.
+    func bonds() -> [Bond] {
+        guard let adapter = core.withLock({ $0.shell.adapter }) else { return [] }
+        var bonded: [(source: ObjectKey, device: Device1)] = []
+        client.daemon.forEachDevice(on: adapter) { source, device in
+            if device.keepsKeys { bonded.append((source, copy device)) }
+        }
+        let bonds = core.withLock { core in
+            bonded.map { source, device in
+                let key = core.key(of: source, at: PeripheralKey(device))
+                return Bond(
+                    identifier: key.identifier, address: device.address, addressType: device.addressType,
+                    name: device.name, isTrusted: device.isTrusted, isConnected: device.isConnected,
+                    isOurs: core.ownBonds.contains(key))
+            }
+        }
+        return bonds.sorted { $0.address < $1.address }
+    }
+
+    /// Ends the link to the device of a bond, and removes the bond. Any thread.
+    func forget(_ bond: Bond) -> Future<Void> {
+        let address = PeripheralKey(bond.address, bond.addressType)
+        guard let adapter = core.withLock({ $0.shell.adapter }) else {
+            return failed(PairingError.unavailable(.noAdapter))
+        }
+        var source: ObjectKey?
+        client.daemon.forEachDevice(on: adapter) { key, device in
+            if PeripheralKey(device) == address, device.keepsKeys { source = key }
+        }
+        guard let source else { return failed(PairingError.unavailable(.noDevice)) }
+        let key = core.withLock { $0.key(of: source, at: address) }
+        if let unpaired = unpair(key) { return unpaired }
+        let future = Future<Void>()
+        removingBond(of: source, isUnderWay: true)
+        client.removeDevice(source) { [self] result in
+            let error = PairingError(ofRemoval: result)
+            if case .failure = result { removingBond(of: source, isUnderWay: false) }
+            if error == nil {
+                core.withLock { core in
+                    core.bondEnded(of: key)
+                    core.bondEnded(of: address)
+                }
+            }
+            keepSoon()
+            complete { future.complete(error.map { .failure($0) } ?? .success(())) }
+        }
+        return future
+    }
+
+    /// Removes the bonds that this manager has made, one after the other. Any thread.
+    func forgetBonds() -> Future<[Bond]> {
+        let bonds = bonds().filter(\.isOurs)
+        return bonds.reduce(settled(.success(()))) { previous, bond in
+            previous.flatMap(context: ImmediateContext()) { [self] in forget(bond) }
+        }.map(context: ImmediateContext()) { bonds }
+    }
+}
+
+extension PairingError {
+    /// Creates the error of the removal of a device; `nil` if it was removed. One that no longer exists counts as removed.
+    init?(ofRemoval result: Result<Void, BlueZError>) {
+        guard case .failure(let error) = result, error.cause != .doesNotExist, error.cause != .unknownObject else {
+            return nil
+        }
+        self = error.cause == .notReady ? .unavailable(BusFailure(error)) : .failed(BusFailure(error))
+    }
+}

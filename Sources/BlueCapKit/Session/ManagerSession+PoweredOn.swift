@@ -1,0 +1,31 @@
+import Foundation
+import Futures
+import Reactor
+
+extension ManagerSession {
+    /// Waits until the manager is powered on, for at most `timeout` seconds of the manager's clock.
+    func waitUntilPoweredOn(timeout: TimeInterval) async throws {
+        let stream = stateStream
+        let expiry = Promise<Void>()
+        // A duration that the loop's clock cannot hold is as good as infinity.
+        let timer =
+            timeout < 3e9
+            ? loop.schedule(after: max(0, timeout)) { [weak self] in
+                guard let (state, explanation) = self?.standing else { return }
+                let isOn = state == .poweredOn
+                expiry.complete(
+                    isOn ? .success(()) : .failure(BluetoothUnavailable(state: state, explanation: explanation)))
+            } : nil
+        defer { if let timer { loop.cancel(timer) } }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for try await state in stream.values where state == .poweredOn { return }
+                try Task.checkCancellation()
+                throw BluetoothUnavailable(state: .unknown, explanation: "The manager has ended; create another.")
+            }
+            group.addTask { try await expiry.future.value }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+}

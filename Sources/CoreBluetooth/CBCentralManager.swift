@@ -1,0 +1,265 @@
+public import BlueCapKit
+public import Foundation
+import Futures
+public import GATT
+
+/// Which devices a manager reports the connections of, to ``CBCentralManager/registerForConnectionEvents(options:)``.
+public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Those that have one of these services: `[CBUUID]`.
+    public static let serviceUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionServiceUUIDs")
+    /// Those with one of these identifiers: `[UUID]`.
+    public static let peripheralUUIDs = Self(rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")
+}
+
+/// Discovers peripherals, and manages their connections.
+///
+/// Differences from iOS are in Documentation/CoreBluetooth.md.
+open class CBCentralManager: CBManager {
+    /// Features that depend on the hardware.
+    public struct Feature: OptionSet, Sendable {
+        public let rawValue: UInt
+
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// Scans and connections with Bluetooth 5's extended advertising, asked for by the program.
+        public static let extendedScanAndConnect = Feature(rawValue: 1)
+    }
+
+    private struct Fields {
+        weak var delegate: (any CBCentralManagerDelegate)?
+        /// The objects of the program, by BlueCapKit's object of the same peripheral, which each of them retains.
+        var peripherals = WeakTable<ObjectIdentifier, CBPeripheral>()
+        /// Those whose connection is being ended: programs release a peripheral as soon as they have cancelled.
+        var ending: Set<CBPeripheral> = []
+        /// The number of the last scan. Reports of an earlier one are not delivered.
+        var scan = 0
+        /// Which connections are reported; `nil` for none.
+        var eventMatch: (identifiers: Set<UUID>, services: Set<CBUUID>)?
+        /// The scan of an earlier process, until the state is `poweredOn`.
+        var restoredScan: (services: [CBUUID], options: [String: AnyObject])?
+    }
+
+    /// BlueCapKit's manager, for what Core Bluetooth does not have.
+    ///
+    /// Its promises are completed on the delegate's queue. Connections and subscriptions that the program makes with it
+    /// directly are not reported to the delegate.
+    public let blueCap: CentralManager
+    let callbacks: DelegateQueue
+    private let fields: Locked<Fields>
+
+    /// Creates a manager without a delegate, whose queue is the main queue.
+    override public convenience init() { self.init(delegate: nil, queue: nil) }
+
+    /// - Parameters:
+    ///   - delegate: Is not retained.
+    ///   - queue: The queue on which the delegate is called; `nil` for the main queue.
+    ///   - options: `CBCentralManagerOptionRestoreIdentifierKey`, and BlueCapKit's options such as
+    ///     `CentralManagerOptionAdapterKey`. Without `CentralManagerOptionPairingPolicyKey` the policy is
+    ///     `PairingPolicy.justWorks`.
+    public init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, options: [String: Any]? = nil) {
+        callbacks = DelegateQueue(queue)
+        fields = Locked(Fields(delegate: delegate))
+        let options = Self.options(options, of: .central, otherwise: .justWorks)
+        blueCap = CentralManager(queue: callbacks.queue, options: options)
+        super.init()
+        let manager = Handle(self)
+        guard options[CBCentralManagerOptionRestoreIdentifierKey] != nil else {
+            followState()
+            return
+        }
+        let restored: Future<(peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])> =
+            blueCap.whenStateRestored()
+        restored.onComplete(context: callbacks) { result in
+            switch result {
+            case .success(let state): manager.object?.restored(state)
+            case .failure(let error): Self.log("\(error)")
+            }
+            manager.object?.followState()
+        }
+    }
+
+    /// Receives the manager's events. It is not retained.
+    open var delegate: (any CBCentralManagerDelegate)? {
+        get { fields.withLock { $0.delegate } }
+        set { fields.withLock { $0.delegate = newValue } }
+    }
+
+    /// Whether a scan is active.
+    open var isScanning: Bool { blueCap.isScanning }
+
+    /// Whether the hardware has these features. Always false: BlueZ uses extended advertising without being asked.
+    open class func supports(_ features: Feature) -> Bool { features.isEmpty }
+
+    // MARK: Scanning
+
+    /// Starts a scan, or replaces the present one.
+    /// - Parameters:
+    ///   - serviceUUIDs: The services of which a peripheral must advertise one; `nil` for all peripherals.
+    ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCapKit's options of a scan.
+    open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
+        guard isReady(for: "scanForPeripherals") else { return }
+        let scan = fields.withLock { fields in
+            fields.scan += 1
+            return fields.scan
+        }
+        blueCap.stopScanning()
+        let manager = Handle(self)
+        blueCap.startScanningForReports(forServiceUUIDs: serviceUUIDs, options: options)
+            .onComplete(context: callbacks) { result in
+                switch result {
+                case .success(let report): manager.object?.discovered(report, by: scan)
+                case .failure(let error): Self.log("\(error)")
+                }
+            }
+    }
+
+    /// Ends the scan. No peripheral is reported after the call if it is made on the delegate's queue.
+    open func stopScan() {
+        fields.withLock { $0.scan += 1 }
+        blueCap.stopScanning()
+    }
+
+    private func discovered(_ report: ScanReport, by scan: Int) {
+        guard fields.withLock({ $0.scan == scan }) else { return }
+        let peripheral = peripheral(report.peripheral)
+        peripheral.nameMayHaveChanged()
+        peripheral.sighted(rssi: report.rssi)
+        delegate?.centralManager(
+            self, didDiscover: peripheral, advertisementData: report.advertisements.coreBluetooth,
+            rssi: NSNumber(value: report.rssi ?? 127))
+    }
+
+    // MARK: Connecting
+
+    /// Connects, however long that takes: the request stays until
+    /// ``cancelPeripheralConnection(_:)``, also while the adapter is off.
+    ///
+    /// As on iOS the program must retain the peripheral; if it is released, the connection is ended.
+    ///
+    /// - Parameters:
+    ///   - peripheral: A peripheral of this manager; another one is ignored, with a message.
+    ///   - options: `CBConnectPeripheralOptionEnableAutoReconnect`, `CBConnectPeripheralOptionStartDelayKey`.
+    open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
+        guard isOwn(peripheral) else { return }
+        _ = isReady(for: "connect, which waits for the power,")
+        let delay = options?[CBConnectPeripheralOptionStartDelayKey] as? NSNumber
+        let reconnects = options?[CBConnectPeripheralOptionEnableAutoReconnect] as? NSNumber
+        peripheral.connect(after: delay?.doubleValue ?? 0, reconnecting: reconnects?.boolValue ?? false)
+    }
+
+    /// Ends a connection, or a request for one. The delegate receives `didDisconnectPeripheral` without an error.
+    open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
+        if isOwn(peripheral) { peripheral.cancel() }
+    }
+
+    private func isOwn(_ peripheral: CBPeripheral) -> Bool {
+        if peripheral.manager === self { return true }
+        Self.misuse("\(peripheral) is not a peripheral of \(self)")
+        return false
+    }
+
+    /// Asks for `connectionEventDidOccur` of the matching peripherals; `nil` for none.
+    ///
+    /// The connections of this manager are reported, and not those of other programs.
+    open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
+        let match = options.map { options in
+            (
+                identifiers: Set(options[.peripheralUUIDs] as? [UUID] ?? []),
+                services: Set(options[.serviceUUIDs] as? [CBUUID] ?? [])
+            )
+        }
+        fields.withLock { $0.eventMatch = match }
+    }
+
+    func report(_ event: CBConnectionEvent, of peripheral: CBPeripheral) {
+        guard let match = fields.withLock({ $0.eventMatch }) else { return }
+        let services = peripheral.blueCap.advertisements.serviceUUIDs ?? []
+        if match.identifiers.contains(peripheral.identifier) || services.contains(where: match.services.contains) {
+            delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral)
+        }
+    }
+
+    // MARK: Retrieving
+
+    /// Returns the peripherals with these identifiers that BlueZ or this manager knows.
+    open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
+        guard isReady(for: "retrievePeripherals") else { return [] }
+        return blueCap.retrievePeripherals(withIdentifiers: identifiers).map(peripheral)
+    }
+
+    /// Returns the peripherals that are connected to the adapter, by any program, and have one of these services.
+    ///
+    /// The program must connect them before it uses them.
+    open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
+        guard isReady(for: "retrieveConnectedPeripherals") else { return [] }
+        return blueCap.retrieveConnectedPeripherals(withServices: serviceUUIDs).map(peripheral)
+    }
+
+    /// Returns the object of this manager for a peripheral of ``blueCap``: the same one as long as it is retained.
+    public func peripheral(_ blueCap: Peripheral) -> CBPeripheral {
+        fields.withLock { $0.peripherals.object(ObjectIdentifier(blueCap)) { CBPeripheral(blueCap, of: self) } }
+    }
+
+    /// Retains a peripheral until the end of its connection has been reported.
+    func retain(_ peripheral: CBPeripheral) {
+        fields.withLock { _ = $0.ending.insert(peripheral) }
+    }
+
+    func release(_ peripheral: CBPeripheral) {
+        let released = fields.withLock { $0.ending.remove(peripheral) }
+        withExtendedLifetime(released) {}
+    }
+
+    /// Whether the program has an object for this peripheral. The object is not released under the lock.
+    func hasObject(of blueCap: Peripheral) -> Bool {
+        fields.withLock { $0.peripherals[ObjectIdentifier(blueCap)] } != nil
+    }
+
+    // MARK: State; on the delegate's queue
+
+    private func followState() {
+        let manager = Handle(self)
+        blueCap.whenStateChanges().onSuccess(context: callbacks) { state in
+            manager.object?.stateChanged(CBManagerState(state))
+        }
+    }
+
+    private func stateChanged(_ new: CBManagerState) {
+        // BlueCapKit's scan would continue when the power returns. Programs for iOS start another one.
+        if new != .poweredOn { stopScan() }
+        setState(new)
+        if new == .poweredOn, let scan = fields.withLock({ $0.restoredScan }) {
+            fields.withLock { $0.restoredScan = nil }
+            scanForPeripherals(withServices: scan.services, options: scan.options)
+        }
+        delegate?.centralManagerDidUpdateState(self)
+    }
+
+    private func restored(
+        _ state: (peripherals: [Peripheral], scannedServices: [CBUUID], options: [String: AnyObject])
+    ) {
+        var dictionary: [String: Any] = [:]
+        let peripherals = state.peripherals.map(peripheral)
+        for peripheral in peripherals { peripheral.restore() }
+        if !peripherals.isEmpty { dictionary[CBCentralManagerRestoredStatePeripheralsKey] = peripherals }
+        if !state.scannedServices.isEmpty {
+            dictionary[CBCentralManagerRestoredStateScanServicesKey] = state.scannedServices
+            dictionary[CBCentralManagerRestoredStateScanOptionsKey] = state.options as [String: Any]
+            let scan = Retained((services: state.scannedServices, options: state.options))
+            fields.withLock { $0.restoredScan = scan.value }
+        }
+        if !dictionary.isEmpty { delegate?.centralManager(self, willRestoreState: dictionary) }
+    }
+}
+
+extension PeripheralAdvertisements {
+    /// The data in the form of Core Bluetooth's dictionary.
+    fileprivate var coreBluetooth: [String: Any] {
+        // BlueZ does not export whether a peripheral is connectable. Programs that look for it connect then.
+        packet.merging([CBAdvertisementDataIsConnectable: NSNumber(value: true)]) { known, _ in known }
+    }
+}

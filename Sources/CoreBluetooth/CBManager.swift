@@ -1,0 +1,176 @@
+import BlueCapKit
+public import Foundation
+import Futures
+
+/// Whether Bluetooth can be used now.
+public enum CBManagerState: Int, Hashable, Sendable {
+    /// There is no reply yet from the bus or `bluetoothd`.
+    case unknown = 0
+    /// `bluetoothd` was there and has ended.
+    case resetting = 1
+    /// There is no bus, no `bluetoothd` on it, or no adapter.
+    case unsupported = 2
+    /// The bus does not permit this process to communicate with `bluetoothd`.
+    case unauthorized = 3
+    /// The adapter is off, or blocked by rfkill.
+    case poweredOff = 4
+    /// The manager can be used.
+    case poweredOn = 5
+
+    init(_ state: ManagerState) {
+        self =
+            switch state {
+            case .unknown: .unknown
+            case .resetting: .resetting
+            case .unsupported: .unsupported
+            case .unauthorized: .unauthorized
+            case .poweredOff: .poweredOff
+            case .poweredOn: .poweredOn
+            }
+    }
+}
+
+/// Whether the user has allowed the program to use Bluetooth. Linux does not ask: it is always `allowedAlways`, and a
+/// process that D-Bus does not allow to use `bluetoothd` gets the state `unauthorized`.
+public enum CBManagerAuthorization: Int, Hashable, Sendable {
+    /// The user was not asked yet. Not reported on Linux.
+    case notDetermined = 0
+    /// The program may not use Bluetooth. Not reported on Linux.
+    case restricted = 1
+    /// The user has refused. Not reported on Linux.
+    case denied = 2
+    /// The program may use Bluetooth.
+    case allowedAlways = 3
+}
+
+/// What managers of both roles have in common.
+open class CBManager: NSObject {
+    private let reported = Locked(CBManagerState.unknown)
+
+    /// The state that was reported to the delegate last; `unknown` until the first report.
+    open var state: CBManagerState { reported.withLock { $0 } }
+
+    /// Always `allowedAlways`; see ``CBManagerAuthorization``.
+    open class var authorization: CBManagerAuthorization { .allowedAlways }
+
+    /// Deprecated by Apple in favour of the class property.
+    open var authorization: CBManagerAuthorization { Self.authorization }
+
+    override public init() { super.init() }
+
+    /// Sets ``state``; on the delegate's queue, just before the delegate is called.
+    func setState(_ state: CBManagerState) { reported.withLock { $0 = state } }
+
+    // MARK: On Linux
+
+    private static let defaults = Locked(Retained<[String: Any]>([:]))
+
+    /// Options of all managers that the process creates from now on; an option that a manager is created with precedes.
+    ///
+    /// They are BlueCapKit's options, which have no equivalent on iOS: the bus address, the adapter, the pairing policy,
+    /// the folder of saved states. An option that both roles have counts for both, under the key of either. A program
+    /// sets them once when it starts, and its code for iOS stays as it is:
+    ///
+    /// ```swift
+    /// CBManager.defaultOptions = [CentralManagerOptionAdapterKey: "hci1"]
+    /// ```
+    public static var defaultOptions: [String: Any] {
+        get { defaults.withLock { $0 }.value }
+        set {
+            let new = Retained(newValue)
+            defaults.withLock { $0 = new }
+        }
+    }
+
+    enum Role { case central, peripheral }
+
+    /// The options that both roles have, which may be given under either key.
+    private static let commonKeys: [(central: String, peripheral: String)] = [
+        (CentralManagerOptionBusAddressKey, PeripheralManagerOptionBusAddressKey),
+        (CentralManagerOptionAdapterKey, PeripheralManagerOptionAdapterKey),
+        (CentralManagerOptionStateDirectoryKey, PeripheralManagerOptionStateDirectoryKey),
+        (CentralManagerOptionPairingPolicyKey, PeripheralManagerOptionPairingPolicyKey),
+    ]
+
+    /// Returns the options of a new manager: its own, then the defaults under its own key, then those under the other
+    /// role's key.
+    /// - Parameter policy: The pairing policy if none of these has one; `nil` for BlueCapKit's.
+    static func options(
+        _ own: [String: Any]?, of role: Role, otherwise policy: PairingPolicy? = nil
+    ) -> [String: Any] {
+        let defaults = defaultOptions
+        var options = defaults.merging(own ?? [:]) { _, own in own }
+        for keys in commonKeys {
+            let (key, other) =
+                role == .central ? (keys.central, keys.peripheral) : (keys.peripheral, keys.central)
+            if options[key] == nil { options[key] = own?[other] ?? defaults[other] }
+        }
+        let key = role == .central ? CentralManagerOptionPairingPolicyKey : PeripheralManagerOptionPairingPolicyKey
+        if options[key] == nil { options[key] = policy }
+        return options
+    }
+
+    private static let logHandler = Locked<(@Sendable (String) -> Void)?>(nil)
+
+    /// Receives the messages of ``log(_:)`` instead of standard error; for tests.
+    package static func setLogHandler(_ handler: (@Sendable (String) -> Void)?) {
+        logHandler.withLock { $0 = handler }
+    }
+
+    /// Writes a message to standard error, for what Core Bluetooth has no callback for.
+    static func log(_ text: String) {
+        if let handler = logHandler.withLock({ $0 }) { return handler(text) }
+        FileHandle.standardError.write(Data("[CoreBluetooth] \(text)\n".utf8))
+    }
+
+    /// Reports a call that the program must not make, in the form of Apple's message. The call has no other effect
+    /// unless its documentation says so.
+    static func misuse(_ text: String) { log("API MISUSE: \(text)") }
+
+    /// Returns whether the state is `poweredOn`, and reports a misuse if it is not.
+    func isReady(for command: String) -> Bool {
+        if state == .poweredOn { return true }
+        Self.misuse("\(self) can only accept \(command) while in the powered on state")
+        return false
+    }
+
+    override open var description: String { "<\(type(of: self)): \(ObjectIdentifier(self))>" }
+}
+
+/// A remote device.
+open class CBPeer: NSObject, NSCopying {
+    private let id: UUID
+
+    /// The identifier of the device. It is derived from the address, and is the same in every process and on every
+    /// machine.
+    open var identifier: UUID { id }
+
+    init(identifier: UUID) { id = identifier }
+
+    /// Returns the object itself.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+// MARK: - Deprecated by Apple
+
+/// The name of ``CBManagerState`` before iOS 10.
+public typealias CBCentralManagerState = CBManagerState
+/// The name of ``CBManagerState`` before iOS 10.
+public typealias CBPeripheralManagerState = CBManagerState
+
+/// The authorization of the peripheral role before iOS 13; see ``CBManagerAuthorization``.
+public enum CBPeripheralManagerAuthorizationStatus: Int, Hashable, Sendable {
+    /// The user was not asked yet. Not reported on Linux.
+    case notDetermined = 0
+    /// The program may not use Bluetooth. Not reported on Linux.
+    case restricted = 1
+    /// The user has refused. Not reported on Linux.
+    case denied = 2
+    /// The program may use Bluetooth.
+    case authorized = 3
+}
+
+extension CBPeripheralManager {
+    /// Returns `authorized`; see ``CBManagerAuthorization``.
+    public class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
+}

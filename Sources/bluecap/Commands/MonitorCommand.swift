@@ -1,0 +1,72 @@
+import ArgumentParser
+import BlueCapKit
+import Foundation
+
+/// `bluecap monitor`.
+struct MonitorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "monitor",
+        abstract: "Plot a peripheral's signal strength or values over time.",
+        discussion: """
+            Without a characteristic it does not connect, and plots the strength of what the peripheral advertises. With \
+            characteristics it connects, subscribes to them, reads those that send no values at each --interval, and plots \
+            each number that they contain: the fields of the profile that begin with a number, or else values of one, two, \
+            four or eight bytes as unsigned numbers, the least significant byte first. BlueZ does not report the strength \
+            of a link; while another program scans, the strength of advertisements is plotted too.
+
+            On a terminal it draws a plot for each number, with its present, least, greatest and mean value, until --count \
+            values have arrived, --duration is over or Ctrl-C. A lost link is restored; the plot has a gap there. \
+            Elsewhere it prints a line for each number. The duration begins with the subscription.
+
+            With --json each line is an object: {"event":"sample","time":…,"series":"Heart Rate","number":72,"unit":"bpm"}, \
+            {"event":"gap","time":…} if the link was lost, or the peripheral is no longer in range, and at the end \
+            {"event":"finished","values":12,"seconds":3.002}.
+
+            \(AttributeArgument.discussion)
+
+            Examples:
+              bluecap monitor "Pulse Strap 7F" --simulated
+              bluecap monitor "Pulse Strap 7F" 2A37 "Battery Level" --simulated --interval 10
+              bluecap monitor C0:5A:17:00:18:0D 2A37 --duration 60 --json | jq .number
+
+            \(RemoteOptions.statuses) After the subscription, Ctrl-C is a success.
+            """)
+
+    @OptionGroup var remote: RemoteOptions
+
+    @Argument(help: ArgumentHelp("By UUID, name or handle; several at once.", valueName: "characteristic"))
+    var characteristics: [AttributeArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The time between two readings of a value that is not sent. (default: 1)", valueName: "seconds"),
+        transform: Arguments.number(0.1...1e6, "seconds"))
+    var interval = 1.0
+
+    @Option(
+        help: ArgumentHelp("How much time a plot shows. (default: 60)", valueName: "seconds"),
+        transform: Arguments.number(1...1e6, "seconds"))
+    var window = 60.0
+
+    @OptionGroup var count: CountOption
+
+    @OptionGroup var duration: DurationOption
+
+    @OptionGroup var json: JSONOption
+
+    @OptionGroup var pairing: PairingOptions
+
+    func run() async throws {
+        let terminal = Terminal.present
+        // Log lines would disturb the plots.
+        let logsToTerminal = remote.common.isLogging && Output.error.isTerminal
+        let format = json.format(orElse: terminal.canRedraw && !logsToTerminal ? .table : .lines)
+        let restore: @Sendable () -> Void = { if format == .table { try? Output.standard.write(LiveScreen.end) } }
+        try await remote.run(pairing.plan, isPersistent: true, restoring: restore) { [self] session in
+            let monitor = Monitor(
+                session: session, interval: interval, window: window, count: count.values, duration: duration.seconds,
+                format: format, terminal: terminal)
+            try await monitor.run(characteristics)
+        }
+    }
+}

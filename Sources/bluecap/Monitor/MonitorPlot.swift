@@ -1,0 +1,209 @@
+import Foundation
+
+/// Draws the plots of a monitor: for each series a line with its numbers and a plot, below them the axis of time.
+///
+/// ```
+/// Heart Rate  74 bpm   min 72 · max 76 · mean 73.6 · 31 values
+///   76 ┤⠀⠀⠀⢀⡠⠔⠒⠊⠉
+///   72 ┤⠤⠒⠉
+///      └────────────
+///       -60 s    now
+/// ```
+struct MonitorPlot: Sendable {
+    var width: Int
+    /// The greatest number of lines; `nil` for no limit.
+    var height: Int?
+    var isColoured: Bool
+    var glyphs: Glyphs
+
+    /// Lines of one plot.
+    private static let mostRows = 8
+    private static let usualRows = 4
+    /// Cells of the labels beside the axis.
+    private static let labelWidth = 8
+    private static let colours: [Tint] = [.green, .cyan, .yellow, .red]
+
+    /// Returns the lines, none wider than `width`.
+    ///
+    /// - Parameters:
+    ///   - title: What is monitored.
+    ///   - summary: The last line at the end; `nil` while the monitor runs.
+    func lines(
+        _ board: MonitorBoard, title: String, summary: String?, notice: String?, at now: Double
+    ) -> [StyledLine] {
+        var lines = [line(title, .bold)]
+        let series = board.series
+        if series.isEmpty, summary == nil { lines.append(line("  Waiting for values " + glyphs.ellipsis, .dim)) }
+        // In addition to the series: the title, the axis with its labels, the status, and the notice if there is one.
+        let space = height.map { max(2, $0 - 4 - (notice == nil ? 0 : 1)) } ?? .max
+        let shown = height == nil || series.count * 2 <= space ? series.count : max(1, (space - 1) / 2)
+        let rest = space == .max ? .max : space - (shown < series.count ? 1 : 0)
+        let rows = rest == .max ? Self.usualRows : min(Self.mostRows, max(1, rest / max(1, shown) - 1))
+        let plotWidth = width - Self.labelWidth - 2
+        for (number, each) in series.prefix(shown).enumerated() {
+            let tint = Self.colours[number % Self.colours.count]
+            lines.append(header(each, tint))
+            if plotWidth >= 4 { lines += plot(each, board, tint, rows: rows, width: plotWidth, at: now) }
+        }
+        if shown < series.count { lines.append(line("\(glyphs.ellipsis) \(series.count - shown) more", .dim)) }
+        if !series.isEmpty, plotWidth >= 4 { lines += axis(board.window, width: plotWidth) }
+        if let notice { lines.append(line(notice, .yellow)) }
+        let status = [Wording.count(board.count, "value"), "\(Int(now)) s", "Ctrl-C ends"]
+        return lines
+            + [summary.map { line($0, .bold) } ?? line(status.joined(separator: glyphs.separator), .dim)]
+    }
+
+    // MARK: Lines
+
+    private func line(_ text: String, _ tint: Tint) -> StyledLine {
+        StyledLine(cut(text, to: width), tint, coloured: isColoured)
+    }
+
+    private func cut(_ text: String, to width: Int) -> String {
+        DisplayText.cut(text, to: width, ellipsis: glyphs.ellipsis)
+    }
+
+    private func header(_ series: Series, _ tint: Tint) -> StyledLine {
+        var line = StyledLine()
+        let parts: [(String, [Tint])] = [
+            (DisplayText.safe(series.name), [.bold]),
+            ("  " + (series.latest.map { Quantity(number: $0, unit: series.unit).text } ?? "?"), [.bold, tint]),
+            (
+                "  min \(Quantity.text(series.minimum))  max \(Quantity.text(series.maximum))"
+                    + "  mean \(Quantity.text(series.mean ?? 0))", []
+            ),
+        ]
+        for (text, tints) in parts where line.width < width {
+            line.append(cut(text, to: width - line.width), tints, coloured: isColoured)
+        }
+        return line
+    }
+
+    private func axis(_ window: Double, width: Int) -> [StyledLine] {
+        let left = "-\(Wording.number(window)) s"
+        let right = "now"
+        let corner = String(repeating: " ", count: Self.labelWidth) + glyphs.corner
+        let gap = width - DisplayText.width(left) - DisplayText.width(right)
+        let labels =
+            gap < 1
+            ? DisplayText.padded(right, to: width, alignment: .trailing)
+            : left + String(repeating: " ", count: gap) + right
+        return [
+            line(corner + String(repeating: glyphs.horizontal, count: width), .dim),
+            line(String(repeating: " ", count: Self.labelWidth + 1) + labels, .dim),
+        ]
+    }
+
+    // MARK: One plot
+
+    private func plot(
+        _ series: Series, _ board: MonitorBoard, _ tint: Tint, rows: Int, width: Int, at now: Double
+    ) -> [StyledLine] {
+        let start = now - board.window
+        let visible = series.samples.filter { $0.time >= start }
+        var (low, high) = (visible.map(\.number).min() ?? 0, visible.map(\.number).max() ?? 1)
+        // A line that does not change is drawn in the middle.
+        if high - low < max(abs(high), 1) * 1e-9 { (low, high) = (low - 1, high + 1) }
+        var canvas = Canvas(width: width, height: rows, hasBraille: glyphs.hasBraille)
+        func point(_ sample: Series.Sample) -> (x: Double, y: Double) {
+            (
+                (sample.time - start) / board.window * Double(canvas.columns - 1),
+                (high - sample.number) / (high - low) * Double(canvas.rows - 1)
+            )
+        }
+        for (index, sample) in series.samples.enumerated() {
+            guard index > 0, !board.hasGap(from: series.samples[index - 1].time, to: sample.time) else {
+                canvas.dot(point(sample))
+                continue
+            }
+            canvas.line(from: point(series.samples[index - 1]), to: point(sample))
+        }
+        let gaps = gapCells(board, from: start, to: now, width: width)
+        return (0..<rows).map { row in
+            let label = row == 0 ? Quantity.text(high) : row == rows - 1 ? Quantity.text(low) : ""
+            var line = StyledLine()
+            line.append(
+                DisplayText.padded(cut(label, to: Self.labelWidth - 1), to: Self.labelWidth - 1, alignment: .trailing)
+                    + " " + (label.isEmpty ? glyphs.vertical : glyphs.tick), [.dim], coloured: isColoured)
+            // Runs of cells, so that a colour is not set for each of them.
+            var run = ""
+            var isGap = false
+            func flush() {
+                line.append(run, isGap ? [.dim] : [tint], coloured: isColoured)
+                run = ""
+            }
+            for column in 0..<width {
+                let cell = canvas.cell(column, row)
+                let showsGap = cell == nil && gaps.contains(column)
+                if showsGap != isGap {
+                    flush()
+                    isGap = showsGap
+                }
+                run += cell ?? (showsGap ? glyphs.gap : " ")
+            }
+            flush()
+            return line
+        }
+    }
+
+    /// The columns in which the link was lost.
+    private func gapCells(_ board: MonitorBoard, from start: Double, to now: Double, width: Int) -> Set<Int> {
+        var columns: Set<Int> = []
+        for gap in board.gaps {
+            let first = (max(gap.start, start) - start) / board.window * Double(width - 1)
+            let last = (min(gap.end ?? now, now) - start) / board.window * Double(width - 1)
+            guard last >= 0, first <= last else { continue }
+            columns.formUnion(Int(first)...min(width - 1, Int(last)))
+        }
+        return columns
+    }
+}
+
+/// A field of dots: eight in each cell with Braille patterns (Unicode 15, block 2800), otherwise one.
+private struct Canvas {
+    let hasBraille: Bool
+    /// In cells.
+    private let width: Int
+    /// In dots.
+    let columns: Int
+    let rows: Int
+    /// Of each cell, the bits of the Braille pattern.
+    private var cells: [UInt32]
+
+    init(width: Int, height: Int, hasBraille: Bool) {
+        (self.width, self.hasBraille) = (width, hasBraille)
+        (columns, rows) = hasBraille ? (width * 2, height * 4) : (width, height)
+        cells = Array(repeating: 0, count: width * height)
+    }
+
+    /// The bits of a cell's dots, by row and column.
+    private static let bits: [[UInt32]] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
+
+    mutating func dot(_ point: (x: Double, y: Double)) {
+        let (x, y) = (Int(point.x.rounded()), Int(point.y.rounded()))
+        guard point.x >= 0, (0..<columns).contains(x), (0..<rows).contains(y) else { return }
+        if hasBraille {
+            cells[y / 4 * width + x / 2] |= Self.bits[y % 4][x % 2]
+        } else {
+            cells[y * width + x] = 1
+        }
+    }
+
+    mutating func line(from start: (x: Double, y: Double), to end: (x: Double, y: Double)) {
+        // A start far to the left is not drawn dot by dot.
+        let steps = Int(min(max(abs(end.x - start.x), abs(end.y - start.y)), Double(4 * (columns + rows))).rounded(.up))
+        guard steps > 0 else { return dot(end) }
+        for step in 0...steps {
+            let share = Double(step) / Double(steps)
+            dot((start.x + (end.x - start.x) * share, start.y + (end.y - start.y) * share))
+        }
+    }
+
+    /// `nil` if the cell is empty.
+    func cell(_ column: Int, _ row: Int) -> String? {
+        let bits = cells[row * width + column]
+        guard bits != 0 else { return nil }
+        guard hasBraille else { return "*" }
+        return Unicode.Scalar(0x2800 + bits).map { String($0) }
+    }
+}

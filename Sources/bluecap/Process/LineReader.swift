@@ -1,0 +1,79 @@
+import BlueCapKit
+import Foundation
+
+/// Reads lines from a descriptor.
+struct LineReader {
+    let descriptor: Int32
+    /// The greatest length of a line, in bytes; a longer line ends the reading.
+    let longest: Int
+    private var received: [UInt8] = []
+
+    /// Whether a line was received that is not returned yet.
+    var hasLine: Bool { received.contains(UInt8(ascii: "\n")) }
+
+    init(descriptor: Int32, longest: Int) {
+        self.descriptor = descriptor
+        self.longest = longest
+    }
+
+    /// The next line; `nil` at the end, and after an error, which is in `errno`.
+    mutating func next() -> String? {
+        while true {
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { received.removeSubrange(...end) }
+                return String(decoding: received[..<end], as: UTF8.self)
+            }
+            guard received.count < longest else { return nil }
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            let count = read(descriptor, &buffer, buffer.count)
+            if count > 0 {
+                received += buffer[..<count]
+            } else if count == 0 || errno != EINTR {
+                if count == 0 { errno = 0 }
+                return nil
+            }
+        }
+    }
+}
+
+/// Lines that the user or another program writes, for a task that waits for them.
+final class InputLines: Sendable {
+    private let descriptor: Int32
+    private let ownsDescriptor: Bool
+    private let reader: Locked<LineReader>
+
+    /// - Parameter ownsDescriptor: Whether the descriptor is closed with this object.
+    init(_ descriptor: Int32, ownsDescriptor: Bool = false) {
+        self.descriptor = descriptor
+        self.ownsDescriptor = ownsDescriptor
+        reader = Locked(LineReader(descriptor: descriptor, longest: 4096))
+    }
+
+    deinit { if ownsDescriptor { close(descriptor) } }
+
+    /// Waits for the next line. Returns `nil` at the end of the input, and if the task is cancelled.
+    func next() async -> String? {
+        let (lines, feed) = AsyncStream.makeStream(of: String?.self)
+        // Its other end is closed when nothing waits for the line any more.
+        let end = Pipe()
+        Thread.detachNewThread { [self] in
+            if waitForInput(orEndOf: end.fileHandleForReading.fileDescriptor) {
+                feed.yield(reader.withLock { $0.next() })
+            }
+            feed.finish()
+        }
+        defer { try? end.fileHandleForWriting.close() }
+        for await line in lines { return line }
+        return nil
+    }
+
+    /// Returns false if the other descriptor has ended.
+    private func waitForInput(orEndOf end: Int32) -> Bool {
+        if reader.withLock({ $0.hasLine }) { return true }
+        var entries = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: end, events: 0, revents: 0),
+        ]
+        while poll(&entries, 2, -1) < 0, errno == EINTR {}
+        return entries[1].revents == 0
+    }
+}

@@ -1,0 +1,163 @@
+import BlueCapKit
+import Foundation
+
+/// How a command pairs, and how it replies to the requests of a pairing.
+struct PairingPlan: Sendable {
+    /// Where a passkey that has to be entered comes from.
+    enum Source: Sendable {
+        case option(Passkey)
+        /// One line for each pairing, read when it is needed.
+        case lines(InputLines)
+    }
+
+    var policy = PairingPolicy.reject
+    /// `nil` if the user is asked.
+    var passkey: Source?
+    /// Whether pairings are agreed to, and numbers confirmed, without asking the user.
+    var agrees = false
+
+    /// The answer to a request.
+    private enum Answer: Sendable {
+        case confirm
+        case enter(Passkey)
+        /// With the reason, as a sentence that says what to do.
+        case reject(String)
+    }
+
+    /// Replies to a request. Returns the reason if it was rejected.
+    ///
+    /// - Parameter rejecting: Called before it is rejected.
+    func answer(
+        _ request: PairingRequest, _ console: Console, rejecting: () -> Void = {}
+    ) async -> String? {
+        switch await console.ask({ await decide(request) }) {
+        case .confirm: request.confirm()
+        case .enter(let passkey): request.enter(passkey)
+        case .reject(let why):
+            rejecting()
+            request.reject()
+            return why
+        }
+        return nil
+    }
+
+    /// Decides about a request: with the options, or by asking the user until the request ends.
+    private func decide(_ request: PairingRequest) async -> Answer {
+        let name = request.peer.label
+        let prompt = PasskeyPrompt()
+        switch (request.kind, passkey) {
+        case (.displayPasskey(let passkey, _), _):
+            guard let prompt else {
+                return .reject(
+                    "\(name) asks its user for a passkey that this side shows, and there is no terminal to show it: "
+                        + "run the command on a terminal, or pair without a passkey. No option can choose this passkey."
+                )
+            }
+            prompt.show("The passkey to enter at \(name) is \(passkey.digits).")
+            return .confirm
+        case (.enterPasskey, .option(let passkey)):
+            return .enter(passkey)
+        case (.enterPasskey, .lines(let lines)):
+            guard let line = await value(before: request, { await lines.next() }) else {
+                return .reject("Standard input had no passkey for \(name) in time.")
+            }
+            return Passkey(digits: line.trimmingCharacters(in: .whitespaces)).map { .enter($0) }
+                ?? .reject("The line on standard input was not a passkey, which has one to six digits.")
+        case (.enterPasskey, nil):
+            guard let prompt else {
+                return .reject(
+                    "\(name) shows a passkey, and there is no terminal on which it can be entered: give it with --passkey."
+                )
+            }
+            let passkey = await value(before: request) {
+                await prompt.passkey("Enter the passkey that \(name) shows:")
+            }
+            return passkey.map { .enter($0) } ?? .reject("No passkey was entered for \(name).")
+        case (.confirm, _) where agrees, (.authorize, _) where agrees:
+            return .confirm
+        case (.confirm(let passkey), _):
+            guard let prompt else {
+                return .reject(
+                    "\(name) shows a number to compare, and there is no terminal to show the other one: "
+                        + "run the command on a terminal, or agree without a comparison with --yes.")
+            }
+            return await agreement(request, name, prompt, "Does \(name) show the number \(passkey.digits)?")
+        case (.authorize, _):
+            guard let prompt else {
+                return .reject("\(name) wants to pair, and there is no terminal to ask on: agree with --yes.")
+            }
+            return await agreement(request, name, prompt, "Pair with \(name), without a passkey?")
+        }
+    }
+
+    private func agreement(
+        _ request: PairingRequest, _ name: String, _ prompt: PasskeyPrompt, _ question: String
+    ) async -> Answer {
+        switch await value(before: request, { await prompt.agrees(to: question) }) {
+        case true?: .confirm
+        case false?: .reject("The pairing with \(name) was rejected.")
+        case nil: .reject("The pairing with \(name) was not answered in time, or \(name) has ended it.")
+        }
+    }
+
+    /// Waits for a value; `nil` if the request ends first.
+    private func value<Value: Sendable>(
+        before request: PairingRequest, _ read: @escaping @Sendable () async -> Value?
+    ) async -> Value? {
+        await withTaskGroup(of: Value?.self) { group in
+            group.addTask(operation: read)
+            group.addTask {
+                try? await request.whenEnded().value
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+
+    /// Does a command's work with a peripheral, and replies to the requests of the manager's pairings until it is done. A
+    /// request that is rejected ends the work.
+    ///
+    /// - Parameter wasAsked: Set to true with the first request.
+    /// - Throws: What the work throws, or ``ToolFailure`` with the status ``ToolFailure/notPaired``.
+    func answerRequests(
+        of manager: CentralManager, _ console: Console, _ wasAsked: Locked<Bool>,
+        during work: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        let (requests, feed) = AsyncStream.makeStream(of: PairingRequest.self)
+        let token = CancelToken()
+        let stream = manager.whenPairingIsRequested()
+        stream.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield($0) }
+        defer { stream.cancel(token) }
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                try await work()
+                return true
+            }
+            group.addTask {
+                for await request in requests {
+                    wasAsked.withLock { $0 = true }
+                    // Else the refused operation would begin a pairing that BlueZ asks nothing about.
+                    let why = await answer(request, console) { manager.pairingPolicy = .reject }
+                    if let why { throw ToolFailure(why, status: ToolFailure.notPaired) }
+                }
+                // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may
+                // return normally.
+                return false
+            }
+            while let isDone = try await group.next(), !isDone {}
+        }
+    }
+}
+
+extension PairingPeer {
+    /// The device's name and its address, which the name could imitate; safe to print.
+    fileprivate var label: String {
+        switch self {
+        case .central(let central): central.address?.description ?? "a central"
+        case .peripheral(let peripheral):
+            peripheral.knownName.map { "\(DisplayText.name($0)) (\(peripheral.address))" } ?? peripheral.address
+        }
+    }
+}

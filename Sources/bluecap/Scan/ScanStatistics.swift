@@ -1,0 +1,67 @@
+import Foundation
+
+/// What `scan --statistics` prints at the end: how many sightings there were, altogether and of each peripheral.
+struct ScanStatistics: Sendable {
+    /// The sightings of one peripheral.
+    struct Share: Sendable, Equatable {
+        let address: String
+        let name: String?
+        let sightings: Int
+        /// The mean seconds from one sighting to the next; `nil` if there was only one.
+        let interval: Double?
+    }
+
+    let seconds: Double
+    /// How many times BlueZ was asked to scan again.
+    let restarts: Int
+    /// Those with the most sightings first.
+    let peripherals: [Share]
+
+    init(_ board: ScanBoard, seconds: Double, restarts: Int) {
+        (self.seconds, self.restarts) = (seconds, restarts)
+        peripherals = board.rows.map { row in
+            Share(
+                address: "\(row.sighting.address)", name: row.sighting.name, sightings: row.sightings,
+                interval: row.sightings > 1 ? (row.lastSeen - row.firstSeen) / Double(row.sightings - 1) : nil)
+        }
+        .sorted { ($1.sightings, $0.address) < ($0.sightings, $1.address) }
+    }
+
+    var sightings: Int { peripherals.reduce(0) { $0 + $1.sightings } }
+    var perSecond: Double { seconds > 0 ? Double(sightings) / seconds : 0 }
+
+    /// One line.
+    var json: JSON {
+        let each = peripherals.map { peripheral -> JSON in
+            [
+                "address": JSON(peripheral.address), "name": JSON(peripheral.name),
+                "sightings": JSON(peripheral.sightings),
+                "interval": peripheral.interval.map { JSON(seconds: $0) } ?? .null,
+            ]
+        }
+        return [
+            "event": JSON("statistics"), "seconds": JSON(seconds: seconds), "sightings": JSON(sightings),
+            "perSecond": JSON(seconds: perSecond), "restarts": JSON(restarts), "peripherals": JSON(each),
+        ]
+    }
+
+    /// Lines for people, each with its end.
+    var text: String {
+        let head =
+            "\(sightings) sightings of \(peripherals.count) peripherals in \(Self.number(seconds)) s, "
+            + "\(Self.number(perSecond)) per second"
+            + (restarts > 0 ? "; restarts of the scan: \(restarts)\n" : "\n")
+        return head
+            + peripherals.map {
+                let interval = $0.interval.map { ", every \(Self.number($0)) s" } ?? ""
+                return "  \($0.address)  \($0.sightings)\(interval)  \(DisplayText.safe($0.name ?? ""))".trimmedEnd
+                    + "\n"
+            }.joined()
+    }
+
+    private static func number(_ value: Double) -> String { JSON(seconds: value).text }
+}
+
+extension String {
+    fileprivate var trimmedEnd: String { String(reversed().drop { $0 == " " }.reversed()) }
+}

@@ -1,0 +1,56 @@
+import BlueCapKit
+import BlueZSimulator
+import XCTest
+
+/// The code under test: returns the battery level of the first peripheral that has one.
+func firstLevel(_ manager: CentralManager) async throws -> UInt8 {
+    let level = CharacteristicIdentifier(uuid: "2A19", service: ServiceIdentifier(uuid: "180F"))
+    try await manager.poweredOn()
+    let found = try await manager.startScanning(forServiceUUIDs: [CBUUID(string: "180F")], timeout: 30).first().value
+    manager.stopScanning()
+    return try await found.run(timeout: 30) { try await $0.read(level) }
+}
+
+final class FirstLevelTests: XCTestCase {
+    /// Reads the level of a virtual peripheral. The fault is in effect from half a second before it is discovered.
+    private func readLevel(_ fault: @Sendable (Simulator) async -> Void = { _ in }) async throws -> UInt8 {
+        let simulator = Simulator.inProcess(room: .empty)
+        let level = VirtualCharacteristic("2A19", [.read], value: [80])
+        simulator.add(
+            VirtualPeripheral(
+                "C0:FF:EE:00:18:0F", advertisement: Advertisement(localName: "Tag", serviceUUIDs: ["180F"]),
+                appearsAfter: 1, services: [VirtualService("180F", characteristics: [level])]))
+        let manager = CentralManager(options: [CentralManagerOptionBusAddressKey: simulator.address])
+        let task = Task(executorPreference: simulator.taskExecutor) { try await firstLevel(manager) }
+        await simulator.advance(by: 0.5)
+        await fault(simulator)
+        await simulator.advance(by: 60)
+        return try await task.value
+    }
+
+    func testTheLevelIsRead() async throws {
+        let level = try await readLevel()
+        XCTAssertEqual(level, 80)
+    }
+
+    func testRefusedConnectionsAreTriedAgain() async throws {
+        let level = try await readLevel { $0.simulateConnectFailures(2, of: "C0:FF:EE:00:18:0F") }
+        XCTAssertEqual(level, 80)
+    }
+
+    func testTheScanContinuesAfterARestartOfBluetoothd() async throws {
+        let level = try await readLevel { simulator in
+            simulator.simulateDaemonDeath()
+            await simulator.advance(by: 2)
+            simulator.simulateDaemonReturn()
+        }
+        XCTAssertEqual(level, 80)
+    }
+
+    func testAnAbsentPeripheralIsAnError() async throws {
+        do {
+            let level = try await readLevel { $0.simulateOutOfRange(of: "C0:FF:EE:00:18:0F") }
+            XCTFail("The level is \(level).")
+        } catch CentralManagerError.peripheralScanTimeout {}
+    }
+}

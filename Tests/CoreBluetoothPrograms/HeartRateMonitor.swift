@@ -1,0 +1,1 @@
+../../Examples/HeartRateMonitor/HeartRateMonitor.swift

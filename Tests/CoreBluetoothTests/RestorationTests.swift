@@ -1,0 +1,119 @@
+@testable import BlueCapKit
+import BlueZSimulator
+import CoreBluetooth
+import XCTest
+
+/// What a process finds that follows one that was killed.
+///
+/// A manager that keeps its links when it is released leaves what a killed process leaves.
+final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
+    private var folder = ""
+    private var options: [String: Any] = [:]
+
+    override func setUp() {
+        super.setUp()
+        folder = NSTemporaryDirectory() + "corebluetooth-tests-" + UUID().uuidString
+        options = [
+            CBCentralManagerOptionRestoreIdentifierKey: "central", CentralManagerOptionStateDirectoryKey: folder,
+            CentralManagerOptionKeepsLinksKey: true,
+        ]
+    }
+
+    override func tearDown() {
+        super.tearDown()
+        waitForTheDisk()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func waitForTheDisk() {
+        RestorationKeeper.waitForAll()
+        settle()
+    }
+
+    private func restart() {
+        pass(1)
+        waitForTheDisk()
+        central = nil
+        recorder.peripherals = []
+        settle()
+        waitForTheDisk()
+        seen.clear()
+        central = CBCentralManager(delegate: recorder, queue: callbacks, options: options)
+        waitForTheDisk()
+        expect("state 5")
+    }
+
+    private func begin() {
+        central = CBCentralManager(delegate: recorder, queue: callbacks, options: options)
+        waitForTheDisk()
+        expect("state 5")
+    }
+
+    func testNothingIsRestoredOnTheFirstRun() {
+        begin()
+        XCTAssertEqual(seen.texts, ["state 5"])
+    }
+
+    func testAConnectedPeripheralIsRestoredBeforeTheState() throws {
+        begin()
+        let identifier = discover().identifier
+        let measurement = characteristic(Self.measurement, of: recorder.peripherals[0])
+        recorder.peripherals[0].setNotifyValue(true, for: measurement)
+        expect("notifying 2A37 true nil")
+        restart()
+        XCTAssertEqual(seen.texts, ["restore \(CBCentralManagerRestoredStatePeripheralsKey)", "state 5"])
+        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripheral = try XCTUnwrap(peripherals?.first)
+        XCTAssertEqual(peripheral.identifier, identifier)
+        XCTAssertTrue(central.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
+        peripheral.delegate = recorder
+        eventually("the link") { peripheral.state == .connected }
+        pass(2)
+
+        discover(on: peripheral)
+        let restored = characteristic(Self.measurement, of: peripheral)
+        XCTAssertTrue(restored.isNotifying, "The subscription was resumed.")
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
+        settle()
+        XCTAssertEqual(seen.texts, ["value 2A37 [0, 61] nil"])
+        seen.clear()
+        simulator.simulateLinkLoss(of: Self.address)
+        expect("disconnected CBError.peripheralDisconnected")
+        pass(30)
+        XCTAssertEqual(peripheral.state, .disconnected)
+    }
+
+    func testARequestedConnectionIsRestored() throws {
+        begin()
+        let peripheral = find()
+        simulator.simulateOutOfRange(of: Self.address)
+        central.connect(peripheral)
+        restart()
+        let restored = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        XCTAssertEqual(restored?.first?.state, .connecting)
+        simulator.simulateOutOfRange(false, of: Self.address)
+        expect("connected Strap 1", limit: 300)
+    }
+
+    func testAScanIsResumedWithItsServices() {
+        begin()
+        central.scanForPeripherals(
+            withServices: [Self.heartRate], options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+        restart()
+        XCTAssertEqual(recorder.restored[CBCentralManagerRestoredStateScanServicesKey] as? [CBUUID], [Self.heartRate])
+        let options = recorder.restored[CBCentralManagerRestoredStateScanOptionsKey] as? [String: Any]
+        XCTAssertEqual(options?[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool, true)
+        XCTAssertTrue(central.isScanning)
+        simulator.add(Self.virtual(), behavior: strap)
+        expect("discovered Strap 1")
+    }
+
+    func testAnIdentifierInUseIsALogMessage() {
+        begin()
+        let other = CBCentralManager(delegate: recorder, queue: callbacks, options: options)
+        waitForTheDisk()
+        eventually("the state of both") { self.seen.texts.filter { $0 == "state 5" }.count == 2 }
+        XCTAssertTrue(seen.texts.contains { $0.hasPrefix("log Another running manager saves its state") })
+        withExtendedLifetime(other) {}
+    }
+}

@@ -1,0 +1,179 @@
+import BlueCapKit
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+final class QuantityTests: XCTestCase {
+    func testANumberWithItsUnitIsReadAndNothingElse() {
+        let numbers: [(String, Double, String)] = [
+            ("72 bpm", 72, "bpm"), ("87 %", 87, "%"), ("21.5°C", 21.5, "°C"), ("-3", -3, ""),
+            ("1e-3 m/s", 0.001, "m/s"),
+        ]
+        for (text, number, unit) in numbers {
+            XCTAssertEqual(Quantity(text), Quantity(number: number, unit: unit), text)
+        }
+        for text in ["", "Yes", "718 720", "2026-01-01T10:00:00", "10:30", "1.2.3", "4, 5", "nan", "0x10 x"] {
+            XCTAssertNil(Quantity(text), text)
+        }
+    }
+
+    func testNumbersArePrintedInFewDigits() {
+        let texts: [(Double, String)] = [
+            (72, "72"), (21.5, "21.5"), (3.14159, "3.142"), (0, "0"), (-0.0001, "0"), (1234.56, "1234.6"), (100, "100"),
+            (4e9, "4e+09"),
+        ]
+        for (number, text) in texts { XCTAssertEqual(Quantity.text(number), text) }
+    }
+
+    private func numbers(_ value: AttributeValue, _ label: String) -> [String] {
+        Quantity.all(in: value, label: label).map { "\($0.series)=\($0.quantity.text)" }
+    }
+
+    func testAValueHasANumberForEachFieldThatIsOne() {
+        var value = AttributeValue(Data([1]))
+        value.fields = [
+            .init(name: "Contact", text: "Yes"), .init(name: "Energy Expended", text: "9 kJ"),
+            .init(name: "Heart Rate", text: "72 bpm"),
+        ]
+        XCTAssertEqual(
+            numbers(value, "Heart Rate Measurement"),
+            ["Heart Rate Measurement Energy Expended=9 kJ", "Heart Rate=72 bpm"])
+        value.fields = [.init(name: "Battery Level", text: "87 %")]
+        value.isWhole = true
+        XCTAssertEqual(numbers(value, "Battery Level"), ["Battery Level=87 %"])
+    }
+
+    func testAValueWithoutAProfileIsANumberIfItsLengthIsThatOfOne() {
+        XCTAssertEqual(numbers(AttributeValue(Data([0x10, 0x27])), "AA01"), ["AA01=10000"])
+        XCTAssertEqual(numbers(AttributeValue(Data([7])), "AA01"), ["AA01=7"])
+        XCTAssertEqual(numbers(AttributeValue(Data([1, 2, 3])), "AA01"), [])
+        XCTAssertEqual(numbers(AttributeValue(Data()), "AA01"), [])
+    }
+}
+
+final class MonitorPlotTests: XCTestCase {
+    private func board(_ numbers: [(Double, Double)], window: Double = 10, gap: (Double, Double)? = nil) -> MonitorBoard
+    {
+        var board = MonitorBoard(window: window)
+        var gap = gap
+        for (time, number) in numbers {
+            if let ends = gap, ends.0 < time {
+                board.beginGap(at: ends.0)
+                board.endGap(at: ends.1)
+                gap = nil
+            }
+            board.add(Quantity(number: number, unit: "bpm"), to: "Heart Rate", at: time)
+        }
+        return board
+    }
+
+    private func text(
+        _ board: MonitorBoard, width: Int = 30, height: Int? = nil, glyphs: Glyphs = .ascii, summary: String? = nil,
+        notice: String? = nil, isColoured: Bool = false, at now: Double = 10
+    ) -> [String] {
+        MonitorPlot(width: width, height: height, isColoured: isColoured, glyphs: glyphs)
+            .lines(board, title: "Strap", summary: summary, notice: notice, at: now).map(\.text)
+    }
+
+    func testARisingNumberIsARisingLine() {
+        XCTAssertEqual(
+            text(board([(0, 70), (10, 76)]), width: 50),
+            [
+                "Strap", "Heart Rate  76 bpm  min 70  max 76  mean 73",
+                "     76 +                                 *******",
+                "        |                    *************       ",
+                "        |       *************                    ",
+                "     70 +*******                                 ",
+                "        +----------------------------------------",
+                "         -10 s                                now",
+                "2 values - 10 s - Ctrl-C ends",
+            ])
+    }
+
+    func testBrailleHasEightDotsInACell() {
+        let lines = text(board([(0, 0), (10, 7)]), width: 14, glyphs: .unicode)
+        XCTAssertEqual(lines[2...5].map { $0 }, ["      7 ┤   ⡜", "        │  ⡜ ", "        │ ⡜  ", "      0 ┤⡜   "])
+    }
+
+    func testALostLinkIsAGap() {
+        let lines = text(board([(0, 70), (2, 70), (8, 70), (10, 70)], gap: (3, 7)), width: 50)
+        let row = lines.first { $0.contains("*") }
+        XCTAssertEqual(row, "        |*********  xxxxxxxxxxxxxxxxx   *********")
+    }
+
+    func testAGapThatLastsReachesToNow() {
+        var lost = board([(0, 70), (5, 70)])
+        lost.beginGap(at: 5)
+        XCTAssertTrue(text(lost, width: 50).contains { $0.hasSuffix("xxxxxxxxxx") })
+        lost.endGap(at: 6)
+        XCTAssertFalse(text(lost, width: 50).contains { $0.hasSuffix("x") })
+    }
+
+    func testTheNumbersAreThoseOfAllSamplesAndThePlotThoseOfTheWindow() {
+        let lines = text(board([(0, 10), (95, 70), (100, 80)]), width: 60, at: 100)
+        XCTAssertEqual(lines[1], "Heart Rate  80 bpm  min 10  max 80  mean 53.33")
+        XCTAssertTrue(lines[2].hasPrefix("     80 +"), lines[2])
+        XCTAssertTrue(lines[5].hasPrefix("     70 +"), lines[5])
+    }
+
+    func testNothingIsWiderOrHigherThanTheTerminal() {
+        var many = MonitorBoard(window: 10)
+        for series in 0..<5 {
+            for time in 0...10 {
+                many.add(
+                    Quantity(number: Double(time * series) * 1.7, unit: "m/s²"), to: "日本語のセンサー \(series)",
+                    at: Double(time))
+            }
+        }
+        for glyphs in [Glyphs.unicode, .ascii] {
+            for width in 1...90 {
+                for height in [6, 9, 14, 24, 60] {
+                    let lines = MonitorPlot(width: width, height: height, isColoured: true, glyphs: glyphs)
+                        .lines(many, title: "A title of some length", summary: nil, notice: "A notice.", at: 10)
+                    XCTAssertLessThanOrEqual(lines.count, max(height, 8), "\(width)×\(height)")
+                    for line in lines { XCTAssertLessThanOrEqual(line.width, width, line.text) }
+                }
+            }
+        }
+    }
+
+    func testWhatDoesNotFitIsCounted() {
+        var many = MonitorBoard(window: 10)
+        for series in 0..<5 { many.add(Quantity(number: 1, unit: ""), to: "S\(series)", at: 1) }
+        let lines = text(many, width: 40, height: 9)
+        XCTAssertTrue(lines.contains("~ 3 more"), "\(lines)")
+        XCTAssertEqual(lines.count, 9)
+    }
+
+    func testWithoutValuesItSaysThatItWaits() {
+        XCTAssertEqual(
+            text(MonitorBoard(window: 10), at: 2), ["Strap", "  Waiting for values ~", "0 values - 2 s - Ctrl-C ends"])
+    }
+
+    func testColourIsUsedOnlyWhereItIsWanted() {
+        let board = board([(0, 70), (10, 76)])
+        XCTAssertFalse(text(board).contains { $0.contains("\u{1B}") })
+        XCTAssertTrue(text(board, isColoured: true).contains { $0.contains("\u{1B}[32m") })
+    }
+
+    func testOldSamplesAreForgotten() {
+        let board = board((0..<10_000).map { (Double($0), 70) })
+        XCTAssertEqual(board.count, 10_000)
+        XCTAssertLessThan(board.series[0].samples.count, 100)
+    }
+
+    func testEventsHaveLines() {
+        let date = Date(timeIntervalSince1970: 1_700_000_000.125)
+        let sample = MonitorEvent.sample(series: "Heart Rate", Quantity(number: 72, unit: "bpm"), date)
+        XCTAssertEqual(
+            sample.line(.json),
+            #"{"event":"sample","time":"2023-11-14T22:13:20.125Z","series":"Heart Rate","number":72,"unit":"bpm"}"#)
+        XCTAssertEqual(sample.line(.lines, in: .gmt), "22:13:20.125  Heart Rate  72 bpm")
+        XCTAssertEqual(MonitorEvent.gap(date).line(.json), #"{"event":"gap","time":"2023-11-14T22:13:20.125Z"}"#)
+        XCTAssertEqual(
+            MonitorEvent.finished(values: 2, seconds: 3).line(.json),
+            #"{"event":"finished","values":2,"seconds":3.000}"#)
+        XCTAssertNil(MonitorEvent.finished(values: 2, seconds: 3).line(.lines))
+    }
+}

@@ -1,0 +1,40 @@
+import BlueCapKit
+import XCTest
+
+@testable import bluecap
+
+/// The texts of failed pairings.
+final class PairingTextTests: XCTestCase {
+    private let failure = BusFailure(name: "org.bluez.Error.Failed", message: "Why")
+
+    private var errors: [PairingError] {
+        [
+            .cancelled, .rejected(by: .application), .rejected(by: .policy), .rejected(by: .peer),
+            .rejected(by: .system),
+            .timedOut, .linkLost, .failed(failure), .alreadyPaired(failure), .connectionFailed(failure),
+            .keyMissing(isCertain: true), .keyMissing(isCertain: false), .busy(failure), .notAllowed,
+            .unauthorized(failure), .unavailable(failure),
+        ]
+    }
+
+    func testTheLibraryAndTheToolDescribeOneCauseInTheSameWords() {
+        for error in errors {
+            XCTAssertTrue(error.description.hasPrefix(error.cause()), error.description)
+            XCTAssertTrue(error.description.hasSuffix("."), error.description)
+            let text = RemoteFailure.text(for: error, "front door", "`pair`", "`unpair`")
+            XCTAssertTrue(text.hasPrefix(error.cause("front door")) || text == error.description, text)
+            // What a call of the library would help is not said at a command line.
+            XCTAssertFalse(text.contains("()") || text.contains("pairingPolicy"), text)
+        }
+        XCTAssertEqual(Set(errors.map { $0.cause() }).count, errors.count)
+    }
+
+    func testADescriptionHasBlueZsError() {
+        XCTAssertEqual(
+            PairingError.busy(failure).description,
+            "Another program is pairing with the device (org.bluez.Error.Failed: Why). Try again later.")
+        XCTAssertEqual(
+            RemoteFailure.text(for: .keyMissing(isCertain: true), "Lock", "`p`", "`u`"),
+            "Lock no longer has the keys of its bond. If it is the device that you mean, `u`, then `p`.")
+    }
+}

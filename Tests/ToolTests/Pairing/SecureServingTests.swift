@@ -1,0 +1,150 @@
+import ArgumentParser
+import BlueCapKit
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+/// `bluecap serve --secure`, and the pairings of centrals.
+final class SecureServingTests: XCTestCase {
+    private static let address = "C0:FF:EE:00:CE:01"
+
+    private func phone(_ bench: ServingBench, _ security: VirtualSecurity) -> CentralLink {
+        let link = bench.simulator.connect(VirtualCentral("C0:FF:EE:00:CE:01", name: "Phone", security: security))
+        bench.wait("no link") { link.state == .connected }
+        return link
+    }
+
+    private func code(_ result: Result<[UInt8], CentralFailure>?) -> UInt8? {
+        guard case .failure(.attribute(let code))? = result else { return nil }
+        return code
+    }
+
+    func testACentralHasToPairBeforeItReadsAndSubscribes() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery", "--secure", "--pair", "just-works", "--json")
+        _ = try run.line { $0.contains(#""event":"serving""#) }
+        let phone = phone(bench, VirtualSecurity(.noInputNoOutput))
+        XCTAssertEqual(code(bench.result(phone.read("2A19"))), 0x0F)
+        XCTAssertEqual(code(bench.result(phone.subscribe(to: "2A19"))), 0x0F)
+        XCTAssertNoThrow(try bench.result(phone.pair())?.get())
+        let line = try run.line { $0.contains(#""event":"paired""#) }
+        XCTAssertTrue(line.contains(#""central":"\#(Self.address)","bonded":true}"#), line)
+        XCTAssertEqual(try bench.result(phone.read("2A19"))?.get(), [100])
+        XCTAssertNoThrow(try bench.result(phone.subscribe(to: "2A19"))?.get())
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result.errors)")
+        XCTAssertEqual(result.errors, [])
+        bench.assertNothingIsLeft()
+    }
+
+    func testWithoutATerminalARequestIsRejectedWithTheOptionToGive() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery", "--secure")
+        try run.errorLine { $0.contains("Serving Battery") }
+        let phone = phone(bench, VirtualSecurity(.displayYesNo))
+        guard case .failure(.pairing)? = bench.result(phone.pair()) else { return XCTFail("it was paired") }
+        _ = try run.line { $0.hasSuffix("\(Self.address)  wants to pair, and shows a number to compare") }
+        try run.errorLine { $0.contains("bluecap: \(Self.address) shows a number") && $0.contains("--yes") }
+        _ = try run.line { $0.hasSuffix("\(Self.address)  did not pair: rejected here") }
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+
+    func testAPasskeyIsEnteredAndIsInNoLine() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery", "--secure", "--passkey", "-", "--json", "-vv")
+        _ = try run.line { $0.contains(#""event":"serving""#) }
+        let phone = phone(bench, VirtualSecurity(.displayOnly, user: VirtualUser(displays: 264_811)))
+        let pairing = phone.pair()
+        let line = try run.line { $0.contains(#""event":"pairing-requested""#) }
+        XCTAssertTrue(line.hasSuffix(#""needs":"enter"}"#), line)
+        run.type("264811\n")
+        XCTAssertNoThrow(try bench.result(pairing)?.get())
+        _ = try run.line { $0.contains(#""event":"paired""#) }
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertFalse((result.output + result.errors.joined()).contains("264811"))
+    }
+
+    func testTheUserComparesNumbersOnTheTerminal() throws {
+        let bench = try ServingBench()
+        let run = try ToolRun(
+            script: """
+                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                script -qec "$BLUECAP serve battery --secure" /dev/null
+                """)
+        try run.waitForText("Serving Battery")
+        let phone = phone(bench, VirtualSecurity(.displayYesNo))
+        let pairing = phone.pair()
+        try run.waitForText("Does \(Self.address) show the number ")
+        try run.waitForText("? [y/N] ")
+        run.type("yes\n")
+        XCTAssertNoThrow(try bench.result(pairing)?.get())
+        try run.waitForText("\(Self.address)  paired")
+        run.type("\u{03}")
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+    }
+
+    func testCentralsPairForALimitedTime() throws {
+        let bench = try ServingBench()
+        let run = try bench.start("serve", "battery", "--pair", "just-works", "--pairable", "1")
+        try run.errorLine { $0.contains("Serving Battery") }
+        let phone = phone(bench, VirtualSecurity(.noInputNoOutput))
+        // Without a number of seconds in the test: the pairing is refused as soon as the time is over.
+        bench.wait("still pairable") { bench.simulator.adapters.first?.isPairable == false }
+        guard case .failure(.pairing)? = bench.result(phone.pair()) else { return XCTFail("it was paired") }
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+
+    func testTheLimitOfPairingsEndsWithTheCommand() throws {
+        let bench = try ServingBench()
+        // Its agent is the default one, so that BlueZ changes nothing by itself when the command ends.
+        let other = PeripheralManager(options: [
+            PeripheralManagerOptionBusAddressKey: bench.simulator.address,
+            PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks,
+        ])
+        bench.wait("no agent") { other.isPairable }
+        for (isPairable, timeout) in [(false, nil), (false, 600), (true, nil), (true, 600)] as [(Bool, Double?)] {
+            let limit = other.setPairable(true, timeout: timeout)
+            bench.wait("no reply") { limit.completed }
+            other.setPairable(isPairable, timeout: timeout)
+            bench.wait("not set") { other.isPairable == isPairable && other.pairableTimeout == timeout }
+            let run = try bench.start("serve", "battery", "--pair", "just-works", "--pairable", "30")
+            try run.errorLine { $0.contains("Serving Battery") }
+            bench.wait("no limit") { other.isPairable && other.pairableTimeout == 30 }
+            run.signal(SIGINT)
+            XCTAssertEqual(try run.finish().status, 0)
+            bench.wait("not restored") { other.isPairable == isPairable && other.pairableTimeout == timeout }
+        }
+    }
+
+    func testTheVisitorOfASimulationPairs() throws {
+        let run = try ToolRun("serve", "battery", "--secure", "--yes", "--simulated", "--json")
+        _ = try run.line { $0.contains(#""event":"paired""#) }
+        _ = try run.line { $0.contains(#""event":"subscribed""#) }
+        run.signal(SIGINT)
+        XCTAssertEqual(try run.finish().status, 0)
+    }
+
+    func testEachOperationNeedsAnEncryptedLink() throws {
+        let model = PeripheralModel.Characteristic(
+            uuid: CBUUID(string: "AA01"), properties: [.read, .writeWithoutResponse, .notify, .indicate])
+        XCTAssertEqual(model.permissions, [.readable, .writeable])
+        let secured = model.secured
+        XCTAssertEqual(
+            secured.permissions, [.readable, .writeable, .readEncryptionRequired, .writeEncryptionRequired])
+        XCTAssertTrue(secured.properties.contains([.notifyEncryptionRequired, .indicateEncryptionRequired]))
+        XCTAssertFalse(model.properties.contains(.notifyEncryptionRequired))
+    }
+
+    func testALimitWithoutPairingsIsRefused() {
+        XCTAssertThrowsError(try BlueCapTool.parseAsRoot(["serve", "battery", "--pairable", "9"])) { error in
+            XCTAssertTrue(BlueCapTool.message(for: error).contains("add --pair ask"))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import BlueZSimulator
+import Foundation
+import XCTest
+
+@testable import bluecap
+
+final class MonitorProcessTests: XCTestCase {
+    private func objects(_ lines: [String]) throws -> [[String: Any]] {
+        try lines.map { line in
+            try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
+        }
+    }
+
+    func testValuesAreReadAndReceivedAsNumbers() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start("monitor", RemoteBench.text, "2A37", "Battery Level", "--json")
+        // Which value comes first depends on the machine.
+        try run.waitForText("Heart Rate")
+        try run.waitForText("Battery Level")
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertEqual(result.errors, [])
+        let objects = try objects(result.lines)
+        XCTAssertEqual(objects.last?["event"] as? String, "finished")
+        XCTAssertEqual(objects.last?["values"] as? Int, objects.count - 1)
+        let series = Dictionary(grouping: objects.dropLast()) { $0["series"] as? String ?? "" }
+        XCTAssertEqual(Set(series.keys), ["Heart Rate", "Battery Level"])
+        XCTAssertEqual(series["Battery Level"]?.first?["number"] as? Double, 100)
+        XCTAssertEqual(series["Battery Level"]?.first?["unit"] as? String, "%")
+        XCTAssertTrue(Set(series["Heart Rate"]?.compactMap { $0["number"] as? Double } ?? []).isSubset(of: [72, 74]))
+    }
+
+    func testItEndsAfterTheCount() throws {
+        let bench = try RemoteBench()
+        let result = try bench.run(
+            "monitor", RemoteBench.text, "2A37", "Battery Level", "--count", "5", "--json")
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertEqual(result.errors, [])
+        let objects = try objects(result.lines)
+        XCTAssertEqual(objects.count, 6)
+        XCTAssertEqual(objects.last?["values"] as? Int, 5)
+    }
+
+    func testAValueThatIsNotSentIsReadAtEachInterval() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start("monitor", RemoteBench.text, "@\(try handle(of: 3))", "--interval", "0.1")
+        try run.waitForLines(3)
+        bench.simulator.simulateLinkLoss(of: RemoteBench.address)
+        try run.errorLine { $0.contains("The link is back.") }
+        let count = run.lineCount
+        try run.waitForLines(count + 3)
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertTrue(result.lines.allSatisfy { $0.hasSuffix("AA03  3") }, "\(result)")
+        XCTAssertNotNil(result.errors.last?.wholeMatch(of: /bluecap: \d+ values in \d+\.\d s/), "\(result)")
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    /// The handle of the first characteristic AA03, as `explore` prints it.
+    private func handle(of value: Int) throws -> String {
+        let result = try RemoteBench().run("explore", RemoteBench.text)
+        let line = try XCTUnwrap(result.lines.first { $0.contains("AA03") && $0.hasSuffix("0\(value)") }, result.output)
+        return String(try XCTUnwrap(line.firstMatch(of: /@([0-9a-f]{4})/)?.1))
+    }
+
+    func testALostLinkIsAGapAndComesBack() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start(
+            "monitor", RemoteBench.text, "2A37", "--interval", "0.1", "--json")
+        try run.waitForLines(2)
+        bench.simulator.simulateLinkLoss(of: RemoteBench.address)
+        try run.errorLine { $0.contains("trying to bring it back") }
+        _ = try run.line { $0.contains(#""event":"gap""#) }
+        try run.errorLine { $0.contains("The link is back.") }
+        let count = run.lineCount
+        try run.waitForLines(count + 3)
+        run.signal(SIGINT)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertTrue(result.lines.last?.contains("finished") == true)
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testWhatThePeripheralDoesNotHaveIsOneLine() throws {
+        let bench = try RemoteBench()
+        assertOneLine(try bench.run("monitor", RemoteBench.text, "2A19", "2A99"), "bluecap explore")
+    }
+
+    func testWithoutACharacteristicItPlotsTheStrengthAndDoesNotConnect() throws {
+        let bench = try RemoteBench()
+        let run = try bench.start("monitor", RemoteBench.text, "--json")
+        try run.waitForLines(3)
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+        run.signal(SIGTERM)
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+        let objects = try objects(result.lines)
+        XCTAssertEqual(Set(objects.dropLast().compactMap { $0["series"] as? String }), ["RSSI"])
+        XCTAssertEqual(objects.first?["unit"] as? String, "dBm")
+        XCTAssertTrue(
+            bench.simulator.wait(until: { !bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: 5))
+    }
+
+    func testOnATerminalThePlotsAreDrawnAndFitItAlsoWhenItIsResized() throws {
+        let bench = try RemoteBench()
+        let run = try ToolRun(
+            script: """
+                export TERM=xterm LC_ALL=C DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                script -qec 'stty cols 50 rows 20; tty; "$BLUECAP" monitor \(RemoteBench.text) 2A37' /dev/null
+                """)
+        try run.waitForText("Heart Rate")
+        try run.waitForText(" 74 ")
+        let width = "        +" + String(repeating: "-", count: 40)
+        try run.waitForText(width)
+        let device = try XCTUnwrap(
+            run.line { $0.hasPrefix("/dev/pts/") }.trimmingCharacters(in: .whitespacesAndNewlines))
+        _ = try ToolRun(script: "stty -F \(device) cols 40").finish()
+        try run.waitForText("        +" + String(repeating: "-", count: 30) + "\u{1B}[0m\u{1B}[K")
+        run.type("\u{03}")
+        let result = try run.finish()
+        XCTAssertEqual(result.status, 0, "\(result)")
+        XCTAssertTrue(result.output.contains(LiveScreen.end), "\(result)")
+        XCTAssertTrue(bench.simulator.links.isEmpty)
+    }
+
+    func testColoursAndPlotsAreLeftOutAsTheEnvironmentAsks() throws {
+        let bench = try RemoteBench()
+        func output(_ variables: String) throws -> String {
+            let result = try ToolRun(
+                script: """
+                    export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)' \(variables)
+                    script -qec "$BLUECAP monitor \(RemoteBench.text) --count 3" /dev/null
+                    """
+            ).finish()
+            XCTAssertEqual(result.status, 0, "\(result)")
+            return result.output
+        }
+        XCTAssertTrue(try output("TERM=xterm NO_COLOR=").contains("\u{1B}[1;32m"))
+        let plain = try output("TERM=xterm NO_COLOR=1")
+        XCTAssertTrue(plain.contains(LiveScreen.begin))
+        XCTAssertNil(plain.firstMatch(of: /\x1b\[[\d;]*m/), plain)
+        let dumb = try output("TERM=dumb")
+        XCTAssertTrue(dumb.contains("  RSSI  -"), dumb)
+        XCTAssertFalse(dumb.contains(LiveScreen.begin), dumb)
+    }
+
+    func testBadArgumentsShowTheUsage() throws {
+        let mistakes = [
+            ["monitor"], ["monitor", "x", "@zz"], ["monitor", "x", "--interval", "0"],
+            ["monitor", "x", "--window", "0"],
+            ["monitor", "x", "--count", "0"],
+        ]
+        for (mistake, result) in zip(mistakes, try ToolRun.finish(commands: mistakes)) {
+            XCTAssertEqual(result.status, 64, "\(mistake)")
+            XCTAssertTrue(result.errors.contains { $0.hasPrefix("Usage: bluecap") }, "\(mistake) \(result.errors)")
+        }
+    }
+}
