@@ -151,13 +151,15 @@ if !isDependency {
         .testTarget(
             name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],
             swiftSettings: strict),
-        // Programs for iOS; HeartRateMonitor.swift is a link to the example.
+        // Programs for iOS.
         .target(
             name: "CoreBluetoothPrograms", dependencies: ["CoreBluetooth"], path: "Tests/CoreBluetoothPrograms",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "CoreBluetoothProgramTests",
-            dependencies: ["CoreBluetooth", "CoreBluetoothPrograms", "BlueCapKit", "BlueZSimulator"],
+            dependencies: [
+                "CoreBluetooth", "CoreBluetoothPrograms", "HeartRateMonitorExample", "BlueCapKit", "BlueZSimulator",
+            ],
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "ToolTests",
@@ -185,7 +187,10 @@ if !isDependency {
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RadioTests",
-            dependencies: ["BlueCapKit", "BlueZSimulator", "CoreBluetooth", "CoreBluetoothPrograms", "TestSupport"],
+            dependencies: [
+                "BlueCapKit", "BlueZSimulator", "CoreBluetooth", "CoreBluetoothPrograms", "HeartRateMonitorExample",
+                "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RegressionTests",

@@ -2,6 +2,7 @@
 import BlueZSimulator
 import CoreBluetooth
 @testable import CoreBluetoothPrograms
+@testable import HeartRateMonitorExample
 import XCTest
 
 /// Programs that were written for iOS run unchanged on the simulator, on the main queue.

@@ -1,6 +1,7 @@
 import BlueCapKit
 import CoreBluetooth
 @testable import CoreBluetoothPrograms
+@testable import HeartRateMonitorExample
 import Foundation
 import XCTest
 

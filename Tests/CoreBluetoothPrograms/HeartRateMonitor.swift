@@ -1,1 +1,0 @@
-../../Examples/HeartRateMonitor/HeartRateMonitor.swift
