@@ -29,6 +29,9 @@ final class RadioPairingTests: XCTestCase {
     func testAPeripheralWithoutKeysIsReportedAndRepaired() throws {
         try bodies().aPeripheralWithoutKeysIsReportedAndRepaired()
     }
+    func testAnAdapterWithoutKeysIsReportedAndRepaired() throws {
+        try bodies().anAdapterWithoutKeysIsReportedAndRepaired()
+    }
     func testAPairingThatNoManagerWantsIsRejected() throws { try bodies().aPairingThatNoManagerWantsIsRejected() }
     func testAnotherProgramCannotCallTheAgent() throws { try bodies().anotherProgramCannotCallTheAgent() }
     func testTheAgentLeavesWithTheLastManager() throws { try bodies().theAgentLeavesWithTheLastManager() }

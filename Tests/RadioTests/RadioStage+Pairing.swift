@@ -32,7 +32,11 @@ extension RadioStage: PairingStage {
     func cutLink() throws { try RadioLab.order(.server, "cut", "hci1", "hci0") }
 
     func forgetKeys(of side: StageSide) throws {
-        try RadioLab.order(.server, "forget", side == .central ? "hci0" : "hci1")
+        switch side {
+        // bluetoothd is not told, and the device stays paired: hci0 loads an empty list of long term keys.
+        case .central: try RadioLab.order(.server, "manage", "hci0", "0013", "0000")
+        case .peripheral: try RadioLab.order(.server, "forget", "hci1")
+        }
     }
 
     func addForeignAgent(_ answer: StagePeer.Answer) {}

@@ -474,6 +474,28 @@ public struct PairingBodies: StagePlayer {
         XCTAssertEqual(try value(encrypted, of: peripheral), [2])
     }
 
+    /// BlueZ leaves such a link as it is.
+    public func anAdapterWithoutKeysIsReportedAndRepaired() throws {
+        let (_, peripheral) = try found(.justWorks)
+        try outcome(of: peripheral.pair())
+        disconnect(peripheral)
+        try stage.forgetKeys(of: .central)
+        func isReported(_ entries: Journal.Entries) -> Bool {
+            entries.failures.contains { $0 as? PeripheralError == .pairing(.keyMissing(isCertain: false)) }
+        }
+        journal.watch(peripheral.connect())
+        // From 5.83 on `Connect` waits for the encryption, and there is no link to read over.
+        _ = stage.wait(journal, limit: 90) { $0.connectionEvents.last == .connect || isReported($0) }
+        let read: Future<Data> = peripheral.read(encrypted)
+        XCTAssertTrue(stage.wait(journal, limit: 90, until: isReported), "the keys are not reported as missing")
+        XCTAssertEqual(error(of: read) as? PeripheralError, .disconnected)
+        XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
+        try stage.forgetKeys(of: .peripheral)
+        try outcome(of: peripheral.repair())
+        XCTAssertTrue(peripheral.isBonded)
+        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+    }
+
     public func unpairEndsTheLinkAndTheBond() throws {
         let (manager, peripheral) = try found(.justWorks)
         try outcome(of: peripheral.pair())

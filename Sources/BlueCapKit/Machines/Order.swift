@@ -37,8 +37,8 @@ struct Order: Equatable {
         case subscription(AttributeID, SubscriptionMachine.Timer)
         /// The search for a device that is to be paired.
         case search
-        /// The link is too young to be encrypted.
-        case youngLink
+        /// BlueZ is to encrypt a link with the keys of a bond.
+        case encryption
     }
 
     /// The result of an operation that a caller waits for.

@@ -27,6 +27,15 @@ struct PairingState {
         case pairing(Attempt, wasConnected: Bool)
     }
 
+    /// A link to a paired device whose services are not resolved yet. BlueZ encrypts it first.
+    private enum Encryption {
+        /// It has just gone up: if it ends now, the peripheral does not have the keys.
+        case young
+        case awaited
+        /// It will not come: this adapter does not have the keys, and the link is of no use.
+        case failed
+    }
+
     private struct Waiter {
         let id: OperationID
         var request: Request
@@ -41,6 +50,10 @@ struct PairingState {
     static let youngLinkLimit: TimeInterval = 1
     /// The number of successive links that end in this way before it is reported.
     static let youngLinksAllowed = 2
+    /// Seconds within which BlueZ encrypts a link to a paired device and resolves the services. If the adapter does not have
+    /// the keys, a pairing replaces them, for which users have 30 (Core Specification, Vol 3, Part H, 3.4); if that
+    /// fails, BlueZ may leave the link as it is, without an end.
+    static let encryptionLimit: TimeInterval = 60
 
     private var step: Step?
     private var waiters: [Waiter] = []
@@ -56,8 +69,7 @@ struct PairingState {
     private var isRequested = false
     /// Whether BlueZ has asked this manager about a pairing that an operation on this link has made BlueZ begin.
     private var isBegunByBlueZ = false
-    /// Whether the link has just gone up, and BlueZ has not encrypted it yet.
-    private var isLinkYoung = false
+    private var encryption: Encryption?
     /// The successive links that ended soon although the peripheral is paired.
     private var youngLinks = 0
 
@@ -69,6 +81,8 @@ struct PairingState {
 
     /// Whether BlueZ pairs the device now for this manager.
     var isPairing: Bool { if case .pairing = step { true } else { false } }
+    /// Whether there is a link that will not be encrypted.
+    var isLinkDead: Bool { encryption == .failed }
     var isChecking: Bool { step == .checking }
     var isRemoving: Bool { step == .removing }
     /// Whether nothing is under way.
@@ -263,7 +277,8 @@ struct PairingState {
         if old.device != nil, !isRemoval, old.isPaired != new.isPaired || old.isBonded != new.isBonded {
             report(new, nil, &orders)
         }
-        if new.areServicesResolved { linkLasted() }
+        if new.areServicesResolved { youngLinks = 0 }
+        if new.areServicesResolved || !new.isPaired { endEncryption(into: &orders) }
         guard step == .seeking, new.device != nil else { return }
         stopSeeking(&orders)
         proceed(new, &orders)
@@ -281,18 +296,34 @@ struct PairingState {
     /// An attempt to connect has failed although there was a link.
     /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
     mutating func attemptFell(_ facts: PeripheralState.Facts, into orders: inout Orders) -> PairingError? {
-        facts.isPaired && !isPairing ? countYoungLink(isCertain: false, facts, &orders) : nil
+        if encryption == .awaited { encryption = .failed }
+        defer { endEncryption(into: &orders) }
+        return facts.isPaired && !isPairing ? countYoungLink(isCertain: false, facts, &orders) : nil
     }
 
-    /// The link is up. BlueZ begins to encrypt it with the keys of the bond.
+    /// The encryption is over, or there is no link any more.
+    mutating func endEncryption(into orders: inout Orders) {
+        if encryption.take() != nil { orders.append(.cancelTimer(.encryption)) }
+    }
+
+    /// The link is up, for BlueZ or for the manager. BlueZ begins to encrypt it with the keys of the bond.
     mutating func linkWentUp(_ facts: PeripheralState.Facts, into orders: inout Orders) {
-        guard facts.isPaired, !facts.areServicesResolved, !isPairing else { return }
-        isLinkYoung = true
-        orders.append(.startTimer(.youngLink, Self.youngLinkLimit))
+        guard facts.isPaired, !facts.areServicesResolved, !isPairing else { return endEncryption(into: &orders) }
+        encryption = .young
+        orders.append(.startTimer(.encryption, Self.youngLinkLimit))
     }
 
-    /// The link has lasted, so the peripheral has its keys.
-    mutating func linkLasted() { (isLinkYoung, youngLinks) = (false, 0) }
+    /// The link has lasted so long that the peripheral has its keys, or too long for the adapter to have them.
+    mutating func encryptionDue(into orders: inout Orders) {
+        guard encryption == .young else { return failEncryption() }
+        encryption = .awaited
+        youngLinks = 0
+        orders.append(.startTimer(.encryption, Self.encryptionLimit - Self.youngLinkLimit))
+    }
+
+    /// A link that is not encrypted yet will not be: the adapter does not have the keys, and this process has rejected the
+    /// pairing that was to replace them.
+    mutating func failEncryption() { if encryption != nil { encryption = .failed } }
 
     /// The link has ended.
     /// - Parameter reason: BlueZ's reason if the application has not ended it, from 5.83 on.
@@ -300,11 +331,10 @@ struct PairingState {
     mutating func linkWentDown(
         isLost: Bool, reason: LinkEnd?, _ facts: PeripheralState.Facts, into orders: inout Orders
     ) -> PairingError? {
-        let wasYoung = isLinkYoung
-        if wasYoung { orders.append(.cancelTimer(.youngLink)) }
-        (isLinkYoung, isBegunByBlueZ) = (false, false)
+        defer { endEncryption(into: &orders) }
+        isBegunByBlueZ = false
         let isCertain = reason?.name == "org.bluez.Reason.Authentication"
-        guard isLost, facts.isPaired, !isPairing, wasYoung || isCertain else { return nil }
+        guard isLost, facts.isPaired, !isPairing, encryption == .young || isLinkDead || isCertain else { return nil }
         return countYoungLink(isCertain: isCertain, facts, &orders)
     }
 
@@ -312,7 +342,7 @@ struct PairingState {
         isCertain: Bool, _ facts: PeripheralState.Facts, _ orders: inout Orders
     ) -> PairingError? {
         youngLinks += 1
-        guard isCertain || youngLinks >= Self.youngLinksAllowed else { return nil }
+        guard isCertain || isLinkDead || youngLinks >= Self.youngLinksAllowed else { return nil }
         youngLinks = 0
         let error = PairingError.keyMissing(isCertain: isCertain)
         report(facts, error, &orders)

@@ -125,6 +125,12 @@ struct PeripheralState {
         pairing.factsChanged(from: old, to: new, isOperating: isPairingOnDemand, into: &orders)
         guard new.device != nil else { return connect(.deviceDisappeared, into: &orders) }
         connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
+        if case .connecting = connection.state {
+            // From 5.83 on BlueZ replies when the link is encrypted.
+            if new.isConnected, !old.isConnected { pairing.linkWentUp(new, into: &orders) }
+        } else if !new.isConnected {
+            pairing.endEncryption(into: &orders)
+        }
         if connection.state == .connected { attributes.resolved(new.areServicesResolved, into: &orders) }
     }
 
@@ -148,14 +154,16 @@ struct PeripheralState {
         case .search:
             pairing.searchTimedOut(into: &orders)
             endSecuring(.timedOut, into: &orders)
-        case .youngLink: pairing.linkLasted()
+        case .encryption: pairing.encryptionDue(into: &orders)
         case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
         }
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
     mutating func follow(into orders: inout Orders) {
-        if attributes.isLinkDead, connection.state == .connected { connect(.linkDied, into: &orders) }
+        if attributes.isLinkDead || pairing.isLinkDead, connection.state == .connected {
+            connect(.linkDied, into: &orders)
+        }
         if !connection.isInUse, pairing.isIdle {
             attributes.linkUnwanted(into: &orders)
             subscriptions.linkUnwanted(into: &orders)
@@ -401,12 +409,14 @@ struct PeripheralState {
     }
 
     /// This process has rejected a request of BlueZ's agent about the device, and has not called `Pair`. So BlueZ pairs
-    /// because of an operation, perhaps one of this manager.
+    /// because of an operation, perhaps one of this manager, or because the adapter has lost the keys of a bond.
     ///
     /// From 5.67 on the link may stay up without another response (Documentation/BlueZVersions.md, section 7), and before, it
     /// ends. So it is ended in each version.
     mutating func pairingRejected(_ error: PairingError, into orders: inout Orders) {
-        guard pairing.isIdle, attributes.isBusy || subscriptions.isStarting else { return }
+        guard pairing.isIdle else { return }
+        pairing.failEncryption()
+        guard attributes.isBusy || subscriptions.isStarting else { return }
         hasFailedToPair = true
         updateSecurity()
         attributes.refuse(error, into: &orders)

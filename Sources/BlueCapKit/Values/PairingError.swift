@@ -31,8 +31,9 @@ public enum PairingError: Swift.Error, Hashable, Sendable {
     case alreadyPaired(BusFailure)
     /// There was no link to pair over, and none could be made.
     case connectionFailed(BusFailure)
-    /// The peripheral no longer has the keys of the bond. `isCertain`: BlueZ has reported it (5.83 and later); otherwise
-    /// two successive links ended as they do in that case. See ``Peripheral/repair(timeout:)``.
+    /// The peripheral no longer has the keys of the bond. `isCertain`: BlueZ has reported it (5.83 and later). Otherwise
+    /// two successive links ended as they do in that case; or a link could not be used within 60 seconds, or a new pairing
+    /// for it was rejected, which also happens if the adapter has lost the keys. See ``Peripheral/repair(timeout:)``.
     case keyMissing(isCertain: Bool)
     /// Another program is pairing with the device.
     case busy(BusFailure)
@@ -124,7 +125,7 @@ extension PairingError: LocalizedError, CustomStringConvertible {
         case .connectionFailed: "There was no link to \(device) to pair over"
         case .keyMissing(isCertain: true): "\(start) no longer has the keys of its bond"
         case .keyMissing(isCertain: false):
-            "\(start) ends each link at once, as a device does that no longer has the keys of its bond"
+            "The link to \(device) was not encrypted, as if \(device) or this adapter had lost the keys of the bond"
         case .busy: "Another program is pairing with \(device)"
         case .notAllowed: "The pairing policy allows no pairing"
         case .unauthorized: "BlueZ or the bus refused this program's pairing agent"

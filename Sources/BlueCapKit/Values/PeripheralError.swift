@@ -16,7 +16,8 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// `bluetoothd` refused to connect, and would refuse again: pairing is missing or was refused, the adapter has as
     /// many links as it can, or the device is not connectable.
     case connectionFailed(BusFailure)
-    /// The peripheral no longer has the keys of its bond, so every link ends: ``PairingError/keyMissing(isCertain:)``.
+    /// The peripheral or the adapter no longer has the keys of the bond, so no link can be used:
+    /// ``PairingError/keyMissing(isCertain:)``.
     case pairing(PairingError)
     /// BlueZ has no current signal strength of this peripheral.
     case rssiUnavailable

@@ -147,8 +147,11 @@ struct Pairings: Sendable {
         if question == .authorize, agents.capability(of: bonding?.client) != nil {
             // A program that pairs agrees without a question, if there is any agent.
             if bonding != nil { return core.order(.answer(key, .accept)) }
-            // `JustWorksRepairing` is `never`.
-            if core.tree.devices[key]?.isPaired == true { return core.order(.answer(key, .reject)) }
+            // `JustWorksRepairing` is `never`. A link that was to be encrypted stays up.
+            if let device = core.tree.devices[key], device.isPaired {
+                let keepsLink = !isServed && !device.areServicesResolved
+                return core.order(.answer(key, .reject, keepsLink: keepsLink))
+            }
         }
         let reception = agents.ask(question, about: key, of: bonding?.client, keepsLink: keepsLink, &core)
         if case .answered(let answer) = reception { core.order(.answer(key, answer, keepsLink: keepsLink)) }

@@ -286,7 +286,9 @@ struct SecurityManager: Sendable {
         case .device(let identity, let security):
             let isKnown = keys.key(of: identity, for: address(of: link[side.other])) != nil
             if question == .authorize, side == .responder, isKnown, !security.confirmsJustWorksRepairing {
-                return take(.reject, of: side, at: end, now)
+                // The initiator decides as soon, and may refuse too.
+                links[end]?.answers[side] = .reject
+                return deadlines.set(.answer(end, side), to: now)
             }
             guard let (answer, delay) = security.user.answer(to: question) else { return }
             links[end]?.answers[side] = answer

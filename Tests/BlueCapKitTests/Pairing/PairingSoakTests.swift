@@ -111,7 +111,7 @@ private final class PairingScene: @unchecked Sendable {
     private func pick<T>(_ choices: [T]) -> T { choices[random.below(choices.count)] }
     private func seconds(_ limit: Double) -> Double { Double.random(in: 0...limit, using: &random) }
 
-    /// A third of the pairings have no time limit.
+    /// A third of the pairings and operations have no time limit.
     private func limit(_ seconds: Double) -> Double { chance(3) ? .infinity : seconds }
 
     private func user() -> VirtualUser {
@@ -294,23 +294,21 @@ private final class PairingScene: @unchecked Sendable {
                 requestAnew(peripheral)
                 wait(peripheral.pair(trusting: isTrusting, timeout: timeout), "\(what) pair")
             }
-        // With a limit: if the adapter has lost its keys, the link is encrypted by a new pairing, and this one is refused, the
-        // simulator never resolves the services (GattClient.securityRefused), and an operation without a limit waits for them.
         case 5...7:
-            let timeout = 30.0
+            let timeout = limit(30)
             operate(peripheral, member) {
                 $0.read(Self.encrypted, timeout: timeout).map(context: ImmediateContext()) { _ in }
             }
         case 8:
-            let timeout = 30.0
+            let timeout = limit(30)
             operate(peripheral, member) { $0.write(Data([1]), to: Self.encrypted, timeout: timeout) }
         case 9:
-            let timeout = 30.0
+            let timeout = limit(30)
             operate(peripheral, member) {
                 $0.read(Self.authenticated, timeout: timeout).map(context: ImmediateContext()) { _ in }
             }
         case 10:
-            let (timeout, transport) = (30.0, pick([NotificationTransport.signals, .socket]))
+            let (timeout, transport) = (limit(30), pick([NotificationTransport.signals, .socket]))
             operate(peripheral, member) {
                 $0.characteristic(Self.notifying, timeout: timeout).flatMap(context: ImmediateContext()) {
                     characteristic -> Future<Void> in

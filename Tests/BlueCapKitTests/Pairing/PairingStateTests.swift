@@ -217,7 +217,7 @@ final class PairingStateTests: XCTestCase {
 
     private func link(lost: Bool = true, reason: String? = nil, lasting: Bool = false) -> PairingError? {
         state.linkWentUp(bonded(), into: &unused)
-        if lasting { state.linkLasted() }
+        if lasting { state.encryptionDue(into: &unused) }
         return state.linkWentDown(
             isLost: lost, reason: reason.map { LinkEnd(name: $0, message: "") }, bonded(), into: &unused)
     }
@@ -243,6 +243,54 @@ final class PairingStateTests: XCTestCase {
     func testBlueZsReasonIsCertain() {
         XCTAssertEqual(link(reason: "org.bluez.Reason.Authentication"), .keyMissing(isCertain: true))
         XCTAssertNil(link(reason: "org.bluez.Reason.Remote"))
+    }
+
+    func testALinkThatIsNeverEncryptedIsOfNoUse() {
+        let limits = [PairingState.youngLinkLimit, PairingState.encryptionLimit - PairingState.youngLinkLimit]
+        XCTAssertEqual(
+            Orders.given { state.linkWentUp(bonded(), into: &$0) }, [.startTimer(.encryption, limits[0])])
+        XCTAssertEqual(Orders.given { state.encryptionDue(into: &$0) }, [.startTimer(.encryption, limits[1])])
+        XCTAssertFalse(state.isLinkDead)
+        XCTAssertEqual(Orders.given { state.encryptionDue(into: &$0) }, [])
+        XCTAssertTrue(state.isLinkDead)
+        XCTAssertEqual(
+            state.linkWentDown(isLost: true, reason: nil, bonded(), into: &unused), .keyMissing(isCertain: false))
+        XCTAssertFalse(state.isLinkDead)
+    }
+
+    func testARejectedPairingInPlaceOfTheKeysMakesTheLinkUseless() {
+        state.failEncryption()
+        XCTAssertFalse(state.isLinkDead)
+        state.linkWentUp(bonded(), into: &unused)
+        state.failEncryption()
+        XCTAssertTrue(state.isLinkDead)
+        XCTAssertEqual(
+            state.linkWentDown(isLost: true, reason: nil, bonded(), into: &unused), .keyMissing(isCertain: false))
+    }
+
+    func testAnAttemptWhoseLinkIsNotEncryptedIsReportedAtOnce() {
+        state.linkWentUp(bonded(), into: &unused)
+        state.encryptionDue(into: &unused)
+        XCTAssertEqual(state.attemptFell(bonded(), into: &unused), .keyMissing(isCertain: false))
+        XCTAssertNil(state.attemptFell(bonded(), into: &unused))
+    }
+
+    func testTheWaitForEncryptionEndsWithItsLink() {
+        state.linkWentUp(bonded(), into: &unused)
+        state.failEncryption()
+        var resolved = bonded()
+        resolved.areServicesResolved = true
+        state.linkWentUp(resolved, into: &unused)
+        XCTAssertFalse(state.isLinkDead)
+    }
+
+    func testResolvedServicesEndTheWaitForEncryption() {
+        state.linkWentUp(bonded(), into: &unused)
+        var resolved = bonded()
+        resolved.areServicesResolved = true
+        XCTAssertEqual(change(resolved, from: bonded()), [.cancelTimer(.encryption)])
+        state.failEncryption()
+        XCTAssertFalse(state.isLinkDead)
     }
 
     func testAPeripheralWithoutABondHasNoKeysToMiss() {

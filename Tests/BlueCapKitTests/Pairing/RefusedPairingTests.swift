@@ -414,6 +414,23 @@ final class RefusedPairingTests: LockTestCase {
         XCTAssertEqual(try outcome(read(encrypted, of: peripheral))?.get(), Data([2]))
     }
 
+    func testARejectedPairingInPlaceOfLostKeysEndsTheLink() throws {
+        let peripheral = try lock(.ask, VirtualSecurity(.displayYesNo), isConnected: false)
+        answers.withLock { $0 = [{ $0.confirm() }] }
+        XCTAssertNil(error(of: peripheral.pair()))
+        peripheral.disconnect()
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        simulator.simulateKeyLoss(of: address, side: .adapter)
+        let run: Future<Void> = peripheral.run { [encrypted] in
+            let _: Data = try await $0.read(encrypted)
+        }
+        // From 5.83 on `Connect` waits for the encryption, as long as an attempt may take.
+        XCTAssertNotNil(error(of: run, within: bluez < BlueZVersion(5, 83) ? 10 : 90))
+        waitForLinkEnd(peripheral)
+        // The application is not asked about a pairing that it has not begun.
+        XCTAssertEqual(requests.withLock { $0.count }, 1)
+    }
+
     // MARK: Restoration
 
     func testARestoredManagerReadsAProtectedValueWithoutAQuestion() throws {

@@ -45,6 +45,9 @@ final class SimulatedPairingTests: EachVersionTestCase {
     func testAPeripheralWithoutKeysIsReportedAndRepaired() throws {
         try bodies.aPeripheralWithoutKeysIsReportedAndRepaired()
     }
+    func testAnAdapterWithoutKeysIsReportedAndRepaired() throws {
+        try bodies.anAdapterWithoutKeysIsReportedAndRepaired()
+    }
     func testUnpairEndsTheLinkAndTheBond() throws { try bodies.unpairEndsTheLinkAndTheBond() }
     func testAPrivateAddressChangesAndThePeripheralStays() throws {
         try bodies.aPrivateAddressChangesAndThePeripheralStays()
