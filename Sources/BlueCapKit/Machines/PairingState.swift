@@ -29,8 +29,9 @@ struct PairingState {
 
     /// A link to a paired device whose services are not resolved yet. BlueZ encrypts it first.
     private enum Encryption {
-        /// It has just gone up: if it ends now, the peripheral does not have the keys.
-        case young
+        /// It has just gone up: if it ends now, the peripheral does not have the keys. `limit`: how long it may take, in
+        /// seconds.
+        case young(limit: TimeInterval)
         case awaited
         /// It will not come: this adapter does not have the keys, and the link is of no use.
         case failed
@@ -50,10 +51,12 @@ struct PairingState {
     static let youngLinkLimit: TimeInterval = 1
     /// The number of successive links that end in this way before it is reported.
     static let youngLinksAllowed = 2
-    /// Seconds within which BlueZ encrypts a link to a paired device and resolves the services. If the adapter does not have
-    /// the keys, a pairing replaces them, for which users have 30 (Core Specification, Vol 3, Part H, 3.4); if that
-    /// fails, BlueZ may leave the link as it is, without an end.
-    static let encryptionLimit: TimeInterval = 60
+    /// Seconds within which BlueZ encrypts a link to a paired device. If the adapter does not have the keys, a pairing
+    /// replaces them, for which users have 30 (Core Specification, Vol 3, Part H, 3.4); if that fails, BlueZ may leave the
+    /// link as it is, without an end. While it connects, BlueZ does nothing else, and an attempt may take 60 s.
+    static let encryptionLimit: TimeInterval = 35
+    /// Seconds within which BlueZ also resolves the services.
+    static let resolutionLimit: TimeInterval = 60
 
     private var step: Step?
     private var waiters: [Waiter] = []
@@ -81,8 +84,9 @@ struct PairingState {
 
     /// Whether BlueZ pairs the device now for this manager.
     var isPairing: Bool { if case .pairing = step { true } else { false } }
+    private var isLinkYoung: Bool { if case .young = encryption { true } else { false } }
     /// Whether there is a link that will not be encrypted.
-    var isLinkDead: Bool { encryption == .failed }
+    var isLinkDead: Bool { if case .failed = encryption { true } else { false } }
     var isChecking: Bool { step == .checking }
     var isRemoving: Bool { step == .removing }
     /// Whether nothing is under way.
@@ -296,7 +300,6 @@ struct PairingState {
     /// An attempt to connect has failed although there was a link.
     /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
     mutating func attemptFell(_ facts: PeripheralState.Facts, into orders: inout Orders) -> PairingError? {
-        if encryption == .awaited { encryption = .failed }
         defer { endEncryption(into: &orders) }
         return facts.isPaired && !isPairing ? countYoungLink(isCertain: false, facts, &orders) : nil
     }
@@ -307,18 +310,21 @@ struct PairingState {
     }
 
     /// The link is up, for BlueZ or for the manager. BlueZ begins to encrypt it with the keys of the bond.
-    mutating func linkWentUp(_ facts: PeripheralState.Facts, into orders: inout Orders) {
+    /// - Parameter limit: The seconds after which it is of no use, unless the services are resolved.
+    mutating func linkWentUp(
+        _ facts: PeripheralState.Facts, limit: TimeInterval = Self.resolutionLimit, into orders: inout Orders
+    ) {
         guard facts.isPaired, !facts.areServicesResolved, !isPairing else { return endEncryption(into: &orders) }
-        encryption = .young
+        encryption = .young(limit: limit)
         orders.append(.startTimer(.encryption, Self.youngLinkLimit))
     }
 
     /// The link has lasted so long that the peripheral has its keys, or too long for the adapter to have them.
     mutating func encryptionDue(into orders: inout Orders) {
-        guard encryption == .young else { return failEncryption() }
+        guard case .young(let limit) = encryption else { return failEncryption() }
         encryption = .awaited
         youngLinks = 0
-        orders.append(.startTimer(.encryption, Self.encryptionLimit - Self.youngLinkLimit))
+        orders.append(.startTimer(.encryption, limit - Self.youngLinkLimit))
     }
 
     /// A link that is not encrypted yet will not be: the adapter does not have the keys, and this process has rejected the
@@ -334,7 +340,7 @@ struct PairingState {
         defer { endEncryption(into: &orders) }
         isBegunByBlueZ = false
         let isCertain = reason?.name == "org.bluez.Reason.Authentication"
-        guard isLost, facts.isPaired, !isPairing, encryption == .young || isLinkDead || isCertain else { return nil }
+        guard isLost, facts.isPaired, !isPairing, isLinkYoung || isLinkDead || isCertain else { return nil }
         return countYoungLink(isCertain: isCertain, facts, &orders)
     }
 

@@ -127,7 +127,9 @@ struct PeripheralState {
         connect(.deviceAppeared(isConnected: new.isConnected), into: &orders)
         if case .connecting = connection.state {
             // From 5.83 on BlueZ replies when the link is encrypted.
-            if new.isConnected, !old.isConnected { pairing.linkWentUp(new, into: &orders) }
+            if new.isConnected, !old.isConnected {
+                pairing.linkWentUp(new, limit: PairingState.encryptionLimit, into: &orders)
+            }
         } else if !new.isConnected {
             pairing.endEncryption(into: &orders)
         }

@@ -246,7 +246,7 @@ final class PairingStateTests: XCTestCase {
     }
 
     func testALinkThatIsNeverEncryptedIsOfNoUse() {
-        let limits = [PairingState.youngLinkLimit, PairingState.encryptionLimit - PairingState.youngLinkLimit]
+        let limits = [PairingState.youngLinkLimit, PairingState.resolutionLimit - PairingState.youngLinkLimit]
         XCTAssertEqual(
             Orders.given { state.linkWentUp(bonded(), into: &$0) }, [.startTimer(.encryption, limits[0])])
         XCTAssertEqual(Orders.given { state.encryptionDue(into: &$0) }, [.startTimer(.encryption, limits[1])])
@@ -268,11 +268,23 @@ final class PairingStateTests: XCTestCase {
             state.linkWentDown(isLost: true, reason: nil, bonded(), into: &unused), .keyMissing(isCertain: false))
     }
 
-    func testAnAttemptWhoseLinkIsNotEncryptedIsReportedAtOnce() {
-        state.linkWentUp(bonded(), into: &unused)
+    func testAnAttemptWhoseLinkIsNeverEncryptedIsReportedAtOnce() {
+        let limit = PairingState.encryptionLimit
+        state.linkWentUp(bonded(), limit: limit, into: &unused)
+        XCTAssertEqual(
+            Orders.given { state.encryptionDue(into: &$0) },
+            [.startTimer(.encryption, limit - PairingState.youngLinkLimit)])
         state.encryptionDue(into: &unused)
         XCTAssertEqual(state.attemptFell(bonded(), into: &unused), .keyMissing(isCertain: false))
         XCTAssertNil(state.attemptFell(bonded(), into: &unused))
+    }
+
+    func testAnAttemptWhoseLinkIsLostBeforeItIsEncryptedIsNoSign() {
+        for _ in 0..<3 {
+            state.linkWentUp(bonded(), limit: PairingState.encryptionLimit, into: &unused)
+            state.encryptionDue(into: &unused)
+            XCTAssertNil(state.attemptFell(bonded(), into: &unused))
+        }
     }
 
     func testTheWaitForEncryptionEndsWithItsLink() {
