@@ -158,7 +158,7 @@ final class ScanProcessTests: XCTestCase {
             script: """
                 export TERM=xterm LANG=C.UTF-8
                 unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "stty cols 110 rows 30; $BLUECAP scan --simulated --duration 1.5" /dev/null
+                script -qec "stty cols 110 rows 30; exec $BLUECAP scan --simulated --duration 1.5" /dev/null
                 """
         ).finish()
         XCTAssertEqual(result.status, 0, "\(result.lines)")
@@ -177,7 +177,7 @@ final class ScanProcessTests: XCTestCase {
             script: """
                 export TERM=xterm LANG=C.UTF-8
                 unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "$BLUECAP scan --simulated --peripherals empty --duration 1.5" /dev/null
+                script -qec "exec $BLUECAP scan --simulated --peripherals empty --duration 1.5" /dev/null
                 """
         ).finish()
         XCTAssertEqual(result.status, 0, "\(result.lines)")

@@ -177,9 +177,10 @@ struct SecurityManager: Sendable {
     mutating func secure(_ end: CentralEnd, to goal: LinkSecurity, now: TimeInterval) { raise(end, to: goal, now) }
 
     private mutating func raise(_ end: CentralEnd, to goal: LinkSecurity, _ now: TimeInterval) {
-        guard let link = links[end], link.goal == nil else { return }
+        guard var link = links[end], link.goal == nil else { return }
         guard link.security < goal else { return notify(link.initiator, at: end, .secured(link.security)) }
-        links[end]?.goal = goal
+        link.goal = goal
+        links[end] = link
         let (central, server) = (address(of: link.initiator), address(of: link.responder))
         if let key = keys.key(of: central, for: server), key.security >= goal {
             return schedule(.encryption(end), after: 2 * link.latency, now)

@@ -11,6 +11,7 @@ class LockTestCase: EachVersionTestCase {
     let encrypted = CharacteristicIdentifier(uuid: "B002", service: service)
     let events = CharacteristicIdentifier(uuid: "B004", service: service)
     let open = CharacteristicIdentifier(uuid: "B005", service: service)
+    let authenticated = CharacteristicIdentifier(uuid: "B008", service: service)
     let guardedEvents = CharacteristicIdentifier(uuid: "B007", service: service)
     let address: VirtualAddress = "C0:00:00:00:00:0A"
 
@@ -39,6 +40,7 @@ class LockTestCase: EachVersionTestCase {
                             VirtualCharacteristic(
                                 "B004", [.notify], security: AttributeSecurity(subscribe: .encrypted)),
                             VirtualCharacteristic("B005", [.read], value: [5]),
+                            VirtualCharacteristic("B008", [.read], value: [8], security: .authenticated),
                             VirtualCharacteristic(
                                 "B007", [.notify], security: AttributeSecurity(subscribe: .authenticated)),
                         ])
@@ -365,6 +367,17 @@ final class RefusedPairingTests: LockTestCase {
         simulator.simulateOutOfRange(false, of: address)
         XCTAssertNil(error(of: pairing))
         XCTAssertTrue(peripheral.isBonded)
+    }
+
+    func testAnAuthenticatedValueOfAJustWorksBondFailsAtOnceWithoutAnAgent() throws {
+        let peripheral = try lock(.justWorks)
+        XCTAssertNil(error(of: peripheral.pair()))
+        peripheral.disconnect()
+        XCTAssertTrue(simulator.advance(until: { peripheral.state == .disconnected }, limit: 10))
+        manager?.pairingPolicy = .reject
+        connect(peripheral)
+        XCTAssertNotNil(error(of: read(authenticated, of: peripheral), within: 5))
+        waitForLinkEnd(peripheral)
     }
 
     // MARK: Missing keys

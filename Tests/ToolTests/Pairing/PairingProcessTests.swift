@@ -58,7 +58,7 @@ private final class LockBench {
         try ToolRun(
             script: """
                 export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'
-                script -qec "$BLUECAP \(arguments) >\(folder.path)/output 2>\(folder.path)/errors" /dev/null
+                script -qec "exec $BLUECAP \(arguments) >\(folder.path)/output 2>\(folder.path)/errors" /dev/null
                 """)
     }
 

@@ -74,7 +74,7 @@ final class SecureServingTests: XCTestCase {
         let run = try ToolRun(
             script: """
                 export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                script -qec "$BLUECAP serve battery --secure" /dev/null
+                script -qec "exec $BLUECAP serve battery --secure" /dev/null
                 """)
         try run.waitForText("Serving Battery")
         let phone = phone(bench, VirtualSecurity(.displayYesNo))

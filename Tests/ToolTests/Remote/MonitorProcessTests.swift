@@ -108,7 +108,7 @@ final class MonitorProcessTests: XCTestCase {
         let run = try ToolRun(
             script: """
                 export TERM=xterm LC_ALL=C DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                script -qec 'stty cols 50 rows 20; tty; "$BLUECAP" monitor \(RemoteBench.text) 2A37' /dev/null
+                script -qec 'stty cols 50 rows 20; tty; exec "$BLUECAP" monitor \(RemoteBench.text) 2A37' /dev/null
                 """)
         try run.waitForText("Heart Rate")
         try run.waitForText(" 74 ")
@@ -131,7 +131,7 @@ final class MonitorProcessTests: XCTestCase {
             let result = try ToolRun(
                 script: """
                     export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)' \(variables)
-                    script -qec "$BLUECAP monitor \(RemoteBench.text) --count 3" /dev/null
+                    script -qec "exec $BLUECAP monitor \(RemoteBench.text) --count 3" /dev/null
                     """
             ).finish()
             XCTAssertEqual(result.status, 0, "\(result)")

@@ -122,7 +122,7 @@ final class ExploreProcessTests: XCTestCase {
         let result = try ToolRun(
             script: """
                 export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                script -qec "$BLUECAP explore Kitchen --timeout 2" /dev/null
+                script -qec "exec $BLUECAP explore Kitchen --timeout 2" /dev/null
                 """
         ).finish()
         XCTAssertEqual(result.status, 1)

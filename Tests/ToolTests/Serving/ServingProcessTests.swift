@@ -107,7 +107,7 @@ final class ServeProcessTests: XCTestCase {
         let run = try ToolRun(
             script: """
                 export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
-                exec script -qec "$BLUECAP serve battery --duration 3" /dev/null
+                exec script -qec "exec $BLUECAP serve battery --duration 3" /dev/null
                 """)
         bench.wait("not served") { bench.simulator.advertisements.count == 1 }
         let result = try run.finish()
