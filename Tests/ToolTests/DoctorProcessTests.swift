@@ -78,7 +78,10 @@ final class LogProcessTests: XCTestCase {
         XCTAssertEqual(logged.status, 0)
         XCTAssertTrue(logged.errors.contains { $0.contains("info") && $0.contains("scan started") }, "\(logged.errors)")
         XCTAssertFalse(logged.errors.contains { $0.contains("debug") || $0.contains("trace") }, "\(logged.errors)")
-        XCTAssertEqual(logged.lines.count, silent.lines.count)
+        // The number of lines is not compared: what is received in a second varies.
+        XCTAssertFalse(silent.lines.isEmpty)
+        XCTAssertFalse(logged.lines.isEmpty)
+        XCTAssertFalse(logged.output.contains("scan started"), logged.output)
     }
 
     func testAWrongLevelIsRefusedWithTheLevels() throws {

@@ -107,6 +107,7 @@ final class MonitorProcessTests: XCTestCase {
         let bench = try RemoteBench()
         let run = try ToolRun(
             script: """
+                unset NO_COLOR
                 export TERM=xterm LC_ALL=C DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
                 script -qec 'stty cols 50 rows 20; tty; exec "$BLUECAP" monitor \(RemoteBench.text) 2A37' /dev/null
                 """)
