@@ -47,13 +47,8 @@ extension CentralManager.Configuration {
     /// Reads the documents' dictionary. What follows a wrong value keeps its default.
     /// - Returns: The configuration, and what is wrong with it.
     static func reading(_ options: [String: Any]?) -> (Self, problem: CentralManagerError?) {
-        var result = Self()
-        do {
-            try result.read(OptionReader(options))
-            return (result, nil)
-        } catch {
-            return (result, .invalidOption("\(error)"))
-        }
+        let (result, problem) = OptionReader(options).apply(to: Self()) { try $0.read($1) }
+        return (result, problem.map { .invalidOption($0) })
     }
 
     private mutating func read(_ options: OptionReader) throws {
@@ -77,15 +72,12 @@ extension CentralManager.Configuration {
         values["Configuration.restoreIdentifier"] = restoreIdentifier
         values["Configuration.stateDirectory"] = stateDirectory
         values["Configuration.maximumPeripherals"] = maximumPeripherals
-        let reader = OptionReader(values)
-        do {
+        let (checked, problem) = OptionReader(values).apply(to: result) { result, reader in
             result.maximumPeripherals =
                 try reader.maximumPeripherals("Configuration.maximumPeripherals") ?? result.maximumPeripherals
             result.restoreIdentifier = try reader.restoreIdentifier("Configuration.restoreIdentifier")
             result.stateDirectory = try reader.stateDirectory("Configuration.stateDirectory")
-            return (result, nil)
-        } catch {
-            return (result, .invalidOption("\(error)"))
         }
+        return (checked, problem.map { .invalidOption($0) })
     }
 }

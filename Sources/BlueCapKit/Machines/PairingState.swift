@@ -28,7 +28,7 @@ struct PairingState {
     }
 
     /// A link to a paired device whose services are not resolved yet. BlueZ encrypts it first.
-    private enum Encryption {
+    private enum Encryption: Equatable {
         /// It has just gone up: if it ends now, the peripheral does not have the keys. `limit`: how long it may take, in
         /// seconds.
         case young(limit: TimeInterval)
@@ -86,7 +86,7 @@ struct PairingState {
     var isPairing: Bool { if case .pairing = step { true } else { false } }
     private var isLinkYoung: Bool { if case .young = encryption { true } else { false } }
     /// Whether there is a link that will not be encrypted.
-    var isLinkDead: Bool { if case .failed = encryption { true } else { false } }
+    var isLinkDead: Bool { encryption == .failed }
     var isChecking: Bool { step == .checking }
     var isRemoving: Bool { step == .removing }
     /// Whether nothing is under way.

@@ -29,7 +29,7 @@ public struct Central: CBCentralInjectable, CustomStringConvertible {
     /// Creates a central of which BlueZ reports no more than this.
     init(address: BluetoothAddress?, mtu: Int?) {
         (self.address, self.mtu) = (address, mtu)
-        identifier = address?.identifier(type: .public) ?? Self.nobody
+        identifier = address?.identifier(type: .public) ?? Self.unknown
         (isPaired, isBonded) = (false, false)
     }
 
@@ -40,7 +40,7 @@ public struct Central: CBCentralInjectable, CustomStringConvertible {
         (isPaired, isBonded) = (device.isPaired, device.keepsKeys)
     }
 
-    private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    private static let unknown = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     public var description: String { address.map { "Central(\($0))" } ?? "Central(anonymous)" }
 }

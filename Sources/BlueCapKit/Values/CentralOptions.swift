@@ -87,6 +87,18 @@ struct OptionReader {
 
     init(_ options: [String: Any]?) { self.options = options ?? [:] }
 
+    /// Sets in a configuration what the options contain. What follows a wrong value stays as it is.
+    /// - Returns: The configuration, and what is wrong with the options.
+    func apply<C>(to configuration: C, _ read: (inout C, OptionReader) throws -> Void) -> (C, problem: String?) {
+        var result = configuration
+        do {
+            try read(&result, self)
+            return (result, nil)
+        } catch {
+            return (result, "\(error)")
+        }
+    }
+
     /// Returns a text that `isTaken` accepts; `form` describes such texts.
     func string(
         _ key: String, takes form: String = "a String", _ isTaken: (String) -> Bool = { _ in true }

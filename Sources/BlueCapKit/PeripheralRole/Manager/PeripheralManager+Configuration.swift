@@ -41,13 +41,8 @@ extension PeripheralManager.Configuration {
     /// Reads the documents' dictionary. What follows a wrong value keeps its default.
     /// - Returns: The configuration, and what is wrong with it.
     static func reading(_ options: [String: Any]?) -> (Self, problem: PeripheralManagerError?) {
-        var result = Self()
-        do {
-            try result.read(OptionReader(options))
-            return (result, nil)
-        } catch {
-            return (result, .invalidOption("\(error)"))
-        }
+        let (result, problem) = OptionReader(options).apply(to: Self()) { try $0.read($1) }
+        return (result, problem.map { .invalidOption($0) })
     }
 
     private mutating func read(_ options: OptionReader) throws {
@@ -66,13 +61,10 @@ extension PeripheralManager.Configuration {
         var values: [String: Any] = [:]
         values["Configuration.restoreIdentifier"] = restoreIdentifier
         values["Configuration.stateDirectory"] = stateDirectory
-        let reader = OptionReader(values)
-        do {
+        let (checked, problem) = OptionReader(values).apply(to: result) { result, reader in
             result.restoreIdentifier = try reader.restoreIdentifier("Configuration.restoreIdentifier")
             result.stateDirectory = try reader.stateDirectory("Configuration.stateDirectory")
-            return (result, nil)
-        } catch {
-            return (result, .invalidOption("\(error)"))
         }
+        return (checked, problem.map { .invalidOption($0) })
     }
 }
