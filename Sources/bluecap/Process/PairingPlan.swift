@@ -26,15 +26,15 @@ struct PairingPlan: Sendable {
 
     /// Replies to a request. Returns the reason if it was rejected.
     ///
-    /// - Parameter rejecting: Called before it is rejected.
+    /// - Parameter rejecting: Called with the reason before it is rejected.
     func answer(
-        _ request: PairingRequest, _ console: Console, rejecting: () -> Void = {}
+        _ request: PairingRequest, _ console: Console, rejecting: (String) -> Void = { _ in }
     ) async -> String? {
         switch await console.ask({ await decide(request) }) {
         case .confirm: request.confirm()
         case .enter(let passkey): request.enter(passkey)
         case .reject(let why):
-            rejecting()
+            rejecting(why)
             request.reject()
             return why
         }
@@ -129,18 +129,27 @@ struct PairingPlan: Sendable {
         let stream = manager.whenPairingIsRequested()
         stream.onSuccess(context: ImmediateContext(), cancelToken: token) { feed.yield($0) }
         defer { stream.cancel(token) }
+        // The rejection also fails the work, perhaps first.
+        let refusal = Locked<ToolFailure?>(nil)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             defer { group.cancelAll() }
             group.addTask {
-                try await work()
-                return true
+                do {
+                    try await work()
+                    return true
+                } catch {
+                    throw refusal.withLock { $0 } ?? error
+                }
             }
             group.addTask {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
                     // Else the refused operation would begin a pairing that BlueZ asks nothing about.
-                    let why = await answer(request, console) { manager.pairingPolicy = .reject }
-                    if let why { throw ToolFailure(why, status: ToolFailure.notPaired) }
+                    _ = await answer(request, console) { why in
+                        refusal.withLock { $0 = ToolFailure(why, status: ToolFailure.notPaired) }
+                        manager.pairingPolicy = .reject
+                    }
+                    if let failure = refusal.withLock({ $0 }) { throw failure }
                 }
                 // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may
                 // return normally.
