@@ -4,6 +4,7 @@ Forked by server.py; bin/radio-central explains the orders.
 """
 
 import asyncio
+import contextlib
 
 from bleak import BleakClient, BleakScanner
 from bleak.exc import BleakError, BleakGATTProtocolError
@@ -27,17 +28,20 @@ class Central:
             raise BleakError(f"{wanted} was not heard")
         # bleak takes ServicesResolved for the end of the discovery, and on the first connection the objects only begin to
         # come then (bleak#1489); and it fails where `Connected` is not signalled, every second time with 5.66. So the
-        # first link is for bluetoothd alone, and others are tried.
+        # first link is for bluetoothd alone, and others are tried. The end of a failed attempt's link is awaited by nobody: if
+        # it is signalled in the next attempt, that client takes it for the end of its own link and hears of no other.
         for attempt in range(12):
-            client = BleakClient(device, bluez=self.options)
+            ended = asyncio.Event()
+            client = BleakClient(device, disconnected_callback=lambda _, ended=ended: ended.set(), bluez=self.options)
             try:
                 await client.connect()
             except BleakError:
                 continue
-            if attempt > 0:
+            if attempt > 0 and not ended.is_set():
                 self.client, self.values = client, {}
                 return
-            await client.disconnect()
+            with contextlib.suppress(TimeoutError):  # of one that does not hear that its link has ended
+                await client.disconnect()
         raise BleakError(f"{wanted} could not be connected")
 
     async def order_services(self):
