@@ -71,8 +71,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
         transform: Arguments.strength)
     var txPower: Int?
 
-    @Flag(name: .customLong("tell-power"), help: "Advertise the power of the sender.")
-    var tellsPower = false
+    @Flag(name: .customLong("include-tx-power"), help: "Advertise the power of the sender, which the adapter chooses.")
+    var includesTxPower = false
 
     @Flag(help: "Accept no connections.")
     var broadcast = false
@@ -92,7 +92,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         data.appearance = appearance
         data.interval = interval
         data.txPower = txPower
-        data.includesTxPower = tellsPower || txPower != nil
+        data.includesTxPower = includesTxPower || txPower != nil
         data.isDiscoverable = discoverable && !broadcast
         return data
     }
