@@ -22,7 +22,7 @@ final class ScanProcessTests: XCTestCase {
         XCTAssertGreaterThanOrEqual(identifiers.count, 6)
         XCTAssertEqual(Set(identifiers).count, identifiers.count, "discovered twice")
         XCTAssertEqual(finished["peripherals"] as? Int, identifiers.count)
-        XCTAssertEqual(finished["seconds"] as? Double ?? 0, 3, accuracy: 1)
+        XCTAssertGreaterThanOrEqual(finished["seconds"] as? Double ?? 0, 3)
         let strap = try XCTUnwrap(discovered.first { $0["name"] as? String == "Pulse Strap 7F" })
         XCTAssertEqual(strap["addressType"] as? String, "random")
         XCTAssertEqual(strap["services"] as? [String], ["180D", "180F"])
@@ -40,10 +40,12 @@ final class ScanProcessTests: XCTestCase {
     }
 
     func testFiltersAreHonoured() throws {
-        let result = try ToolRun(
-            "scan", "--simulated", "--duration", "2", "--service", "180D", "--service", "cycling speed and cadence",
-            "--rssi", "-90", "--json"
-        ).finish()
+        let run = try ToolRun(
+            "scan", "--simulated", "--service", "180D", "--service", "cycling speed and cadence", "--rssi", "-90",
+            "--json")
+        for name in ["Cadence 2", "Pulse Strap 7F"] { _ = try run.line { $0.contains(name) } }
+        run.signal(SIGINT)
+        let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         let names = result.lines.filter { $0.contains("discovered") }.compactMap { line in
             ((try? JSONSerialization.jsonObject(with: Data(line.utf8))) as? [String: Any])?["name"] as? String
@@ -54,7 +56,7 @@ final class ScanProcessTests: XCTestCase {
     func testAnEmptyRoomIsNoFailure() throws {
         let result = try ToolRun("scan", "--simulated", "--peripherals", "empty", "--duration", "0.5").finish()
         XCTAssertEqual(result.status, 0)
-        XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
+        assertEmptySummary(result)
     }
 
     func testTooFewOpenFilesAreAFailureWithTheLimit() throws {
@@ -75,7 +77,7 @@ final class ScanProcessTests: XCTestCase {
         ).finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
         XCTAssertEqual(result.errors, [])
-        XCTAssertEqual(result.lines, ["0 peripherals in 0.5 s"])
+        assertEmptySummary(result)
     }
 
     func testCtrlCPrintsTheSummaryAndLeavesNoDiscovery() throws {
@@ -100,7 +102,7 @@ final class ScanProcessTests: XCTestCase {
         defer { simulator.end() }
         simulator.simulateSlowReplies(by: 3600)
         let run = try ToolRun("scan", environment: ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address])
-        XCTAssertTrue(simulator.wait(until: { !simulator.statistics.calls.isEmpty }, limit: 10))
+        XCTAssertTrue(simulator.wait(until: { !simulator.statistics.calls.isEmpty }, limit: 60))
         run.signal(SIGINT)
         let result = try run.finish()
         XCTAssertEqual(result.status, 0)
@@ -154,35 +156,34 @@ final class ScanProcessTests: XCTestCase {
     }
 
     func testOnATerminalATableIsDrawnAndTheCursorComesBack() throws {
-        let result = try ToolRun(
+        let run = try ToolRun(
             script: """
                 export TERM=xterm LANG=C.UTF-8
                 unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "stty cols 110 rows 30; exec $BLUECAP scan --simulated --duration 1.5" /dev/null
-                """
-        ).finish()
+                script -qec "stty cols 110 rows 30; exec $BLUECAP scan --simulated" /dev/null
+                """)
+        try run.waitForText("Bookshelf")
+        try run.waitForText("HEARD", times: 4)
+        run.type("\u{03}")
+        let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.lines)")
-        let text = result.lines.joined(separator: "\n")
-        XCTAssertTrue(text.contains(LiveScreen.begin))
-        XCTAssertTrue(text.contains("SERVICES"))
-        XCTAssertTrue(text.contains("Bookshelf"))
-        XCTAssertGreaterThan(result.lines.count { $0.contains("HEARD") }, 3, "frames")
-        let summary = result.lines.last { $0.contains("peripherals in 1.") }
-        XCTAssertNotNil(summary)
+        XCTAssertTrue(result.output.contains(LiveScreen.begin))
+        XCTAssertTrue(result.output.contains("SERVICES"))
+        XCTAssertNotNil(result.lines.last { $0.contains(/\d+ peripherals in \d+\.\d s/) }, "\(result.lines)")
         XCTAssertTrue(result.output.hasSuffix(LiveScreen.end))
     }
 
     func testATableWithoutPeripheralsIsRedrawnEverySecond() throws {
-        let result = try ToolRun(
+        let run = try ToolRun(
             script: """
                 export TERM=xterm LANG=C.UTF-8
                 unset LC_ALL LC_CTYPE NO_COLOR
-                script -qec "exec $BLUECAP scan --simulated --peripherals empty --duration 1.5" /dev/null
-                """
-        ).finish()
-        XCTAssertEqual(result.status, 0, "\(result.lines)")
-        XCTAssertGreaterThanOrEqual(result.lines.count { $0.contains("HEARD") }, 3, "\(result.lines)")
-        XCTAssertTrue(result.lines.contains { $0.contains("1 s") }, "\(result.lines)")
+                script -qec "exec $BLUECAP scan --simulated --peripherals empty" /dev/null
+                """)
+        try run.waitForText("HEARD", times: 3)
+        try run.waitForText("1 s")
+        run.type("\u{03}")
+        XCTAssertEqual(try run.finish().status, 0)
     }
 
     func testAReaderThatLeavesEndsTheScanQuietly() throws {
@@ -216,6 +217,13 @@ final class ScanProcessTests: XCTestCase {
 }
 
 private func isDiscovering(_ simulator: Simulator) -> Bool { simulator.adapters.contains(where: \.isDiscovering) }
+
+/// The time is not compared: on a busy machine half a second is printed as 0.6 s.
+private func assertEmptySummary(_ result: ToolRun.Result, file: StaticString = #filePath, line: UInt = #line) {
+    XCTAssertEqual(result.lines.count, 1, file: file, line: line)
+    XCTAssertNotNil(
+        result.lines.last?.wholeMatch(of: /0 peripherals in \d+\.\d s/), "\(result.lines)", file: file, line: line)
+}
 
 final class ToolFailureTests: XCTestCase {
     func testBadArgumentsShowTheUsage() throws {
@@ -403,11 +411,13 @@ final class SimulateProcessTests: XCTestCase {
     }
 
     func testTheCommandFindsTheBusInItsEnvironment() throws {
+        let script = "set -o pipefail; \"$BLUECAP\" scan --json | head -n 5"
         let result = try ToolRun(
-            "simulate", "--peripherals", "crowd:5", "--", ToolRun.executable.path, "scan", "--duration", "2", "--json"
+            "simulate", "--peripherals", "crowd:5", "--", "bash", "-c", script,
+            environment: ["BLUECAP": ToolRun.executable.path]
         ).finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
-        XCTAssertEqual(result.lines.last?.contains(#""peripherals":5"#), true, "\(result.lines)")
+        XCTAssertEqual(result.lines.count { $0.contains(#""event":"discovered""#) }, 5, "\(result.lines)")
     }
 
     func testBlueZsOwnToolSeesTheAdapter() throws {

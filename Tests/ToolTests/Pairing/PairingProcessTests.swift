@@ -314,7 +314,7 @@ final class PairingOnDemandTests: XCTestCase {
             XCTAssertTrue(result.errors.first?.contains("`bluecap pair \(LockBench.text)`") == true, "\(result.errors)")
             try bench.assertNotBonded()
             XCTAssertEqual(
-                try bench.run("read", LockBench.text, "B002", "--pair", "just-works", "--timeout", "5").lines, ["02"],
+                try bench.run("read", LockBench.text, "B002", "--pair", "just-works", "--timeout", "20").lines, ["02"],
                 "\(version)")
         }
     }
@@ -349,10 +349,10 @@ final class PairingOnDemandTests: XCTestCase {
         for version in versions {
             let bench = try LockBench(.displayOnly, bluez: version)
             assertOneLine(
-                try bench.run("read", LockBench.text, "B002", "--passkey", "111111", "--timeout", "5"),
+                try bench.run("read", LockBench.text, "B002", "--passkey", "111111", "--timeout", "20"),
                 "passkey was wrong", status: 4)
             XCTAssertEqual(
-                try bench.run("read", LockBench.text, "B002", "--passkey", LockBench.passkey, "--timeout", "5").lines,
+                try bench.run("read", LockBench.text, "B002", "--passkey", LockBench.passkey, "--timeout", "20").lines,
                 ["02"], "\(version)")
         }
     }

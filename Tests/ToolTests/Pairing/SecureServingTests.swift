@@ -36,7 +36,7 @@ final class SecureServingTests: XCTestCase {
         run.signal(SIGINT)
         let result = try run.finish()
         XCTAssertEqual(result.status, 0, "\(result.errors)")
-        XCTAssertEqual(result.errors, [])
+        XCTAssertEqual(result.problems, [])
         bench.assertNothingIsLeft()
     }
 

@@ -56,7 +56,7 @@ final class FaultProcessTests: XCTestCase {
         let script = #"""
             strap=C0:5A:17:00:18:0D
             fault() { "$BLUECAP" simulate fault "$@"; }
-            read_level() { "$BLUECAP" read "$strap" 2A19 --timeout "${1:-3}" 2>&1 || echo "status $?"; }
+            read_level() { "$BLUECAP" read "$strap" 2A19 --timeout "${1:-30}" 2>&1 || echo "status $?"; }
             fault out-of-range $strap
             read_level 1 | tail -n 1
             fault in-range $strap
