@@ -17,8 +17,10 @@ public final class Journal: @unchecked Sendable {
         public var completions = 0
         public var serviceChanges = 0
         public var connectionEvents: [ConnectionEvent] = []
+        /// The subscribers at each change, each with its identifier.
+        public var subscribersByName: [[String]] = []
         /// How many subscribers there are, at each change.
-        public var subscribers: [Int] = []
+        public var subscribers: [Int] { subscribersByName.map(\.count) }
         public var beacons: [Beacon] = []
         public var pairingRequests: [PairingRequest] = []
         public var pairingChanges: [PairingChange] = []

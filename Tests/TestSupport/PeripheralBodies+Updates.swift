@@ -74,8 +74,8 @@ extension PeripheralBodies {
         characteristic.whenSubscribersChange().onSuccess(context: ImmediateContext()) { subscribers in
             journal.write { entries in
                 // The stream begins with how it is.
-                guard !(entries.subscribers.isEmpty && subscribers.isEmpty) else { return }
-                entries.subscribers.append(subscribers.count)
+                guard !(entries.subscribersByName.isEmpty && subscribers.isEmpty) else { return }
+                entries.subscribersByName.append(subscribers.map { "\($0) \($0.identifier)" })
             }
         }
     }
