@@ -1,9 +1,11 @@
 import BlueZSimulator
 import Foundation
 import Futures
+import Reactor
 import XCTest
 
 @testable import BlueCapKit
+@testable import BlueZ
 
 /// Updates reach who has subscribed: in order, none lost.
 final class UpdatingTests: PeripheralStage {
@@ -119,6 +121,23 @@ final class UpdatingTests: PeripheralStage {
         _ = result(of: phone.unsubscribe(from: "2A37"))
         wait { !characteristic.hasSubscribers }
         XCTAssertEqual(changes.values.map(\.count), [1, 0])
+        withExtendedLifetime(manager) {}
+    }
+
+    /// On a machine that stood still, the stream said of its first subscriber twice that it had come.
+    func testAChangeBeforeTheStreamHasBegunIsReportedOnce() throws {
+        let (manager, characteristic) = try served()
+        let session = try XCTUnwrap(characteristic.core.withLock { $0.session })
+        let subscriber = MutableCharacteristic.Subscriber(
+            central: Central(address: nil, mtu: nil), source: ServerSubscriber(peer: nil, directWay: .closed))
+        let changes = Locked<Elements<[any CBCentralInjectable]>?>(nil)
+        session.loop.post {
+            let stream = characteristic.whenSubscribersChange()
+            changes.withLock { $0 = Elements(stream) }
+            characteristic.subscribersChanged(to: [subscriber], session)
+        }
+        simulator.advance(by: 1)
+        XCTAssertEqual(changes.withLock { $0?.values.map(\.count) }, [1])
         withExtendedLifetime(manager) {}
     }
 

@@ -288,7 +288,9 @@ extension MutableCharacteristic {
         to promise: StreamPromise<[any CBCentralInjectable]>, _ session: PeripheralManagerSession
     ) {
         let subscribers = core.withLock { $0.subscribers.map(\.central) }
-        if !subscribers.isEmpty { session.complete { promise.success(subscribers) } }
+        guard !subscribers.isEmpty else { return }
+        // A change that the loop handled before this is there already.
+        session.complete { if promise.stream.count == 0 { promise.success(subscribers) } }
     }
 
     // MARK: Events; on the loop
