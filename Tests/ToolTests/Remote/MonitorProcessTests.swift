@@ -100,7 +100,8 @@ final class MonitorProcessTests: XCTestCase {
         XCTAssertEqual(Set(objects.dropLast().compactMap { $0["series"] as? String }), ["RSSI"])
         XCTAssertEqual(objects.first?["unit"] as? String, "dBm")
         XCTAssertTrue(
-            bench.simulator.wait(until: { !bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: 60))
+            bench.simulator.wait(
+                until: { !bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit))
     }
 
     func testOnATerminalThePlotsAreDrawnAndFitItAlsoWhenItIsResized() throws {

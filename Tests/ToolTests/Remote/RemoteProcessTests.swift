@@ -67,7 +67,8 @@ final class RemoteBench {
         let result = try run.finish(file: file, line: line)
         XCTAssertTrue(simulator.links.isEmpty, "a link was left behind", file: file, line: line)
         // The tool's last message may still be on the bus when its process has ended.
-        let isQuiet = simulator.wait(until: { !simulator.adapters.contains(where: \.isDiscovering) }, limit: 60)
+        let isQuiet = simulator.wait(
+            until: { !simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit)
         XCTAssertTrue(isQuiet, "a scan", file: file, line: line)
         return result
     }
@@ -183,7 +184,8 @@ final class ExploreProcessTests: XCTestCase {
         let bench = try RemoteBench()
         let run = try bench.start("explore", "Kitchen", "--verbose")
         XCTAssertTrue(
-            bench.simulator.wait(until: { bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: 60))
+            bench.simulator.wait(
+                until: { bench.simulator.adapters.contains(where: \.isDiscovering) }, limit: ToolRun.limit))
         run.signal(SIGTERM)
         XCTAssertEqual(try run.finish().status, 128 + SIGTERM)
     }
@@ -293,7 +295,7 @@ final class NotifyProcessTests: XCTestCase {
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
         assertOneLine(result, "did not confirm the subscription in time")
         // Looking, connecting and the end of the link come on top; without the time limit it took 35 s.
-        XCTAssertLessThan(seconds, 35)
+        XCTAssertLessThan(seconds, 30)
     }
 
     func testSoManyValuesArePrintedWithTheirTimes() throws {
@@ -360,7 +362,8 @@ final class NotifyProcessTests: XCTestCase {
         // BlueZ ends what belongs to the process's bus connection, and not the link.
         let simulator = bench.simulator
         XCTAssertTrue(
-            simulator.wait(until: { simulator.subscriptions(to: "2A37", at: RemoteBench.address).isEmpty }, limit: 60))
+            simulator.wait(
+                until: { simulator.subscriptions(to: "2A37", at: RemoteBench.address).isEmpty }, limit: ToolRun.limit))
         for _ in 0..<2 {
             let next = try bench.start("read", RemoteBench.text, "Battery Level").finish()
             XCTAssertEqual(next.lines, ["100 %"], "\(next.errors)")
