@@ -222,10 +222,13 @@ extension BlueZClient {
         }
     }
 
-    /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Any thread; `completion` runs on the
-    /// loop.
+    /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. Requests of the agent about the device end
+    /// before. Any thread; `completion` runs on the loop.
     package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
-        loop.perform { [connector] in connector.removeDevice(device, completion: completion) }
+        loop.perform { [agent, connector] in
+            agent.cancelRequests(about: device)
+            connector.removeDevice(device, completion: completion)
+        }
     }
 
     /// Sets whether BlueZ admits the services of a device without asking, and connects it by itself. Stored by BlueZ. Any

@@ -44,6 +44,9 @@ package final class Connector: @unchecked Sendable {
     /// to `Disconnect` (seen with 5.66).
     private static let fallLimit = 0.25
 
+    /// How many links of a device are ended before it is removed.
+    private static let linksEnded = 3
+
     private let daemon: DaemonLink
     private let loop: any EventLoop
     /// Kept as long as the client, since their requests may be answered late.
@@ -149,12 +152,23 @@ package final class Connector: @unchecked Sendable {
     /// Ends a device's link and makes `bluetoothd` forget the device, with its bond. On the loop only, as `completion` is.
     ///
     /// The link is ended first, and always: 5.87 ends with a fault if `RemoveDevice` names a connected device (its commit
-    /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, the device is
-    /// removed only by a daemon that is known not to be 5.87.
+    /// 5d836f1c6), and BlueZ does not always signal that a device is connected. If the link cannot be ended, or another one
+    /// follows each time, the device is removed only by a daemon that is known not to be 5.87.
     package func removeDevice(_ device: ObjectKey, completion: @escaping BlueZCompletion<Void>) {
+        removeDevice(device, links: Self.linksEnded, completion: completion)
+    }
+
+    /// - Parameter links: How many links are ended at most.
+    private func removeDevice(_ device: ObjectKey, links: Int, completion: @escaping BlueZCompletion<Void>) {
         disconnect(device) { [self] result in
-            if case .failure(let error) = result, error.cause != .notConnected, !removesConnected(device) {
+            switch result {
+            case .failure(let error) where error.cause != .notConnected && !removesConnected(device):
                 return completion(.failure(error))
+            // The peer or another program has made a link since.
+            case .success where isConnected(device) && !removesConnected(device):
+                guard links > 1 else { return completion(.failure(.connectedAgain)) }
+                return removeDevice(device, links: links - 1, completion: completion)
+            case .success, .failure: break
             }
             guard let adapter = daemon.objects.adapter(of: device), let path = daemon.path(of: device) else {
                 return completion(.failure(.noSuchObject))
@@ -163,6 +177,10 @@ package final class Connector: @unchecked Sendable {
                 adapter, interface: BlueZName.adapter, member: "RemoveDevice",
                 body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
         }
+    }
+
+    private func isConnected(_ device: ObjectKey) -> Bool {
+        daemon.objects.handle(of: device).map { daemon.objects[$0].isConnected } ?? false
     }
 
     private func removesConnected(_ device: ObjectKey) -> Bool {
@@ -250,4 +268,11 @@ package final class Connector: @unchecked Sendable {
             loop.post { user.completion(error.map { .failure($0) } ?? .success(())) }
         }
     }
+}
+
+extension BlueZError {
+    /// The device was connected again each time that its link was ended.
+    static let connectedAgain = BlueZError(
+        name: "org.bluez.Error.InProgress",
+        message: "The device is connected again after each disconnection, so it cannot be removed.")
 }

@@ -171,13 +171,31 @@ package final class PairingAgent: @unchecked Sendable {
     }
 
     func follow(_ change: Change) {
-        guard !displays.isEmpty, case .deviceChanged(let handle, _, _) = change,
-            let device = daemon.objects.key(of: handle)
-        else { return }
-        let values = daemon.objects[handle]
-        if values.isPaired || values.keepsKeys || daemon.objects.disconnected(by: change) != nil {
-            endDisplay(of: device)
+        guard open != nil || !displays.isEmpty else { return }
+        switch change {
+        case .deviceChanged(let handle, _, _):
+            guard let device = daemon.objects.key(of: handle) else { return }
+            let values = daemon.objects[handle]
+            if values.isPaired || values.keepsKeys || daemon.objects.disconnected(by: change) != nil {
+                endDisplay(of: device)
+            }
+        case .deviceRemoved(let handle):
+            // If the daemon has ended, that is the reason.
+            guard daemon.availability == .ready, let device = daemon.objects.key(of: handle) else { return }
+            cancelRequests(about: device)
+        case .deviceAdded, .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged,
+            .attributeRemoved:
+            return
         }
+    }
+
+    /// Ends the requests about a device that is removed, or is about to be: an answer that comes later has no effect. On the
+    /// loop.
+    func cancelRequests(about device: ObjectKey) {
+        if let display = displays[device] { end(display, .cancelled) }
+        guard let open, open.request.device == device else { return }
+        open.invocation?.fail(.cancelled)
+        end(open, .cancelled)
     }
 
     // MARK: The end of the client
