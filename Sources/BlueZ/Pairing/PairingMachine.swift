@@ -177,9 +177,7 @@ package struct PairingMachine {
         case .idle, .cancelling, .cleaning: return []
         case .preparing, .unlinking: return finish(outcome)
         case .queued: return [.leaveQueue] + finish(outcome)
-        case .pairing:
-            // `Pair` has no reply while BlueZ discovers the services.
-            return cause == .timedOut && facts.isBonded ? finish(.bonded) : cancel(outcome)
+        case .pairing: return cause == .timedOut && facts.isBonded ? finish(.bonded) : cancel(outcome)
         case .bonding: return cause == .timedOut ? finish(.paired) : clean(outcome, endsLink: true)
         case .foreign(let error, _): return finish(cause == .timedOut ? .failed(.busy, error) : outcome)
         }
@@ -192,8 +190,13 @@ package struct PairingMachine {
         facts = new
         if new.isConnected { hadLink = true }
         switch state {
-        case .idle, .unlinking, .pairing, .cancelling, .cleaning: return []
+        case .idle, .unlinking, .cancelling, .cleaning: return []
         case .preparing, .bonding: return new.isBonded ? finish(.bonded) : []
+        // What BlueZ reports of the device counts. Its reply does not come if BlueZ is discovering services meanwhile
+        // (`device_bonding_complete`, up to 5.86).
+        case .pairing:
+            guard new.isPaired else { return [] }
+            return new.isBonded ? finish(.bonded) : bond()
         case .queued: return new.isBonded ? [.leaveQueue] + finish(.bonded) : []
         case .foreign(let error, let wasConnected):
             if new.isBonded { return finish(.bonded) }

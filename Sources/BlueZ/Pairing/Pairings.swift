@@ -276,7 +276,7 @@ package final class Pairings: @unchecked Sendable {
         if facts(of: session.device)?.isConnected == true { endTurn(session) }
         let number = session.lastCall
         call(session.device, "Pair", timeout: Self.callLimit) { [weak self] error in
-            guard let self, number == session.lastCall else { return }
+            guard let self, sessions[session.device] === session, number == session.lastCall else { return }
             agent.endDisplay(of: session.device)
             endTurn(session)
             run(session) { $0.pairReplied(error, hasLostTurn: session.hasLostTurn) }

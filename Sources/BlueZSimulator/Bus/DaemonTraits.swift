@@ -106,6 +106,9 @@ struct DaemonTraits: Hashable, Sendable {
     var stallsAfterRefusal = false
     /// Whether `Connect` reports that the peer has lost its keys.
     var reportsMissingKeys = false
+    /// Whether `Pair` gets no reply if the services were being discovered when the pairing succeeded
+    /// (`device_bonding_complete`, until 622a46ebc).
+    var losesReplyOfPairBesideDiscovery = true
     /// Whether `Pair` fails if the services are not discovered after the pairing.
     var failsPairWithDiscovery = true
 
@@ -300,6 +303,9 @@ struct DaemonTraits: Hashable, Sendable {
         },
         Change(87, "`Pair` succeeds if the link ends after the pairing and before the services are discovered") {
             $0.failsPairWithDiscovery = false
+        },
+        Change(87, "`Pair` gets a reply if services are being discovered when the pairing succeeds, before none") {
+            $0.losesReplyOfPairBesideDiscovery = false
         },
         Change(87, "crashes on a filter with `UUIDs` when an advertisement has services") {
             $0.diesOfUUIDFilters = true

@@ -7,8 +7,8 @@ struct Pairings: Sendable {
     private struct Bonding: Sendable {
         /// The caller. BlueZ asks the caller's agent, and the default agent if this is nil.
         let client: String?
-        /// Nil for a program that is not on the bus.
-        let call: CallID?
+        /// Nil for a program that is not on the bus, and if there is no reply.
+        var call: CallID?
         /// Whether it waits for the link that it makes.
         var isConnecting: Bool
         /// Whether the link was made for it.
@@ -170,6 +170,8 @@ struct Pairings: Sendable {
             core.flush()
         }
         pending.insert(key)
+        let isDiscovering = core.tree.devices[key]?.areServicesResolved == false && bondings[key]?.ownsLink == false
+        if isDiscovering, core.traits.losesReplyOfPairBesideDiscovery { bondings[key]?.call = nil }
         if isServed || core.tree.devices[key]?.areServicesResolved == true { conclude(key, &core) }
     }
 
