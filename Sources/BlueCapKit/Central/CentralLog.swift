@@ -50,6 +50,7 @@ struct CentralLog: Sendable {
             let level: Logger.Level = loss == .forced ? .info : .notice
             write(level, "link down", order, session, [("why", "\(loss)")])
 
+        case .askForConsent: write(.info, "asking whether to pair", order, session)
         case .callPair: write(.info, "pairing", order, session)
         case .cancelPairing: write(.info, "cancelling the pairing", order, session)
         case .removeDevice: write(.info, "removing the device from BlueZ, with its bond", order, session)

@@ -21,7 +21,7 @@ final class CentralPairing: AgentDelegate {
     let desk: PairingDesk
     /// The calls of `Pair` without a reply.
     private let calls = Locked<[PeripheralKey: Call]>([:])
-    /// The requests of the agent that have not ended, by their numbers.
+    /// The questions that have not ended, of the agent and of this manager, by their numbers.
     private let asked = Locked<[UInt64: (key: PeripheralKey, device: ObjectKey)]>([:])
 
     init(
@@ -71,6 +71,7 @@ final class CentralPairing: AgentDelegate {
 
     func perform(_ action: Order.Action, of key: PeripheralKey, in session: CentralSession) {
         switch action {
+        case .askForConsent(let attempt): askForConsent(key, attempt, session)
         case .callPair(let attempt, let timeout): pair(key, attempt, timeout: timeout, session)
         case .cancelPairing(let attempt):
             guard let call = calls.withLock({ $0[key] }), call.attempt == attempt else { return }
@@ -82,13 +83,42 @@ final class CentralPairing: AgentDelegate {
         case .reportPairing(let change): report(change, of: key, session)
         case .rejectRequests: desk.rejectAll()
         case .cancelRequests:
-            if let device = device(of: key, session) { desk.rejectAll(of: device, .cancelled) }
+            let open = asked.withLock { asked in asked.keys.filter { asked[$0]?.key == key }.sorted() }
+            for number in open { _ = desk.answer(number, .reject, .cancelled) }
         default: break
         }
     }
 
     private func device(of key: PeripheralKey, _ session: CentralSession) -> ObjectKey? {
         session.readState(of: key) { $0.facts.device }
+    }
+
+    private func askForConsent(_ key: PeripheralKey, _ attempt: PairingState.Attempt, _ session: CentralSession) {
+        guard let device = device(of: key, session) else {
+            return session.decideHere(key) {
+                $0.consentAnswered(attempt, .unavailable(.noDevice), at: session.date, into: &$1)
+            }
+        }
+        let number = client.makeID()
+        asked.withLock { $0[number] = (key, device) }
+        desk.askForConsent(number, to: device, ask: { give($0, number, of: key, to: session) }) { [weak self] error in
+            guard let self else { return }
+            asked.withLock { $0[number] = nil }
+            guard let session = reference.session else { return }
+            session.decideHere(key) { $0.consentAnswered(attempt, error, at: session.date, into: &$1) }
+        }
+    }
+
+    /// Gives a question to the application. Returns false if it has no handler.
+    private func give(
+        _ question: PairingDesk.Question, _ number: UInt64, of key: PeripheralKey, to session: CentralSession
+    ) -> Bool {
+        let promise = session.streams.pairingRequests
+        guard promise.stream.isWatched else { return false }
+        let peripheral = session.core.withLock { $0.objects.hold(key, in: session) }
+        let asked = PairingRequest(number, question, of: .peripheral(peripheral), desk)
+        session.complete { promise.success(asked) }
+        return true
     }
 
     private func pair(
@@ -173,14 +203,7 @@ final class CentralPairing: AgentDelegate {
             return (key, core.state.updateState(of: key) { $0.agentAsked() } ?? false)
         }
         asked.withLock { $0[request.number] = (key, request.device) }
-        desk.requested(request, isWanted: isWanted) { question in
-            let promise = session.streams.pairingRequests
-            guard promise.stream.isWatched else { return false }
-            let peripheral = session.core.withLock { $0.objects.hold(key, in: session) }
-            let asked = PairingRequest(request.number, question, of: .peripheral(peripheral), desk)
-            session.complete { promise.success(asked) }
-            return true
-        }
+        desk.requested(request, isWanted: isWanted) { give($0, request.number, of: key, to: session) }
     }
 
     func agentRequestEnded(_ number: UInt64, _ end: AgentEnd) {

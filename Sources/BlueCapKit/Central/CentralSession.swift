@@ -269,7 +269,8 @@ final class CentralSession: ManagerSession {
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure): finishNotifications(failure, subject)
 
-        case .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing, .rejectRequests, .cancelRequests:
+        case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing, .rejectRequests,
+            .cancelRequests:
             pairing.perform(order.action, of: key, in: self)
 
         case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()

@@ -104,6 +104,8 @@ struct Order: Equatable {
 
         // MARK: Pairing
 
+        /// Asks the user whether the manager may pair for an operation.
+        case askForConsent(PairingState.Attempt)
         /// Pairs, with a time limit in seconds. Connects if there is no link.
         case callPair(PairingState.Attempt, timeout: TimeInterval)
         /// Cancels the pairing; its reply follows.
@@ -114,7 +116,7 @@ struct Order: Equatable {
         case reportPairing(PairingChange)
         /// Rejects the requests that the application has not answered, of all peripherals.
         case rejectRequests
-        /// Rejects those about this peripheral, because the application has cancelled the pairing.
+        /// Rejects those about this peripheral, because the pairing was cancelled or needs no answer any more.
         case cancelRequests
 
         // MARK: Attributes

@@ -23,6 +23,8 @@ struct PairingState {
         case removing
         /// BlueZ does not have the device: discovery runs until it is received.
         case seeking
+        /// The user is asked whether the manager may pair for an operation.
+        case asking(Attempt)
         /// `wasConnected`: whether there was a link before.
         case pairing(Attempt, wasConnected: Bool)
     }
@@ -63,6 +65,9 @@ struct PairingState {
     private var lastAttempt: Attempt = 0
     /// Whether an operation waits for the pairing.
     private var isNeeded = false
+    /// Whether the user has agreed to the pairing for that operation.
+    private var isAgreed = false
+    var policy = PairingPolicy.reject
     /// Whether BlueZ has to remove the device before it pairs; `nil` if that is known only after the replies to earlier
     /// calls.
     var mustRemove: Bool? = false
@@ -121,11 +126,11 @@ struct PairingState {
         proceed(facts, &orders)
     }
 
-    /// The application cancels the pairing, and everything that waits for it.
-    mutating func cancelAsked(into orders: inout Orders) {
-        for waiter in waiters where waiter.request != .unpair { settle(waiter, .cancelled, &orders) }
+    /// The application cancels the pairing, or the user has refused it: fails everything that waits for it.
+    mutating func cancelAsked(_ error: PairingError = .cancelled, into orders: inout Orders) {
+        for waiter in waiters where waiter.request != .unpair { settle(waiter, error, &orders) }
         waiters.removeAll { $0.request != .unpair }
-        isNeeded = false
+        (isNeeded, isAgreed) = (false, false)
         withdraw(&orders)
     }
 
@@ -145,6 +150,9 @@ struct PairingState {
             step = nil
         case .seeking:
             stopSeeking(&orders)
+        case .asking:
+            step = nil
+            orders.append(.cancelRequests)
         case .pairing(let attempt, _):
             guard !isCancelling else { return }
             isCancelling = true
@@ -160,7 +168,7 @@ struct PairingState {
     mutating func fail(_ error: PairingError, into orders: inout Orders) {
         for waiter in waiters { settle(waiter, error, &orders) }
         waiters = []
-        isNeeded = false
+        (isNeeded, isAgreed) = (false, false)
         withdraw(&orders)
     }
 
@@ -183,6 +191,10 @@ struct PairingState {
             step = .seeking
             orders.append(.seek)
             orders.append(.startTimer(.search, Self.limit))
+        } else if !isRequested, !isAgreed, policy.consent(to: .operation) == .needsAnswer, !facts.isPaired {
+            lastAttempt += 1
+            step = .asking(lastAttempt)
+            orders.append(.askForConsent(lastAttempt))
         } else {
             lastAttempt += 1
             step = .pairing(lastAttempt, wasConnected: facts.isConnected)
@@ -233,6 +245,18 @@ struct PairingState {
         proceed(facts, &orders)
     }
 
+    /// The user has answered whether the manager may pair. A refusal is reported as the reply to the pairing, by
+    /// ``replied(_:_:_:at:into:)``.
+    mutating func answered(
+        _ attempt: Attempt, _ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders
+    ) {
+        guard step == .asking(attempt) else { return }
+        guard error == nil else { return step = .pairing(attempt, wasConnected: facts.isConnected) }
+        step = nil
+        isAgreed = true
+        proceed(facts, &orders)
+    }
+
     /// BlueZ has replied to a pairing. Returns whether the link, if there is one, was made for it; `nil` if the attempt
     /// has ended before.
     mutating func replied(
@@ -253,10 +277,12 @@ struct PairingState {
             if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
                 orders.append(.setTrusted(true))
             }
-            for waiter in waiters where waiter.request.isPair { settle(waiter, error, &orders) }
-            waiters.removeAll { $0.request.isPair }
+            let isRefused = error?.isRefusal ?? false
+            let ended = { (request: Request) in request.isPair || request == .repair && isRefused }
+            for waiter in waiters where ended(waiter.request) { settle(waiter, error, &orders) }
+            waiters.removeAll { ended($0.request) }
         }
-        (step, isNeeded, isCancelling) = (nil, false, false)
+        (step, isNeeded, isAgreed, isCancelling) = (nil, false, false, false)
         proceed(facts, &orders)
         return !wasConnected
     }
@@ -283,8 +309,12 @@ struct PairingState {
         }
         if new.areServicesResolved { youngLinks = 0 }
         if new.areServicesResolved || !new.isPaired { endEncryption(into: &orders) }
-        guard step == .seeking, new.device != nil else { return }
-        stopSeeking(&orders)
+        switch step {
+        case .seeking where new.device != nil: stopSeeking(&orders)
+        // There is nothing to agree to any more, or the device has to be found again first.
+        case .asking where new.isPaired || new.device == nil: withdraw(&orders)
+        default: return
+        }
         proceed(new, &orders)
     }
 
@@ -361,6 +391,14 @@ extension PairingState.Request {
 }
 
 extension PairingError {
+    /// Whether this program has refused a question about the pairing, which also holds for what was requested since.
+    fileprivate var isRefusal: Bool {
+        switch self {
+        case .rejected(by: .application), .rejected(by: .policy): true
+        default: false
+        }
+    }
+
     /// Creates the error of a pairing that has failed.
     /// - Parameter rejection: Who answered, if this process has rejected the pairing.
     init(_ cause: PairingCause, _ error: BlueZError?, rejection: PairingParty = .application) {

@@ -58,7 +58,6 @@ struct PeripheralState {
     var attributes = AttributeState()
     private var subscriptions = Subscriptions()
     private(set) var pairing = PairingState()
-    private var policy = PairingPolicy.reject
     /// Whether a pairing has failed on this link: another attempt would fail too.
     private var hasFailedToPair = false
     /// An attempt to connect that waits until it is known whether BlueZ has forgotten calls of the last link, and then until
@@ -359,7 +358,7 @@ struct PeripheralState {
 
     /// Whether BlueZ may be pairing because of an operation.
     var isPairingOnDemand: Bool {
-        policy.pairsOnDemand && policy.allowsPairing && (attributes.isBusy || subscriptions.isStarting)
+        pairing.policy.pairsForOperations && (attributes.isBusy || subscriptions.isStarting)
     }
 
     /// BlueZ asks about a pairing. Returns whether it is one of this manager's.
@@ -372,7 +371,7 @@ struct PeripheralState {
 
     /// The manager's policy has changed.
     mutating func policyChanged(_ policy: PairingPolicy) {
-        self.policy = policy
+        pairing.policy = policy
         hasFailedToPair = false
         updateSecurity()
     }
@@ -380,7 +379,7 @@ struct PeripheralState {
     private mutating func updateSecurity() {
         attributes.securityChanged(
             isPaired: facts.isPaired,
-            pairsOnDemand: policy.allowsPairing && policy.pairsOnDemand && !facts.isPaired && !hasFailedToPair,
+            pairsOnDemand: pairing.policy.pairsForOperations && !facts.isPaired && !hasFailedToPair,
             hasFailedToPair: hasFailedToPair)
     }
 
@@ -390,7 +389,7 @@ struct PeripheralState {
         guard connection.isUsable else {
             return orders.append(.settle(id, .failed(.pairing(.unavailable(.noAdapter)))))
         }
-        guard policy.allowsPairing || request == .unpair || facts.isBonded && request != .repair else {
+        guard pairing.policy.allowsPairing || request == .unpair || facts.isBonded && request != .repair else {
             return orders.append(.settle(id, .failed(.pairing(.notAllowed))))
         }
         if request == .unpair || request == .repair { disconnectIfInUse(into: &orders) }
@@ -415,8 +414,11 @@ struct PeripheralState {
     ///
     /// From 5.67 on the link may stay up without another response (Documentation/BlueZVersions.md, section 7), and before, it
     /// ends. So it is ended in each version.
+    ///
+    /// A pairing that the application has requested meanwhile, and that BlueZ has not begun, is refused with it.
     mutating func pairingRejected(_ error: PairingError, into orders: inout Orders) {
-        guard pairing.isIdle else { return }
+        guard !pairing.isPairing else { return }
+        cancelPairing(error, into: &orders)
         pairing.failEncryption()
         guard attributes.isBusy || subscriptions.isStarting else { return }
         hasFailedToPair = true
@@ -425,10 +427,10 @@ struct PeripheralState {
         subscriptions.refuse(error, into: &orders)
     }
 
-    mutating func cancelPairing(into orders: inout Orders) {
-        pairing.cancelAsked(into: &orders)
+    mutating func cancelPairing(_ error: PairingError = .cancelled, into orders: inout Orders) {
+        pairing.cancelAsked(error, into: &orders)
         // The reply to `Pair` ends the operations that wait for it. A removal has no reply that ends them.
-        if !pairing.isPairing { endSecuring(.cancelled, into: &orders) }
+        if !pairing.isPairing { endSecuring(error, into: &orders) }
     }
 
     /// Fails everything that waits for a pairing, and cancels the pairing.
@@ -440,6 +442,14 @@ struct PeripheralState {
     private mutating func endSecuring(_ error: PairingError?, into orders: inout Orders) {
         attributes.secured(error, into: &orders)
         subscriptions.secured(error, into: &orders)
+    }
+
+    /// The user has answered whether the manager may pair for an operation.
+    mutating func consentAnswered(
+        _ attempt: PairingState.Attempt, _ error: PairingError?, at now: Date, into orders: inout Orders
+    ) {
+        pairing.answered(attempt, error, facts, into: &orders)
+        if let error { pairReplied(attempt, error, at: now, into: &orders) }
     }
 
     /// BlueZ has replied to a pairing.

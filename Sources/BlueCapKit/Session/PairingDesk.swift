@@ -3,8 +3,8 @@ import Dispatch
 import Futures
 import Reactor
 
-/// The requests of BlueZ's pairing agent that one manager has received: answers them by the manager's policy, or gives
-/// them to the application and waits for its answer.
+/// The questions about pairings that one manager has: those of BlueZ's agent, and those of the manager itself before it pairs
+/// for an operation. Answers them by the manager's policy, or gives them to the application and waits for its answer.
 ///
 /// It is the same in both roles; each of them decides which requests are its own, and makes the application's objects.
 final class PairingDesk: Sendable {
@@ -21,6 +21,8 @@ final class PairingDesk: Sendable {
         /// A displayed passkey needs no answer.
         let isDisplay: Bool
         let ended: Promise<Void>
+        /// Receives the answer, on the loop.
+        let reply: @Sendable (AgentAnswer) -> Void
         var isAnswered = false
         /// Ends the time that the application has.
         var timer: TimerID?
@@ -75,12 +77,9 @@ final class PairingDesk: Sendable {
     }
 
     /// Rejects what the application has not answered. On the loop.
-    /// - Parameters:
-    ///   - device: The device of the requests; `nil` for those of all devices.
-    ///   - error: Why the pairing fails.
-    func rejectAll(of device: ObjectKey? = nil, _ error: PairingError = .rejected(by: .application)) {
-        let open = state.withLock { state in state.open.filter { device == nil || $0.value.device == device } }
-        for number in open.keys.sorted() { _ = answer(number, .reject, error) }
+    /// - Parameter error: Why the pairings fail.
+    func rejectAll(_ error: PairingError = .rejected(by: .application)) {
+        for number in state.withLock({ $0.open.keys.sorted() }) { _ = answer(number, .reject, error) }
     }
 
     // MARK: Requests; on the loop
@@ -90,29 +89,47 @@ final class PairingDesk: Sendable {
     ///   - isWanted: Whether the pairing was requested by this process, or by an operation of it.
     ///   - ask: Gives the request to the application; returns false if the application has no handler.
     func requested(_ request: AgentRequest, isWanted: Bool, ask: (PairingDesk.Question) -> Bool) {
-        let policy = policy
-        guard isWanted || policy.acceptsIncoming ?? acceptsIncoming else { return reject(request, .policy) }
-        switch policy.answers {
-        case .rejects:
-            reject(request, .policy)
-        case .acceptsJustWorks:
-            if request.kind == .authorize {
-                client.agent.answer(request.number, with: .accept)
-            } else {
-                reject(request, .policy)
-            }
-        case .asks:
+        let number = request.number
+        switch policy.consent(
+            to: .question(request.kind, isWanted: isWanted), acceptsIncomingByDefault: acceptsIncoming)
+        {
+        case .refused(let party): reject(request, party)
+        case .given: client.agent.answer(number, with: .accept)
+        case .needsAnswer:
             guard let question = Question(request.kind) else { return reject(request, .system) }
-            let number = request.number
-            var open = Open(device: request.device, isDisplay: question.isDisplay, ended: Promise())
-            if !open.isDisplay {
-                open.timer = client.loop.schedule(after: policy.answerTimeout) { [weak self] in
-                    _ = self?.answer(number, .expire)
-                }
+            open(number, question, about: request.device, ask: ask) { [agent = client.agent] in
+                agent.answer(number, with: $0)
             }
-            state.withLock { [open] in $0.open[number] = open }
-            if !ask(question) { _ = answer(number, .reject, .rejected(by: .policy)) }
         }
+    }
+
+    /// Asks the application whether the manager may pair for an operation.
+    /// - Parameter completion: Called once, on the loop, with the reason of a refusal, if it is one.
+    func askForConsent(
+        _ number: UInt64, to device: ObjectKey, ask: (PairingDesk.Question) -> Bool,
+        completion: @escaping @Sendable (PairingError?) -> Void
+    ) {
+        open(number, .authorize, about: device, ask: ask) { [weak self, loop = client.loop] answer in
+            loop.perform { [weak self] in
+                self?.ended(number)
+                let refusal = self?.takeRefusal(of: device)
+                completion(answer == .accept ? nil : refusal ?? .rejected(by: .application))
+            }
+        }
+    }
+
+    private func open(
+        _ number: UInt64, _ question: Question, about device: ObjectKey, ask: (PairingDesk.Question) -> Bool,
+        reply: @escaping @Sendable (AgentAnswer) -> Void
+    ) {
+        var open = Open(device: device, isDisplay: question.isDisplay, ended: Promise(), reply: reply)
+        if !open.isDisplay {
+            open.timer = client.loop.schedule(after: policy.answerTimeout) { [weak self] in
+                _ = self?.answer(number, .expire)
+            }
+        }
+        state.withLock { [open] in $0.open[number] = open }
+        if !ask(question) { _ = answer(number, .reject, .rejected(by: .policy)) }
     }
 
     private func reject(_ request: AgentRequest, _ party: PairingParty) {
@@ -151,20 +168,20 @@ final class PairingDesk: Sendable {
     func answer(
         _ number: UInt64, _ answer: AgentAnswer, _ error: PairingError = .rejected(by: .application)
     ) -> Bool {
-        let isFirst = state.withLock { state -> Bool in
-            guard let open = state.open[number], !open.isAnswered else { return false }
+        let open = state.withLock { state -> Open? in
+            guard let open = state.open[number], !open.isAnswered else { return nil }
             // The user has seen a displayed passkey. The pairing can still be rejected.
-            if open.isDisplay, answer != .reject { return true }
+            if open.isDisplay, answer != .reject { return open }
             state.open[number]?.isAnswered = true
             switch answer {
             case .reject: state.refusals[open.device] = error
             case .expire: state.refusals[open.device] = .timedOut
             case .accept, .passkey: break
             }
-            return true
+            return open
         }
-        if isFirst { client.agent.answer(number, with: answer) }
-        return isFirst
+        open?.reply(answer)
+        return open != nil
     }
 }
 

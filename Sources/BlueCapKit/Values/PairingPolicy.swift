@@ -77,6 +77,4 @@ public struct PairingPolicy: Hashable, Sendable {
 
     /// Whether an agent has to be registered.
     var needsAgent: Bool { answers != .rejects || isDefaultAgent }
-    /// Whether this manager pairs.
-    var allowsPairing: Bool { answers != .rejects }
 }
