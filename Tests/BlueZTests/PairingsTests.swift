@@ -195,20 +195,20 @@ final class PairingsTests: XCTestCase {
 
     func testABondAfterARefusedDisplayIsRemovedOnce() throws {
         let (client, device) = try refuseDisplay()
-        XCTAssertTrue(client.pairings.isRefused(device))
+        XCTAssertTrue(client.daemon.isRefused(device))
         scene.change([("Bonded", .bool(true))])
         scene.change([("Paired", .bool(true))])
         scene.change([("Connected", .bool(false))])
         XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect", "RemoveDevice"])
-        XCTAssertTrue(client.pairings.isRefused(device))
+        XCTAssertTrue(client.daemon.isRefused(device))
         daemon.answerLate("RemoveDevice")
-        XCTAssertFalse(client.pairings.isRefused(device))
+        XCTAssertFalse(client.daemon.isRefused(device))
     }
 
     func testABondOfALaterLinkStays() throws {
         let (client, device) = try refuseDisplay()
         scene.change([("Connected", .bool(false))])
-        XCTAssertFalse(client.pairings.isRefused(device))
+        XCTAssertFalse(client.daemon.isRefused(device))
         scene.change([("Connected", .bool(true))])
         scene.change(bonded)
         XCTAssertEqual(daemon.calls, ["Disconnect"])
@@ -216,7 +216,7 @@ final class PairingsTests: XCTestCase {
 
     func testABondFromBeforeARefusedDisplayStays() throws {
         let (client, device) = try refuseDisplay(bonded)
-        XCTAssertFalse(client.pairings.isRefused(device))
+        XCTAssertFalse(client.daemon.isRefused(device))
         scene.change([("Paired", .bool(false))])
         scene.change([("Paired", .bool(true))])
         XCTAssertEqual(daemon.calls, ["Disconnect"])
@@ -225,7 +225,7 @@ final class PairingsTests: XCTestCase {
     func testTheBondOfANewRequestOnTheSameLinkStays() throws {
         let (client, device) = try refuseDisplay()
         _ = scene.call("RequestAuthorization", [])
-        XCTAssertFalse(client.pairings.isRefused(device))
+        XCTAssertFalse(client.daemon.isRefused(device))
         client.agent.answer(manager.requests[1].number, with: .accept)
         scene.change(bonded)
         XCTAssertEqual(daemon.calls, ["Disconnect"])
@@ -490,4 +490,8 @@ final class PairingsTests: XCTestCase {
         device.truths = .isPaired
         XCTAssertTrue(device.keepsKeys)
     }
+}
+
+extension DaemonLink {
+    fileprivate func isRefused(_ device: ObjectKey) -> Bool { objects.note(about: device)?.isRefused ?? false }
 }

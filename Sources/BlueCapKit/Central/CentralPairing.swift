@@ -80,6 +80,9 @@ final class CentralPairing: AgentDelegate {
         case .setTrusted(let isTrusted):
             guard let device = device(of: key, session) else { return }
             client.setTrusted(isTrusted, device: device) { _ in }
+        case .noteShortLinks(let count):
+            guard let device = device(of: key, session) else { return }
+            client.daemon.changeNote(about: device) { $0.shortLinks = count }
         case .reportPairing(let change): report(change, of: key, session)
         case .rejectRequests: desk.rejectAll()
         case .cancelRequests:

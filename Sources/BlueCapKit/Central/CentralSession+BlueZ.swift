@@ -74,10 +74,12 @@ extension CentralSession {
         }
     }
 
-    /// A bond that is about to be removed, because its pairing was refused, counts as none.
+    /// A device with a bond that is about to be removed, because its pairing was refused, counts as absent: its link is
+    /// encrypted, and no operation may use that.
     private func facts(of source: ObjectKey, _ device: borrowing Device1) -> PeripheralState.Facts {
+        if device.isRefused, device.hasKeys { return PeripheralState.Facts() }
         var facts = PeripheralState.Facts(source, device)
-        if client.pairings.isRefused(source) { (facts.isPaired, facts.isBonded) = (false, false) }
+        facts.shortLinks = client.daemon.shortLinks(of: source)
         return facts
     }
 

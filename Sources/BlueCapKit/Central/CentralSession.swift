@@ -105,6 +105,9 @@ final class CentralSession: ManagerSession {
         log = configuration.logger.map { CentralLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
         client = BlueZClient.shared(at: configuration.busAddress)
+        if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
+            client.daemon.keepNotes(in: notes)
+        }
         polls = RSSIPolls(client.loop)
         limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0, at: $1) }
         core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
@@ -269,8 +272,8 @@ final class CentralSession: ManagerSession {
         case .deliver(let failure): deliver(failure, subject)
         case .finishNotifications(let failure): finishNotifications(failure, subject)
 
-        case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .reportPairing, .rejectRequests,
-            .cancelRequests:
+        case .askForConsent, .callPair, .cancelPairing, .removeDevice, .setTrusted, .noteShortLinks, .reportPairing,
+            .rejectRequests, .cancelRequests:
             pairing.perform(order.action, of: key, in: self)
 
         case .beginRun(let id): withEntry(of: key) { $0.runs[id] }?.begin()

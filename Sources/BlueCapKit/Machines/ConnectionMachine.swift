@@ -60,6 +60,10 @@ struct ConnectionMachine: Equatable {
         case linkNeededByRun
         /// No run needs the link any more.
         case linkNotNeededByRuns
+        /// A link is needed to find out whether a bond holds.
+        case linkNeededByPairing
+        /// That is known, or of no interest any more. The link stays if it is up.
+        case linkNotNeededByPairing
         /// The link is up after a pairing. `isOurs`: the pairing has made it.
         case linkMade(isOurs: Bool)
         /// The link is up, and of no use.
@@ -235,6 +239,8 @@ struct ConnectionMachine: Equatable {
     private(set) var isWanted = false
     /// Whether the present link, or the try for one, exists only because of runs.
     private(set) var isForRuns = false
+    /// Whether the present try was begun to find out whether a bond holds.
+    private(set) var isForPairing = false
     private(set) var lastAttempt: Attempt = 0
 
     private var backOff: BackOff
@@ -299,6 +305,8 @@ struct ConnectionMachine: Equatable {
         case .terminateAsked: terminateAsked(&orders)
         case .linkNeededByRun: linkNeededByRun(&orders)
         case .linkNotNeededByRuns: linkNotNeededByRuns(&orders)
+        case .linkNeededByPairing: linkNeededByPairing(&orders)
+        case .linkNotNeededByPairing: linkNotNeededByPairing(&orders)
         case .linkMade(let isOurs): linkMade(isOurs: isOurs, &orders)
         case .linkDied: end(then: .rest, isLoss: true, &orders)
         case .keysMissing: areKeysMissing = true
@@ -497,6 +505,26 @@ struct ConnectionMachine: Equatable {
         case .connected: if isOurs { end(then: .rest, &orders) }
         case .cancelling(_, let ending), .disconnecting(let ending): replaceEnding(ending.resting)
         case .disconnected, .closed: break
+        }
+    }
+
+    // MARK: Bonds
+
+    private mutating func linkNeededByPairing(_ orders: inout Orders) {
+        guard state == .disconnected else { return }
+        // This link is to show whether they are.
+        (lastError, areKeysMissing) = (nil, false)
+        isForPairing = true
+        reconnect(after: 0, &orders)
+    }
+
+    private mutating func linkNotNeededByPairing(_ orders: inout Orders) {
+        guard isForPairing else { return }
+        isForPairing = false
+        guard !isWanted, !isForRuns else { return }
+        switch state {
+        case .waiting, .seeking, .connecting: end(then: .rest, &orders)
+        case .disconnected, .connected, .cancelling, .disconnecting, .closed: break
         }
     }
 

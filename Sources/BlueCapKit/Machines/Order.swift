@@ -113,6 +113,8 @@ struct Order: Equatable {
         /// Removes the device from BlueZ, with its bond.
         case removeDevice
         case setTrusted(Bool)
+        /// Notes how many successive links have ended before they were encrypted.
+        case noteShortLinks(Int)
         case reportPairing(PairingChange)
         /// Rejects the requests that the application has not answered, of all peripherals.
         case rejectRequests

@@ -25,6 +25,8 @@ struct PairingState {
         case seeking
         /// The user is asked whether the manager may pair for an operation.
         case asking(Attempt)
+        /// BlueZ reports a bond, and no link has been encrypted with it yet. `links`: how many were tried.
+        case verifying(links: Int)
         /// `wasConnected`: whether there was a link before.
         case pairing(Attempt, wasConnected: Bool)
     }
@@ -53,6 +55,8 @@ struct PairingState {
     static let youngLinkLimit: TimeInterval = 1
     /// The number of successive links that end in this way before it is reported.
     static let youngLinksAllowed = 2
+    /// The number of links that are made to find out whether a bond still holds.
+    static let linksToVerify = 3
     /// Seconds within which BlueZ encrypts a link to a paired device. If the adapter does not have the keys, a pairing
     /// replaces them, for which users have 30 (Core Specification, Vol 3, Part H, 3.4); if that fails, BlueZ may leave the
     /// link as it is, without an end. While it connects, BlueZ does nothing else, and an attempt may take 60 s.
@@ -78,8 +82,6 @@ struct PairingState {
     /// Whether BlueZ has asked this manager about a pairing that an operation on this link has made BlueZ begin.
     private var isBegunByBlueZ = false
     private var encryption: Encryption?
-    /// The successive links that ended soon although the peripheral is paired.
-    private var youngLinks = 0
 
     /// How many pairings have succeeded.
     private(set) var count: UInt = 0
@@ -94,6 +96,8 @@ struct PairingState {
     var isLinkDead: Bool { encryption == .failed }
     var isChecking: Bool { step == .checking }
     var isRemoving: Bool { step == .removing }
+    /// Whether a link is needed that is encrypted with the keys of a bond.
+    var isVerifying: Bool { if case .verifying = step { true } else { false } }
     /// Whether nothing is under way.
     var isIdle: Bool { step == nil }
 
@@ -109,11 +113,6 @@ struct PairingState {
         _ request: Request, _ id: OperationID, timeout: TimeInterval, _ facts: PeripheralState.Facts,
         into orders: inout Orders
     ) {
-        // The request is complete already.
-        if case .pair(let isTrusting) = request, facts.isBonded, step == nil {
-            if isTrusting { orders.append(.setTrusted(true)) }
-            return orders.append(.settle(id, .done))
-        }
         waiters.append(Waiter(id: id, request: request, timeout: timeout))
         if timeout.isFinite { orders.append(.startTimer(.operation(id), max(0, timeout))) }
         if step == .seeking, !timeout.isFinite { orders.append(.startTimer(.search, Self.limit)) }
@@ -153,6 +152,8 @@ struct PairingState {
         case .asking:
             step = nil
             orders.append(.cancelRequests)
+        case .verifying:
+            step = nil
         case .pairing(let attempt, _):
             guard !isCancelling else { return }
             isCancelling = true
@@ -191,6 +192,9 @@ struct PairingState {
             step = .seeking
             orders.append(.seek)
             orders.append(.startTimer(.search, Self.limit))
+        } else if facts.isBonded {
+            step = .verifying(links: 0)
+            if facts.isLinkSecure { verified(nil, facts, into: &orders) }
         } else if !isRequested, !isAgreed, policy.consent(to: .operation) == .needsAnswer, !facts.isPaired {
             lastAttempt += 1
             step = .asking(lastAttempt)
@@ -234,7 +238,6 @@ struct PairingState {
         guard step == .removing else { return }
         step = nil
         mustRemove = false
-        youngLinks = 0
         for index in waiters.indices.reversed() {
             switch (waiters[index].request, error) {
             case (.unpair, _), (.repair, .some): settle(waiters.remove(at: index), error, &orders)
@@ -267,7 +270,7 @@ struct PairingState {
         if error == nil {
             count += 1
             date = now
-            youngLinks = 0
+            forgetShortLinks(facts, &orders)
         } else {
             failureCount += 1
             report(facts, error, &orders)
@@ -292,6 +295,28 @@ struct PairingState {
         orders.append(.settle(waiter.id, error.map { .failed(.pairing($0)) } ?? .done))
     }
 
+    // MARK: Bonds
+
+    /// Another link is needed to find out whether the bond holds. Returns false if enough were tried.
+    mutating func nextLinkToVerify() -> Bool {
+        guard case .verifying(let links) = step, links < Self.linksToVerify else { return false }
+        step = .verifying(links: links + 1)
+        return true
+    }
+
+    /// A link was encrypted with the keys of the bond, or it is known why none is.
+    mutating func verified(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
+        guard isVerifying else { return }
+        step = nil
+        if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
+            orders.append(.setTrusted(true))
+        }
+        for waiter in waiters where waiter.request.isPair { settle(waiter, error, &orders) }
+        waiters.removeAll { $0.request.isPair }
+        isNeeded = false
+        proceed(facts, &orders)
+    }
+
     // MARK: Reports
 
     /// BlueZ has reported the device's properties.
@@ -307,9 +332,12 @@ struct PairingState {
         if old.device != nil, !isRemoval, old.isPaired != new.isPaired || old.isBonded != new.isBonded {
             report(new, nil, &orders)
         }
-        if new.areServicesResolved { youngLinks = 0 }
+        if new.isLinkSecure { forgetShortLinks(new, &orders) }
         if new.areServicesResolved || !new.isPaired { endEncryption(into: &orders) }
         switch step {
+        case .verifying where new.isLinkSecure: return verified(nil, new, into: &orders)
+        // The bond is gone.
+        case .verifying where new.device != nil && !new.isBonded: step = nil
         case .seeking where new.device != nil: stopSeeking(&orders)
         // There is nothing to agree to any more, or the device has to be found again first.
         case .asking where new.isPaired || new.device == nil: withdraw(&orders)
@@ -326,6 +354,10 @@ struct PairingState {
     }
 
     // MARK: Missing keys
+
+    private func forgetShortLinks(_ facts: PeripheralState.Facts, _ orders: inout Orders) {
+        if facts.shortLinks > 0 { orders.append(.noteShortLinks(0)) }
+    }
 
     /// An attempt to connect has failed although there was a link.
     /// - Returns: The error to report, if it means that the peripheral no longer has the keys of its bond.
@@ -353,7 +385,6 @@ struct PairingState {
     mutating func encryptionDue(into orders: inout Orders) {
         guard case .young(let limit) = encryption else { return failEncryption() }
         encryption = .awaited
-        youngLinks = 0
         orders.append(.startTimer(.encryption, limit - Self.youngLinkLimit))
     }
 
@@ -377,9 +408,10 @@ struct PairingState {
     private mutating func countYoungLink(
         isCertain: Bool, _ facts: PeripheralState.Facts, _ orders: inout Orders
     ) -> PairingError? {
-        youngLinks += 1
-        guard isCertain || isLinkDead || youngLinks >= Self.youngLinksAllowed else { return nil }
-        youngLinks = 0
+        // Each manager that uses the link counts from what was noted before it.
+        let count = facts.shortLinks + 1
+        orders.append(.noteShortLinks(count))
+        guard isCertain || isLinkDead || count >= Self.youngLinksAllowed else { return nil }
         let error = PairingError.keyMissing(isCertain: isCertain)
         report(facts, error, &orders)
         return error

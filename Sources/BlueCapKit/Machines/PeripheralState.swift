@@ -46,8 +46,13 @@ struct PeripheralState {
         var isPaired = false
         /// Whether BlueZ stores the keys.
         var isBonded = false
+        /// How many successive links to the bonded device have ended before they were encrypted.
+        var shortLinks = 0
         /// Why its last link ended, if BlueZ has reported it.
         var linkEnd: LinkEnd?
+
+        /// Whether there is a link that is encrypted with the keys of a bond: BlueZ encrypts it before it discovers services.
+        var isLinkSecure: Bool { isConnected && areServicesResolved && isBonded }
 
         /// Whether there is more to know than that the device exists.
         var isNotable: Bool { isConnected || isPaired }
@@ -170,6 +175,7 @@ struct PeripheralState {
             subscriptions.linkUnwanted(into: &orders)
         }
         followRuns(into: &orders)
+        followVerification(into: &orders)
         subscriptions.follow(
             attributes, canCall: facts.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
@@ -278,6 +284,7 @@ struct PeripheralState {
         if let error {
             connection.event(.keysMissing, into: &orders)
             orders.append(.reportFailure(connection.number, .pairing(error)))
+            pairing.verified(error, facts, into: &orders)
         }
         guard let id = runs.running else { return }
         let lost = error.map { .pairing($0) } ?? PeripheralError.disconnected
@@ -425,6 +432,19 @@ struct PeripheralState {
         updateSecurity()
         attributes.refuse(error, into: &orders)
         subscriptions.refuse(error, into: &orders)
+    }
+
+    /// Makes a link to a bonded peripheral, until one was encrypted or it is known why none is: BlueZ reports the bond also if
+    /// the peripheral does not have its keys any more.
+    private mutating func followVerification(into orders: inout Orders) {
+        guard pairing.isVerifying else {
+            if connection.isForPairing { connect(.linkNotNeededByPairing, into: &orders) }
+            return
+        }
+        guard connection.state == .disconnected || connection.state == .closed else { return }
+        if case .pairing(let error)? = connection.lastError { return pairing.verified(error, facts, into: &orders) }
+        guard pairing.nextLinkToVerify() else { return pairing.verified(.linkLost, facts, into: &orders) }
+        connect(.linkNeededByPairing, into: &orders)
     }
 
     mutating func cancelPairing(_ error: PairingError = .cancelled, into orders: inout Orders) {

@@ -175,7 +175,12 @@ package final class Connector: @unchecked Sendable {
             }
             daemon.call(
                 adapter, interface: BlueZName.adapter, member: "RemoveDevice",
-                body: { $0.objectPath(path) }, completion: { completion($0.map { _ in }) })
+                body: { $0.objectPath(path) }
+            ) { [daemon] reply in
+                // The bond is gone.
+                if reply.failure == nil { daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) } }
+                completion(reply.map { _ in })
+            }
         }
     }
 

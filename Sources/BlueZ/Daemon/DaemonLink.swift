@@ -47,6 +47,7 @@ package final class DaemonLink: @unchecked Sendable {
     private let timer: LoopTimer
     /// Set from ``start(_:)`` to ``stop()``; during that time both retain each other.
     private var handler: (any DaemonLinkHandler)?
+    private var noteStore: (any BondNoteStore)?
     /// Whether `GetDiscoveryFilters` was called for this daemon.
     private var hasAskedForFilters = false
 
@@ -246,6 +247,7 @@ package final class DaemonLink: @unchecked Sendable {
     func change(_ body: (inout ObjectTree, inout ChangeBuffer) -> Void) {
         var changes = ChangeBuffer()
         treeLock.withLock { _ in body(&tree.pointee, &changes) }
+        keepMovedNotes()
         guard !changes.isEmpty else { return }
         var mustSweep = false
         changes.forEach { change in
@@ -259,6 +261,38 @@ package final class DaemonLink: @unchecked Sendable {
         }
         if mustSweep { treeLock.withLock { _ in tree.pointee.sweep() } }
     }
+
+    // MARK: Notes about bonds; on the loop
+
+    /// Keeps the notes about bonds beyond the process. Only the first store of a link counts.
+    package func keepNotes(in store: any BondNoteStore) {
+        loop.perform { [self] in
+            guard noteStore == nil else { return }
+            noteStore = store
+            let notes = store.read()
+            treeLock.withLock { _ in tree.pointee.addNotes(notes) }
+        }
+    }
+
+    /// Changes the note about the bond of a device that BlueZ has, or has had; not inside a report.
+    package func changeNote(about device: ObjectKey, _ body: (inout BondNote) -> Void) {
+        requireLoop()
+        var changed: (old: BondNote, new: BondNote)?
+        change { changed = $0.changeNote(about: device, into: &$1, body) }
+        if let changed { noteStore?.replace(changed.old, by: changed.new) }
+    }
+
+    /// How many successive links of a device have ended before they were encrypted.
+    package func shortLinks(of device: ObjectKey) -> Int { objects.note(about: device)?.shortLinks ?? 0 }
+
+    private func keepMovedNotes() {
+        guard !objects.movedNotes.isEmpty else { return }
+        let moved = objects.movedNotes
+        treeLock.withLock { _ in tree.pointee.movedNotes = [] }
+        for (old, new) in moved { noteStore?.replace(old, by: new) }
+    }
+
+    // MARK: Versions
 
     /// Calls `GetDiscoveryFilters` if an adapter's properties leave the daemon's version open: once, and after a failure
     /// again at the adapter's next change. Nothing waits for the reply.

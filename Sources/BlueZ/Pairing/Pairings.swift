@@ -26,6 +26,9 @@ package final class Pairings: @unchecked Sendable {
         init(_ device: ObjectKey) { self.device = device }
     }
 
+    /// Seconds after which a removal that has failed is repeated, if no change of the adapter or the device repeats it before.
+    private static let removalPause = 5.0
+
     /// A day: the waiters have limits of their own, after which `CancelPairing` makes BlueZ reply.
     private static let callLimit = 86_400.0
 
@@ -35,15 +38,17 @@ package final class Pairings: @unchecked Sendable {
     private var sessions: [ObjectKey: Session] = [:] { didSet { reportSettled() } }
     /// The capability that the agent had when each link came up.
     private var linkCapabilities: [ObjectKey: IOCapability] = [:]
-    /// The devices whose passkey this process has refused to display, without a bond before, until BlueZ reports them without a
-    /// link and a bond; and whether the bond that such a device has made nevertheless is being removed.
-    private var refusedDisplays: [ObjectKey: Bool] = [:] { didSet { reportSettled() } }
+    /// The devices that are being removed because this process has refused their pairings.
+    private var removing: Set<ObjectKey> = []
+    /// Repeats removals that have failed.
+    private let removalTimer: LoopTimer
     private var waiting: [@Sendable () -> Void] = []
 
     init(_ daemon: DaemonLink, _ connector: Connector, _ agent: PairingAgent) {
         self.daemon = daemon
         self.connector = connector
         self.agent = agent
+        removalTimer = LoopTimer(on: daemon.loop)
         agent.pairings = self
     }
 
@@ -87,11 +92,6 @@ package final class Pairings: @unchecked Sendable {
     /// Whether a `Pair` of this process is under way for a device. On the loop only.
     package func isPairing(_ device: ObjectKey) -> Bool { sessions[device]?.machine.isPairing ?? false }
 
-    /// Whether this process has refused the pairing that is under way on a device's link. BlueZ ends the link two seconds after
-    /// `Disconnect`, and until then the peer's user can enter the passkey: a bond that comes of it is removed, and counts as
-    /// none. On the loop only.
-    package func isRefused(_ device: ObjectKey) -> Bool { refusedDisplays[device] != nil }
-
     // MARK: The agent
 
     /// Whether a `Pair` is under way.
@@ -100,7 +100,7 @@ package final class Pairings: @unchecked Sendable {
     /// BlueZ asks about a device, so its link is up.
     func asked(_ device: ObjectKey) {
         // Another pairing on the same link.
-        if refusedDisplays[device] == false { refusedDisplays[device] = nil }
+        if let note = daemon.objects.note(about: device), note.isRefused, !hasKeys(device) { endRefusal(of: device) }
         guard let session = sessions[device] else { return }
         session.machine.agentAsked()
         endTurn(session)
@@ -114,11 +114,56 @@ package final class Pairings: @unchecked Sendable {
     /// not begun it, the link is ended.
     func displayRefused(_ device: ObjectKey, isExpired: Bool) {
         guard !isPairing(device) else { return run(device) { $0.displayRefused(isExpired: isExpired) } }
-        // A bond that was there before stays.
-        if !isRefused(device), let facts = facts(of: device), !facts.isPaired, !facts.isBonded {
-            refusedDisplays[device] = false
+        // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey. A bond that
+        // was there before stays.
+        if daemon.objects.handle(of: device) != nil, !hasKeys(device) {
+            daemon.changeNote(about: device) { $0.isRefused = true }
         }
         connector.disconnect(device)
+    }
+
+    // MARK: Bonds of refused pairings
+
+    private func hasKeys(_ device: ObjectKey) -> Bool {
+        daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
+    }
+
+    private func endRefusal(of device: ObjectKey) {
+        daemon.changeNote(about: device) { $0.isRefused = false }
+        reportSettled()
+    }
+
+    /// Removes a device with a bond that this process has refused, now or when its adapter has power.
+    private func removeRefused(_ device: ObjectKey) {
+        guard !removing.contains(device), hasKeys(device), let adapter = daemon.objects.adapter(of: device),
+            daemon.objects[adapter: adapter]?.isPowered == true
+        else { return }
+        removing.insert(device)
+        connector.removeDevice(device) { [weak self] result in
+            guard let self else { return }
+            removing.remove(device)
+            if result.failure != nil, !removalTimer.isRunning {
+                removalTimer.start(after: Self.removalPause) { [weak self] in self?.removeAllRefused() }
+            }
+            reportSettled()
+        }
+    }
+
+    private func removeAllRefused() {
+        for device in daemon.objects.refusedDevices { removeRefused(device) }
+    }
+
+    /// A device has changed: notes that do not hold any more are removed.
+    private func followNote(_ device: ObjectKey, _ note: BondNote) {
+        guard let handle = daemon.objects.handle(of: device) else { return }
+        let values = daemon.objects[handle]
+        if values.hasKeys {
+            if note.isRefused { removeRefused(device) }
+        } else if !values.isConnected || !note.isRefused {
+            // No bond has come of the link, or the bond is gone.
+            daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) }
+        }
+        reportSettled()
     }
 
     /// A link keeps the capability that the adapter had when it was made.
@@ -141,28 +186,23 @@ package final class Pairings: @unchecked Sendable {
             guard let device = daemon.objects.key(of: handle) else { return }
             linkCapabilities[device] = nil
             run(device) { $0.deviceGone(.noSuchObject) }
-        case .adapterAdded, .adapterChanged, .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved:
-            return
+            reportSettled()
+        case .adapterAdded, .adapterChanged: if !daemon.objects.notes.isEmpty { removeAllRefused() }
+        case .adapterRemoved, .attributeAdded, .attributeChanged, .attributeRemoved: return
         }
     }
 
     private func followDevice(_ handle: DeviceHandle, hasNewLink: Bool) {
-        guard hasNewLink || !sessions.isEmpty || !refusedDisplays.isEmpty, let device = daemon.objects.key(of: handle)
+        guard hasNewLink || !sessions.isEmpty || !daemon.objects.notes.isEmpty,
+            let device = daemon.objects.key(of: handle)
         else { return }
         let values = daemon.objects[handle]
         if hasNewLink {
             linkCapabilities[device] = values.isConnected ? agent.state.capability : nil
         }
-        if refusedDisplays[device] == false {
-            if values.isPaired || values.keepsKeys {
-                refusedDisplays[device] = true
-                connector.removeDevice(device) { [weak self] result in
-                    // If `bluetoothd` has ended meanwhile, its next report of the device decides.
-                    self?.refusedDisplays[device] = result.failure == nil ? nil : false
-                }
-            } else if hasNewLink, !values.isConnected {
-                refusedDisplays[device] = nil
-            }
+        if let note = daemon.objects.note(about: device) {
+            // Not inside a report.
+            daemon.loop.post { [weak self] in self?.followNote(device, note) }
         }
         guard let session = sessions[device], let facts = facts(of: device) else { return }
         if facts.isConnected { endTurn(session) }
@@ -172,7 +212,7 @@ package final class Pairings: @unchecked Sendable {
     // MARK: The end of the client
 
     /// Whether nothing is under way, and no pairing that was refused can still make a bond. On the loop only.
-    var isSettled: Bool { sessions.isEmpty && refusedDisplays.isEmpty }
+    var isSettled: Bool { sessions.isEmpty && daemon.objects.refusedDevices.isEmpty }
 
     /// Returns that; if false, `completion` is called when it is true. On the loop only, as `completion` is.
     package func isSettled(orWhenChanged completion: @escaping @Sendable () -> Void) -> Bool {
@@ -191,16 +231,15 @@ package final class Pairings: @unchecked Sendable {
     /// Ends everything without waiting for BlueZ, which cancels the pairings of a connection that ends.
     func close() {
         for session in sessions.values { run(session) { $0.deviceGone(.noSuchObject) } }
-        (linkCapabilities, refusedDisplays) = ([:], [:])
+        linkCapabilities = [:]
+        removalTimer.cancel()
     }
 
     private func facts(of device: ObjectKey) -> PairingMachine.Facts? {
         daemon.objects.handle(of: device).map { handle in
             let values = daemon.objects[handle]
-            let isRefused = isRefused(device)
             return PairingMachine.Facts(
-                isPaired: values.isPaired && !isRefused, isBonded: values.keepsKeys && !isRefused,
-                isConnected: values.isConnected)
+                isPaired: values.isPaired, isBonded: values.keepsKeys, isConnected: values.isConnected)
         }
     }
 

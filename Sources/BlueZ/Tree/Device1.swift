@@ -63,6 +63,8 @@ extension Device1 {
         package static let advertisingData = Fields(rawValue: 1 << 22)
         /// `CablePairing`, since 5.83, of which only the presence counts.
         package static let hasCablePairing = Fields(rawValue: 1 << 24)
+        /// Not a property: ``Device1/isRefused``.
+        package static let isRefused = Fields(rawValue: 1 << 25)
         /// Not a property: the level of the device's battery (``ObjectTree/batteryLevel(of:)``).
         package static let battery = Fields(rawValue: 1 << 23)
 
@@ -112,8 +114,15 @@ extension Device1 {
     /// The flags of its advertisement (Core Specification Supplement, Part A, 1.3).
     package var advertisingFlags: UInt8? { fields.contains(.advertisingFlags) ? rawAdvertisingFlags : nil }
 
-    package var isPaired: Bool { truths.contains(.isPaired) }
-    package var isBonded: Bool { truths.contains(.isBonded) }
+    package var isPaired: Bool { truths.contains(.isPaired) && !isRefused }
+    package var isBonded: Bool { truths.contains(.isBonded) && !isRefused }
+    /// Whether this program has refused the device's pairing: its bond counts as none (``BondNote/isRefused``).
+    package internal(set) var isRefused: Bool {
+        get { truths.contains(.isRefused) }
+        set { if newValue { truths.insert(.isRefused) } else { truths.remove(.isRefused) } }
+    }
+    /// Whether BlueZ has keys of the device, also those of a bond that counts as none.
+    package var hasKeys: Bool { !truths.isDisjoint(with: [.isPaired, .isBonded]) }
     /// Whether the keys remain when the link ends: ``isBonded``, which BlueZ has since 5.65, and before ``isPaired``.
     package var keepsKeys: Bool { fields.contains(.isBonded) ? isBonded : isPaired }
     package var isTrusted: Bool { truths.contains(.isTrusted) }

@@ -149,6 +149,7 @@ extension ObjectTree {
     private mutating func settle(_ slot: Int, _ fields: Device1.Fields) {
         if !fields.isDisjoint(with: [.name, .alias, .address]) { devices[slot].device.settleAlias() }
         if fields.contains(.uuids) { devices[slot].device.uuids = lists.shared(devices[slot].device.uuids) }
+        if !fields.isDisjoint(with: [.address, .addressType]) { settleNote(ofDeviceAt: slot) }
     }
 }
 
@@ -215,6 +216,7 @@ extension ObjectTree {
         let isHeard = device.fields.contains(.rssi)
         if device.fields.contains(.hasCablePairing) { learn(into: &changes) { $0.hasCablePairing = true } }
         if let slot = slot(of: key) {
+            device.isRefused = devices[slot].device.isRefused
             // All objects were read once more: an unchanged device is not reported.
             guard devices[slot].device != device else { return }
             let fields = devices[slot].device.fields.union(device.fields)

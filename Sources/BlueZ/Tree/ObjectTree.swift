@@ -30,6 +30,10 @@ package struct ObjectTree: ~Copyable {
     var batteries: [ObjectKey: UInt8] = [:]
     /// Why the last link of a device ended, for devices that have not connected since.
     var linkEnds: [ObjectKey: LinkEnd] = [:]
+    /// What was seen of bonds. They outlive the devices, and the daemon.
+    var notes: [BondNote] = []
+    /// The notes whose devices have another address since the store received them.
+    var movedNotes: [(old: BondNote, new: BondNote)] = []
     /// Signs of the daemon's version, until it is gone.
     var hints = DaemonHints()
 

@@ -59,8 +59,101 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual(state.date, date)
     }
 
-    func testABondSucceedsAtOnce() {
-        XCTAssertEqual(ask(bonded()), [.settle(id(1), .done)])
+    func testABondSucceedsAtOnceIfTheLinkIsEncryptedWithIt() {
+        XCTAssertEqual(
+            ask(secured()), [.startTimer(.operation(id(1)), 60), .cancelTimer(.operation(id(1))), .settle(id(1), .done)])
+        XCTAssertTrue(state.isIdle)
+    }
+
+    func testABondSucceedsWhenALinkIsEncryptedWithIt() {
+        XCTAssertEqual(ask(.pair(trusting: true), 1, timeout: .infinity, bonded()), [])
+        XCTAssertTrue(state.isVerifying)
+        XCTAssertTrue(state.nextLinkToVerify())
+        var linked = bonded()
+        linked.isConnected = true
+        XCTAssertEqual(change(linked, from: bonded()), [])
+        XCTAssertEqual(change(secured(), from: linked), [.setTrusted(true), .settle(id(1), .done)])
+        XCTAssertEqual(state.count, 0)
+    }
+
+    func testABondWhoseKeysAreMissingFails() {
+        _ = ask(.pair(trusting: true), 1, timeout: .infinity, bonded())
+        XCTAssertEqual((0..<4).map { _ in state.nextLinkToVerify() }, [true, true, true, false])
+        let error = PairingError.keyMissing(isCertain: false)
+        XCTAssertEqual(
+            Orders.given { state.verified(error, bonded(), into: &$0) }, [.settle(id(1), .failed(.pairing(error)))])
+        XCTAssertTrue(state.isIdle)
+    }
+
+    func testABondThatIsRemovedMeanwhileIsMadeAgain() {
+        _ = ask(bonded())
+        XCTAssertEqual(change(facts(), from: bonded()).last, .callPair(1, timeout: 60))
+    }
+
+    // MARK: Consent
+
+    private func need(_ policy: PairingPolicy, _ facts: Facts? = nil) -> [Order.Action] {
+        state.policy = policy
+        return Orders.given { state.needed(facts ?? self.facts(), into: &$0) }
+    }
+
+    private func answer(_ error: PairingError?, _ attempt: UInt32 = 1) -> [Order.Action] {
+        Orders.given { state.answered(attempt, error, facts(), into: &$0) }
+    }
+
+    func testAPolicyThatAsksNeedsAnAnswerBeforeAnOperationPairs() {
+        XCTAssertEqual(need(.justWorks), [.callPair(1, timeout: PairingState.limit)])
+        state = PairingState()
+        XCTAssertEqual(need(.ask), [.askForConsent(1)])
+        XCTAssertFalse(state.isPairing)
+        XCTAssertEqual(answer(nil), [.callPair(2, timeout: PairingState.limit)])
+        XCTAssertEqual(answer(nil), [])
+        _ = reply(nil, 2)
+        // The next pairing needs another answer.
+        XCTAssertEqual(need(.ask), [.askForConsent(3)])
+    }
+
+    func testARefusalFailsWhatWaits() {
+        _ = need(.ask)
+        XCTAssertEqual(ask(.pair(trusting: false), 1, timeout: .infinity), [])
+        let error = PairingError.rejected(by: .application)
+        XCTAssertEqual(answer(error), [])
+        XCTAssertEqual(reply(error).last, .settle(id(1), .failed(.pairing(error))))
+        XCTAssertTrue(state.isIdle)
+        XCTAssertEqual(state.failureCount, 1)
+    }
+
+    func testTheApplicationsRequestNeedsNoAnswer() {
+        state.policy = .ask
+        XCTAssertEqual(ask(), [.startTimer(.operation(id(1)), 60), .callPair(1, timeout: 60)])
+    }
+
+    func testAQuestionEndsWithItsReason() {
+        _ = need(.ask)
+        XCTAssertEqual(Orders.given { state.cancelAsked(into: &$0) }, [.cancelRequests])
+        XCTAssertTrue(state.isIdle)
+        _ = need(.ask)
+        // Another program has paired.
+        XCTAssertEqual(change(secured()).suffix(1), [.cancelRequests])
+        XCTAssertTrue(state.isIdle)
+        _ = need(.ask)
+        XCTAssertEqual(change(Facts()), [.cancelRequests, .seek, .startTimer(.search, PairingState.limit)])
+    }
+
+    func testARefusedPairingFailsTheRepairThatWaitsForIt() {
+        _ = ask(.pair(trusting: false), 1, timeout: .infinity)
+        _ = ask(.repair, 2, timeout: .infinity)
+        let error = PairingError.rejected(by: .application)
+        XCTAssertEqual(
+            Array(reply(error).dropFirst()),
+            [.settle(id(1), .failed(.pairing(error))), .settle(id(2), .failed(.pairing(error)))])
+        XCTAssertTrue(state.isIdle)
+    }
+
+    private func secured() -> Facts {
+        var facts = bonded()
+        (facts.isConnected, facts.areServicesResolved) = (true, true)
+        return facts
     }
 
     private func ask(_ facts: Facts) -> [Order.Action] { ask(.pair(trusting: false), 1, facts) }
@@ -201,7 +294,7 @@ final class PairingStateTests: XCTestCase {
             [.reportPairing(PairingChange(isPaired: true, isBonded: true, origin: origin))]
         }
         XCTAssertEqual(change(bonded()), report(.elsewhere))
-        XCTAssertEqual(Orders.given { state.needed(facts(), into: &$0) }, [.callPair(1, timeout: PairingState.limit)])
+        XCTAssertEqual(need(.justWorks), [.callPair(1, timeout: PairingState.limit)])
         XCTAssertEqual(change(bonded()), report(.onDemand))
         _ = reply(nil)
         _ = ask()
@@ -215,26 +308,48 @@ final class PairingStateTests: XCTestCase {
 
     // MARK: Missing keys
 
+    /// The number of short links that was noted last.
+    private var shortLinks = 0
+
+    private func noted(_ facts: Facts, _ body: (Facts, inout Orders) -> PairingError?) -> PairingError? {
+        var facts = facts
+        facts.shortLinks = shortLinks
+        var error: PairingError?
+        for case .noteShortLinks(let count) in Orders.given({ error = body(facts, &$0) }) { shortLinks = count }
+        return error
+    }
+
     private func link(lost: Bool = true, reason: String? = nil, lasting: Bool = false) -> PairingError? {
-        state.linkWentUp(bonded(), into: &unused)
-        if lasting { state.encryptionDue(into: &unused) }
-        return state.linkWentDown(
-            isLost: lost, reason: reason.map { LinkEnd(name: $0, message: "") }, bonded(), into: &unused)
+        noted(bonded()) { facts, orders in
+            state.linkWentUp(facts, into: &orders)
+            if lasting { state.encryptionDue(into: &orders) }
+            return state.linkWentDown(
+                isLost: lost, reason: reason.map { LinkEnd(name: $0, message: "") }, facts, into: &orders)
+        }
     }
 
     func testTwoShortLinksMeanThatTheKeysAreMissing() {
         XCTAssertNil(link())
-        XCTAssertEqual(link(), .keyMissing(isCertain: false))
-        XCTAssertNil(link())
+        // Such a link does not show that it was encrypted.
         XCTAssertNil(link(lasting: true))
-        XCTAssertNil(link())
         XCTAssertNil(link(lost: false))
+        XCTAssertEqual(link(), .keyMissing(isCertain: false))
+        XCTAssertEqual(link(), .keyMissing(isCertain: false))
+    }
+
+    func testAnEncryptedLinkEndsTheCountOfShortLinks() {
+        var before = bonded()
+        before.shortLinks = 1
+        var after = secured()
+        after.shortLinks = 1
+        XCTAssertEqual(change(after, from: before), [.noteShortLinks(0)])
     }
 
     func testAnAttemptWhoseLinkFallsIsASignToo() {
-        func fall(_ facts: Facts) -> PairingError? { state.attemptFell(facts, into: &unused) }
+        func fall(_ facts: Facts) -> PairingError? { noted(facts) { state.attemptFell($0, into: &$1) } }
         XCTAssertNil(fall(bonded()))
         XCTAssertEqual(link(), .keyMissing(isCertain: false))
+        shortLinks = 0
         XCTAssertNil(link())
         XCTAssertEqual(fall(bonded()), .keyMissing(isCertain: false))
         for _ in 0..<3 { XCTAssertNil(fall(facts())) }
@@ -242,6 +357,7 @@ final class PairingStateTests: XCTestCase {
 
     func testBlueZsReasonIsCertain() {
         XCTAssertEqual(link(reason: "org.bluez.Reason.Authentication"), .keyMissing(isCertain: true))
+        shortLinks = 0
         XCTAssertNil(link(reason: "org.bluez.Reason.Remote"))
     }
 

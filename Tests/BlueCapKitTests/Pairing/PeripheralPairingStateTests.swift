@@ -201,7 +201,11 @@ final class PeripheralPairingStateTests: XCTestCase {
             failure: BusFailure(name: "org.bluez.Error.Failed", message: "le-connection-abort-by-local"))
         for attempt in 1...2 as ClosedRange<UInt32> {
             _ = state.connect(.connectStarted(attempt))
-            _ = change { $0.isConnected = true }
+            _ = change {
+                $0.isConnected = true
+                // What was noted after the attempt before.
+                $0.shortLinks = Int(attempt) - 1
+            }
             _ = change { $0.isConnected = false }
             let orders = state.connect(.connectReplied(attempt, failure))
             let error = PeripheralError.pairing(.keyMissing(isCertain: false))

@@ -50,7 +50,7 @@ extension PeripheralManagerSession: BondingSession {
             return
         }
         let device = tree[handle]
-        if !fields.isDisjoint(with: [.isPaired, .isBonded]), !client.pairings.isRefused(source) {
+        if !fields.isDisjoint(with: [.isPaired, .isBonded]), !device.isRefused {
             let isOurs = core.withLock { core in
                 let isOurs = core.pairing.contains(source)
                 // Up to 5.64 there is no `Bonded`.
@@ -76,8 +76,6 @@ extension PeripheralManagerSession: BondingSession {
             core.pairing.remove(source)
             return core.removing.remove(source) != nil
         }
-        // Its bond was not reported either.
-        guard !client.pairings.isRefused(source) else { return }
         let central = central(source, tree[handle])
         if central.isPaired || central.isBonded { report(central, isEnded: true, isOurs: isOurs) }
     }

@@ -87,6 +87,9 @@ final class PeripheralManagerSession: ManagerSession {
         log = configuration.logger.map { PeripheralManagerLog($0) }
         keeper = StateKeeper(identifier: configuration.restoreIdentifier, folder: configuration.stateDirectory)
         client = BlueZClient.shared(at: configuration.busAddress)
+        if let notes = BondNoteFile.store(bus: configuration.busAddress, folder: configuration.stateDirectory) {
+            client.daemon.keepNotes(in: notes)
+        }
         core = Locked(Core(adapter: configuration.adapter))
         desk = PairingDesk(client, policy: configuration.pairingPolicy, acceptsIncoming: true, queue: self.queue)
     }
