@@ -58,9 +58,10 @@ private final class PairingScene: @unchecked Sendable {
         var isConfirmed = false
         /// The application has rejected a request, entered a wrong passkey, or has not answered.
         var isRefused = false
-        /// A manager with that policy has begun a pairing, or an operation that needs one.
+        /// A manager with that policy has begun a pairing or an operation that needs one, or accepts those of others.
         var isWantedByJustWorks = false
-        var isWantedByAsk = false
+        /// The application has called `pair()` or `repair()` with that policy. An operation needs an answer as well.
+        var isRequestedWithAsk = false
         /// A pairing was reported that this process has not requested.
         var isFromElsewhere = false
     }
@@ -76,6 +77,8 @@ private final class PairingScene: @unchecked Sendable {
     private let addresses: [VirtualAddress]
     private var members: [Member] = []
     private var consents: [UUID: Consent] = [:]
+    /// The peripherals that were bonded when the daemon last reported them.
+    private var bonded: Set<UUID> = []
     private var hasForeignAgent = false
     /// Whether another program has called `Pair` in this round.
     private var hasForeignPair = false
@@ -242,8 +245,9 @@ private final class PairingScene: @unchecked Sendable {
         consents = [:]
         hasForeignPair = false
         for peripheral in members.flatMap(\.peripherals) {
+            // A bond is not reported while the daemon is away.
             consents[peripheral.identifier, default: Consent()].wasBonded =
-                isBonded(peripheral) || consents[peripheral.identifier]?.wasBonded == true
+                isBonded(peripheral) || bonded.contains(peripheral.identifier)
         }
         for _ in 0...random.below(4) { planAction() }
         for _ in 0..<random.below(3) { planFault() }
@@ -290,7 +294,7 @@ private final class PairingScene: @unchecked Sendable {
         case 0...4:
             let (timeout, isTrusting) = (chance(4) ? seconds(30) : limit(60), chance(4))
             at(10, "\(what) pair") { [self] in
-                want(peripheral, member, isExplicit: true)
+                want(peripheral, member, isRequest: true)
                 requestAnew(peripheral)
                 wait(peripheral.pair(trusting: isTrusting, timeout: timeout), "\(what) pair")
             }
@@ -320,7 +324,7 @@ private final class PairingScene: @unchecked Sendable {
             at(20, "\(what) unpair") { [self] in wait(peripheral.unpair(), "\(what) unpair") }
         case 13:
             at(10, "\(what) repair") { [self] in
-                want(peripheral, member, isExplicit: true)
+                want(peripheral, member, isRequest: true)
                 requestAnew(peripheral)
                 wait(peripheral.repair(), "\(what) repair")
             }
@@ -332,7 +336,11 @@ private final class PairingScene: @unchecked Sendable {
                 member.manager?.pairingPolicy = policy
                 member.policies.append(policy)
                 for peripheral in member.peripherals where isWanted(peripheral, member) {
-                    want(peripheral, member, isExplicit: true)
+                    let what = "\(member.name) \(peripheral.name)"
+                    let isRequest = waiting.values.contains {
+                        $0.hasPrefix("\(what) pair ") || $0.hasPrefix("\(what) repair ")
+                    }
+                    want(peripheral, member, isRequest: isRequest)
                 }
             }
         }
@@ -347,19 +355,23 @@ private final class PairingScene: @unchecked Sendable {
         at(10, "\(what) connect") { [self] in
             peripheral.connect(timeoutRetries: 0, disconnectRetries: 1, connectionTimeout: 10)
             at(delay, "\(what) operation") { [self] in
-                want(peripheral, member, isExplicit: false)
+                want(peripheral, member, isRequest: false)
                 wait(operation(peripheral), "\(what) operation")
             }
         }
     }
 
-    private func want(_ peripheral: Peripheral, _ member: Member, isExplicit: Bool) {
-        for policy in member.policies where isExplicit || policy.pairsOnDemand || policy.acceptsIncoming == true {
-            switch policy.answers {
-            case .rejects: break
-            case .acceptsJustWorks: consents[peripheral.identifier]?.isWantedByJustWorks = true
-            case .asks: consents[peripheral.identifier]?.isWantedByAsk = true
-            }
+    /// - Parameter isRequest: Whether the application requests a pairing, and not an operation that needs one.
+    private func want(_ peripheral: Peripheral, _ member: Member, isRequest: Bool) {
+        for policy in members.flatMap(\.policies) where policy.acceptsIncoming == true { credit(policy, peripheral, false) }
+        for policy in member.policies where isRequest || policy.pairsOnDemand { credit(policy, peripheral, isRequest) }
+    }
+
+    private func credit(_ policy: PairingPolicy, _ peripheral: Peripheral, _ isRequest: Bool) {
+        switch policy.answers {
+        case .rejects: break
+        case .acceptsJustWorks: consents[peripheral.identifier]?.isWantedByJustWorks = true
+        case .asks: if isRequest { consents[peripheral.identifier]?.isRequestedWithAsk = true }
         }
     }
 
@@ -438,11 +450,16 @@ private final class PairingScene: @unchecked Sendable {
     private func isBonded(_ peripheral: Peripheral) -> Bool { peripheral.isBonded }
 
     private func checkBonds() {
+        defer {
+            if members.contains(where: { $0.manager?.poweredOn == true }) {
+                bonded = Set(members.flatMap(\.peripherals).filter(isBonded).map(\.identifier))
+            }
+        }
         for (identifier, consent) in consents where !consent.wasBonded {
             let peripherals = members.flatMap(\.peripherals).filter { $0.identifier == identifier }
             guard peripherals.contains(where: isBonded) else { continue }
             let isAllowed =
-                consent.isConfirmed || consent.isWantedByJustWorks || consent.isWantedByAsk && !consent.isRefused
+                consent.isConfirmed || consent.isWantedByJustWorks || consent.isRequestedWithAsk && !consent.isRefused
                 || consent.isFromElsewhere && (hasForeignAgent || hasForeignPair)
             if !isAllowed { problems.append("\(peripherals[0].name) is bonded without consent: \(consent)") }
         }
