@@ -28,7 +28,9 @@ final class BondNoteFile: BondNoteStore {
     }
 
     func read() -> [BondNote] {
-        guard FileManager.default.fileExists(atPath: place.path(of: place.fileName)), let store = open() else { return [] }
+        guard FileManager.default.fileExists(atPath: place.path(of: place.fileName)), let store = open() else {
+            return []
+        }
         return notes(of: store).notes.map(\.note)
     }
 

@@ -178,7 +178,9 @@ package final class Connector: @unchecked Sendable {
                 body: { $0.objectPath(path) }
             ) { [daemon] reply in
                 // The bond is gone.
-                if reply.failure == nil { daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) } }
+                if reply.failure == nil {
+                    daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) }
+                }
                 completion(reply.map { _ in })
             }
         }

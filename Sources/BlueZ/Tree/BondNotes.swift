@@ -87,8 +87,9 @@ extension ObjectTree {
         devices[slot].device.isRefused = false
         guard !notes.isEmpty else { return }
         let present = newNote(ofDeviceAt: slot)
-        guard let index = notes.firstIndex(where: { $0.object == present.object })
-            ?? notes.firstIndex(where: { $0.isAbout(present) })
+        guard
+            let index = notes.firstIndex(where: { $0.object == present.object })
+                ?? notes.firstIndex(where: { $0.isAbout(present) })
         else { return }
         let old = notes[index]
         notes[index].object = present.object

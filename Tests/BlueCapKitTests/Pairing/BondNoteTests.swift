@@ -41,7 +41,9 @@ final class BondNoteTests: LockTestCase {
 
     /// How many devices BlueZ has keys of, also of bonds that count as none.
     private func bondCount() -> Int {
-        guard let session = manager?.session, let adapter = session.core.withLock({ $0.shell.adapter }) else { return -1 }
+        guard let session = manager?.session, let adapter = session.core.withLock({ $0.shell.adapter }) else {
+            return -1
+        }
         var count = 0
         session.client.daemon.forEachDevice(on: adapter) { _, device in if device.hasKeys { count += 1 } }
         return count

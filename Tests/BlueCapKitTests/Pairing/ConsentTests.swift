@@ -145,7 +145,8 @@ final class ConsentTests: LockTestCase {
         simulator = .inProcess(room: .empty, bluez: bluez)
         let peripheral = try lock(.ask, isConnected: false)
         let silent = CentralManager(options: [
-            CentralManagerOptionBusAddressKey: simulator.address, CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
+            CentralManagerOptionBusAddressKey: simulator.address,
+            CentralManagerOptionPairingPolicyKey: PairingPolicy.ask,
         ])
         manager = nil
         withExtendedLifetime(peripheral) {}
@@ -229,10 +230,15 @@ final class ConsentTests: LockTestCase {
         for removesAdapter in [false, true] {
             simulator = .inProcess(room: .empty, bluez: bluez)
             requests.withLock { $0 = [] }
-            let peripheral = try lock(.ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .never)))
+            let peripheral = try lock(
+                .ask(.displayOnly), VirtualSecurity(.keyboardOnly, user: VirtualUser(passkey: .never)))
             let paired = read(encrypted, of: peripheral)
             XCTAssertTrue(simulator.advance(until: { requests.withLock { !$0.isEmpty } }, limit: 5))
-            if removesAdapter { simulator.simulateAdapterRemoval() } else { simulator.simulateDeviceRemoval(of: address) }
+            if removesAdapter {
+                simulator.simulateAdapterRemoval()
+            } else {
+                simulator.simulateDeviceRemoval(of: address)
+            }
             simulator.advance(by: 1)
             let request = requests.withLock { $0[0] }
             XCTAssertFalse(request.isOpen, "adapter: \(removesAdapter)")

@@ -363,7 +363,9 @@ private final class PairingScene: @unchecked Sendable {
 
     /// - Parameter isRequest: Whether the application requests a pairing, and not an operation that needs one.
     private func want(_ peripheral: Peripheral, _ member: Member, isRequest: Bool) {
-        for policy in members.flatMap(\.policies) where policy.acceptsIncoming == true { credit(policy, peripheral, false) }
+        for policy in members.flatMap(\.policies) where policy.acceptsIncoming == true {
+            credit(policy, peripheral, false)
+        }
         for policy in member.policies where isRequest || policy.pairsOnDemand { credit(policy, peripheral, isRequest) }
     }
 

@@ -61,7 +61,8 @@ final class PairingStateTests: XCTestCase {
 
     func testABondSucceedsAtOnceIfTheLinkIsEncryptedWithIt() {
         XCTAssertEqual(
-            ask(secured()), [.startTimer(.operation(id(1)), 60), .cancelTimer(.operation(id(1))), .settle(id(1), .done)])
+            ask(secured()),
+            [.startTimer(.operation(id(1)), 60), .cancelTimer(.operation(id(1))), .settle(id(1), .done)])
         XCTAssertTrue(state.isIdle)
     }
 
