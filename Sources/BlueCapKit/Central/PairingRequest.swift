@@ -34,7 +34,8 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
         case confirm(Passkey)
         /// The user enters the passkey that the other device displays.
         case enterPasskey
-        /// The pairing needs no number: confirm it to allow it.
+        /// Confirm it to allow the pairing. BlueZ asks if the pairing needs no number. The manager asks before it pairs for an
+        /// operation, because BlueZ would not; a request with a number or a passkey may then follow.
         case authorize
     }
 

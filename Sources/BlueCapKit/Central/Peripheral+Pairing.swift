@@ -20,8 +20,10 @@ import Reactor
 extension Peripheral {
     /// Pairs, and stores the keys in BlueZ (bonds), so that later links are encrypted without a pairing.
     ///
-    /// Connects if there is no link. Succeeds at once if there is a bond, and joins a pairing that is under way, also one
-    /// of another manager or program. The link stays up until ``disconnect()``, ``terminate()`` or the end of the manager.
+    /// Connects if there is no link, and joins a pairing that is under way, also one of another manager or program. Succeeds
+    /// when the link is encrypted: at once if this link is encrypted with the keys of a bond. If there is a bond and no such
+    /// link, makes one, and fails with ``PairingError/keyMissing(isCertain:)`` if none can be encrypted. The link stays up until
+    /// ``disconnect()``, ``terminate()`` or the end of the manager.
     ///
     /// BlueZ does not report which protection a pairing has. Without a passkey or a comparison of numbers there is none
     /// against a device in the middle.

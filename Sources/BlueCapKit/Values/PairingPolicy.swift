@@ -34,7 +34,8 @@ public struct PairingPolicy: Hashable, Sendable {
     /// Asks the application, whose user can read and enter a passkey.
     public static let ask = PairingPolicy.ask(.keyboardDisplay)
 
-    /// Asks the application, in a stream of requests. Without a handler of that stream requests are rejected.
+    /// Asks the application, in a stream of requests: about each pairing that it has not requested itself, and for the numbers
+    /// and passkeys of all. Without a handler of that stream requests are rejected.
     public static func ask(_ capability: InputOutputCapability) -> PairingPolicy {
         PairingPolicy(capability, answers: .asks)
     }
