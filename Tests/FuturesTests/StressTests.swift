@@ -4,7 +4,7 @@ import TestRandomness
 import XCTest
 
 /// Many threads at once. The test's seed decides what each does, not how they interleave.
-final class StressTests: XCTestCase {
+final class StressTests: RandomTestCase {
     private let immediate = ImmediateContext()
 
     func testHandlersRunOnceAndInOrderWhileAnotherThreadCompletes() {
