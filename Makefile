@@ -63,6 +63,10 @@ test-fast: dependencies-build ## Run the tests that start no other program: less
 	swift build --build-tests
 	Scripts/run-tests --fast 2>&1 | Scripts/count-tests
 
+explore: dependencies-build ## Play the random tests with new seeds: SECONDS=120, SEEDS=500, FILTER="Module.Class"
+	swift build --build-tests
+	Scripts/explore $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(FILTER)
+
 radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82"
 	swift build --build-tests
 	RADIO_BLUEZ="$${BLUEZ:-$${RADIO_BLUEZ-}}" Scripts/radio-tests
@@ -150,5 +154,5 @@ help:
 	@echo "BlueCap for Linux. What to make:"
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: run run-example install uninstall deb deb-test consumer-test check-api test test-fast radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
+.PHONY: run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
     docs picture python clean help

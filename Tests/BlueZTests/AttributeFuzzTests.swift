@@ -6,7 +6,7 @@ import XCTest
 @testable import BlueZ
 
 /// Random lives of devices and attributes, told by signals, compared with a plain model of them.
-final class AttributeFuzzTests: XCTestCase {
+final class AttributeFuzzTests: RandomTestCase {
     /// What a test knows without the tree: paths with their values, by device.
     private typealias Model = [String: [String: [UInt8]?]]
 

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZ
 
-final class ConnectQueueTests: XCTestCase {
+final class ConnectQueueTests: RandomTestCase {
     private var queue = ConnectQueue()
     private let one = ConnectID(1)
     private let two = ConnectID(2)

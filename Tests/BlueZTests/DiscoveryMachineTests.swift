@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZ
 
-final class DiscoveryMachineTests: XCTestCase {
+final class DiscoveryMachineTests: RandomTestCase {
     private typealias Machine = DiscoveryMachine
 
     private let a = ScanID(1)

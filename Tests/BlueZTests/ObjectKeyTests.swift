@@ -4,7 +4,7 @@ import XCTest
 
 @testable import BlueZ
 
-final class ObjectKeyTests: XCTestCase {
+final class ObjectKeyTests: RandomTestCase {
     private func key(_ path: String) -> ObjectKey? {
         var path = path
         return path.withUTF8 { ObjectKey(path: $0) }

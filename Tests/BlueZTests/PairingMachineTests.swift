@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueZ
 
-final class PairingMachineTests: XCTestCase {
+final class PairingMachineTests: RandomTestCase {
     private typealias Machine = PairingMachine
     private typealias Facts = PairingMachine.Facts
 

@@ -1,6 +1,7 @@
 import Bluejay
 import BlueZSimulator
 import Dispatch
+import TestRandomness
 import XCTest
 
 /// A Bluejay beside a simulator in virtual time, and a heart rate strap that it can talk to.
@@ -8,7 +9,7 @@ import XCTest
 /// Callbacks come on a queue of the test's own. Whenever time passes the callbacks and the background task have their
 /// turn first, so that every run is the same.
 // Unchecked: what callbacks write the test reads after `settle` alone.
-class BluejayCase: XCTestCase, @unchecked Swift.Sendable {
+class BluejayCase: RandomTestCase, @unchecked Swift.Sendable {
     static let address: VirtualAddress = "C0:00:00:00:00:01"
     static let heartRate = ServiceIdentifier(uuid: "180D")
     static let measurement = CharacteristicIdentifier(uuid: "2A37", service: heartRate)

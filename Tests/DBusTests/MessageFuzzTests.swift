@@ -3,7 +3,7 @@ import TestRandomness
 import XCTest
 
 /// Random messages, read in wrong ways: nothing may trap, loop, or be lost.
-final class MessageFuzzTests: XCTestCase {
+final class MessageFuzzTests: RandomTestCase {
     private lazy var random = TestRandom(self)
 
     func testRandomMessagesAreReadAsTheyWereWritten() {

@@ -4,7 +4,7 @@ import TestRandomness
 import XCTest
 
 /// Many threads at once. The test's seed decides what each does, not how they interleave.
-final class StressTests: XCTestCase {
+final class StressTests: RandomTestCase {
     private let immediate = ImmediateContext()
 
     func testHandlersRunOnceAndInOrderWhileAnotherThreadCompletes() {
@@ -170,7 +170,7 @@ final class StressTests: XCTestCase {
             let done = expectation(description: "the chain completed")
             last.onComplete(context: immediate) { _ in done.fulfill() }
             promise.success(0)
-            wait(for: [done], timeout: 30)
+            wait(for: [done], timeout: 60)
             XCTAssertEqual(last.result?.value, 200, "round \(round)")
         }
     }

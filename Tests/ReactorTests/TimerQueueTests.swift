@@ -2,7 +2,7 @@ import Reactor
 import TestRandomness
 import XCTest
 
-final class TimerQueueTests: XCTestCase {
+final class TimerQueueTests: RandomTestCase {
     private func at(_ seconds: Double) -> Instant { Instant.origin.advanced(by: seconds) }
 
     func testEntriesFallDueInTheOrderOfTheirDeadlines() {
@@ -92,7 +92,7 @@ final class TimerQueueTests: XCTestCase {
     }
 }
 
-final class QueueTests: XCTestCase {
+final class QueueTests: RandomTestCase {
     /// Against a plain array, over random additions and removals, and with few elements as with thousands.
     func testItBehavesLikeAnArray() {
         var random = TestRandom(self)

@@ -1,17 +1,18 @@
 import BlueCapKit
 import BlueZSimulator
+import TestPrograms
 import TestSupport
 import XCTest
 
 /// A sender that paced itself by `whenDrained` waited for ever when libdbus wrote what had waited along with the next
 /// message: the simulator's flood stood still after some hundred sightings.
-final class PacedSenderTests: XCTestCase {
+final class PacedSenderTests: XCTestCase, StartsPrograms {
     func testAFloodOnARealBusComesToItsEnd() throws {
         let stage = try SimulatedStage.onPrivateBus(room: .crowd(200, interval: 20))
         let manager = CentralManager(options: stage.managerOptions)
         let journal = Journal()
         journal.watchStates(of: manager)
-        XCTAssertTrue(journal.wait(limit: 20) { $0.states.contains(.poweredOn) })
+        XCTAssertTrue(journal.wait(limit: 60) { $0.states.contains(.poweredOn) })
         journal.watch(manager.startScanning(capacity: 0))
         XCTAssertTrue(
             stage.simulator.wait(until: { stage.simulator.adapters.contains(where: \.isDiscovering) }, limit: 20))

@@ -6,7 +6,7 @@ import XCTest
 @testable import BlueZSimulator
 
 /// What goes wrong with a link: each verb, and what a client sees of it.
-final class LinkFaultTests: XCTestCase {
+final class LinkFaultTests: RandomTestCase {
     private func scene(isConnected: Bool = true, _ strap: VirtualPeripheral = GattCast.strap) -> (Simulator, BusClient)
     {
         let simulator = Simulator.inProcess(room: Room(peripherals: [strap]), bluez: .v5_66)

@@ -5,7 +5,7 @@ import XCTest
 @testable import BlueZSimulator
 
 /// Random pairings with random faults: each call has one reply, and a bond only if both users agreed.
-final class PairingSoakTests: XCTestCase {
+final class PairingSoakTests: RandomTestCase {
     private let path: ObjectPath = "/org/bluez/hci0/dev_C0_00_00_00_00_0A"
     private let address: VirtualAddress = "C0:00:00:00:00:0A"
 

@@ -1,12 +1,13 @@
 import DBus
 import Futures
 import Reactor
+import TestPrograms
 import XCTest
 
 @testable import BlueZSimulator
 
 /// The simulator on a `dbus-daemon` of its own, in real time.
-final class PrivateBusTests: XCTestCase {
+final class PrivateBusTests: XCTestCase, StartsPrograms {
     func testItIsOnTheBusWhenItIsThereAndGoneWhenItEnds() throws {
         let simulator = try Simulator.onPrivateBus(bluez: .v5_66)
         let owner = ownerOfBlueZ(on: simulator.address)
@@ -54,7 +55,7 @@ final class PrivateBusTests: XCTestCase {
             destination: "org.bluez", path: "/org/bluez/hci0", interface: "org.bluez.Adapter1", member: "StartDiscovery"
         )
         connection.call(start) { _ in simulator.simulateFlood(updates: 10_000) }
-        wait(for: [done], timeout: 30)
+        wait(for: [done], timeout: 60)
         XCTAssertEqual(added.withLock { $0 }, 1000)
         subscription.cancel()
         connection.close()
@@ -71,7 +72,7 @@ final class PrivateBusTests: XCTestCase {
             owner.withLock { $0 = name }
             answered.fulfill()
         }
-        wait(for: [answered], timeout: 10)
+        wait(for: [answered], timeout: 60)
         watch.cancel()
         connection.close()
         return owner.withLock { $0 }

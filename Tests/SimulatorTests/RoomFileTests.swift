@@ -5,7 +5,7 @@ import XCTest
 @testable import BlueZSimulator
 
 /// What a JSON file of peripherals may contain, and the errors for everything else.
-final class RoomFileTests: XCTestCase {
+final class RoomFileTests: RandomTestCase {
     func testANumberOutOfRangeIsSaidWithItsPathAndItsRange() {
         let wrong = [
             (

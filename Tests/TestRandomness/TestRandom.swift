@@ -1,6 +1,3 @@
-import Foundation
-public import XCTest
-
 /// The random numbers of a test (SplitMix64). No other generator is used in the tests; `make lint` checks it.
 ///
 ///     func testAnyBytesAreReadOrRefused() {
@@ -8,44 +5,18 @@ public import XCTest
 ///         for round in 0..<1_000 { XCTAssertNil(failure(of: random.bytes(random.below(40))), "round \(round)") }
 ///     }
 ///
-/// All random tests of a process start from the same seed: that of the environment variable `BLUECAP_SEED`, otherwise a
-/// new one for each process. The command that repeats the test with its seed is printed when the test obtains its
-/// numbers, and again when the test has failed.
+/// The test's class inherits from ``RandomTestCase``, which plays the test with each of its seeds. The command that repeats the
+/// test with its seed is printed when the test obtains its numbers, and again when the test has failed.
 ///
-/// Obtain the numbers once per test: a second `TestRandom` of the same process returns the same numbers. For a second,
-/// independent sequence, such as that of another thread, use ``split()``.
+/// Obtain the numbers once per test: a second `TestRandom` of the same test returns the same numbers. For a second, independent
+/// sequence, such as that of another thread, use ``split()``.
 public struct TestRandom: RandomNumberGenerator, Sendable {
-    private static let variable = "BLUECAP_SEED"
-
-    /// The seed of this process.
-    public static let seed: UInt64 = {
-        guard let text = ProcessInfo.processInfo.environment[variable] else {
-            var system = SystemRandomNumberGenerator()
-            return system.next()
-        }
-        guard let seed = UInt64(text) else {
-            fatalError("\(variable) is \"\(text)\"; it must be a whole number from 0 to \(UInt64.max).")
-        }
-        return seed
-    }()
-
     private var state: UInt64
 
     /// Starts the random numbers of `test`, and prints the command that repeats it with the same numbers.
-    public init(_ test: XCTestCase) {
-        state = Self.seed
-        // "Class.test" in Linux's XCTest.
-        let method = test.name.split(separator: ".").last ?? ""
-        let name = String(reflecting: type(of: test)) + "/" + method
-        let command = "\(Self.variable)=\(Self.seed) swift test --filter \(name)"
-        Self.show("Random test: \(command)")
-        test.addTeardownBlock { [unowned test] in
-            guard let run = test.testRun, run.totalFailureCount > 0 else { return }
-            Self.show("Failed random test, to repeat it: \(command)")
-        }
-    }
+    public init(_ test: RandomTestCase) { state = test.drawSeed() }
 
-    private init(state: UInt64) { self.state = state }
+    init(state: UInt64) { self.state = state }
 
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
@@ -66,11 +37,5 @@ public struct TestRandom: RandomNumberGenerator, Sendable {
     /// Returns `count` bytes.
     public mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
-    }
-
-    /// Prints a line, at its place among the lines of XCTest.
-    private static func show(_ line: String) {
-        print(line)
-        fflush(nil)
     }
 }

@@ -5,7 +5,7 @@ import XCTest
 @testable import BlueCapKit
 
 /// The table of `ConnectionMachine`: what each event leads to.
-final class ConnectionMachineTests: XCTestCase {
+final class ConnectionMachineTests: RandomTestCase {
     private typealias Machine = ConnectionMachine
 
     private let transient = ConnectionFailure(

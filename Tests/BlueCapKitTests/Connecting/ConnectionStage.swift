@@ -1,10 +1,11 @@
 import BlueCapKit
 import BlueZSimulator
+import TestRandomness
 import TestSupport
 import XCTest
 
 /// A room in virtual time in which a manager has found peripherals and stopped scanning.
-class ConnectionStage: XCTestCase {
+class ConnectionStage: RandomTestCase {
     var simulator = Simulator.inProcess(room: .empty)
     let journal = Journal()
 

@@ -4,7 +4,7 @@ import XCTest
 @testable import BlueCapKit
 
 /// The subscription under events in any order.
-final class SubscriptionChanceTests: XCTestCase {
+final class SubscriptionChanceTests: RandomTestCase {
     /// A random course of events.
     private struct Course {
         private var random: TestRandom

@@ -5,7 +5,7 @@ import TestRandomness
 import XCTest
 
 /// An hour of random faults with five peripherals: after each of them values flow again.
-final class SubscriptionSoakTests: XCTestCase {
+final class SubscriptionSoakTests: RandomTestCase {
     /// One peripheral of the program, which subscribes, and reconnects whenever the link is gone.
     private final class Sensor {
         static let identifier = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-final class OperationQueueMachineTests: XCTestCase {
+final class OperationQueueMachineTests: RandomTestCase {
     private typealias Machine = OperationQueueMachine<Int, String>
     private typealias Event = Machine.Event
     private typealias Effect = Machine.Effect

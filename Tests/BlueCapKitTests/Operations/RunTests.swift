@@ -8,7 +8,7 @@ import XCTest
 @testable import BlueCapKit
 
 /// Runs: scripts that have a peripheral to themselves.
-final class RunTests: XCTestCase {
+final class RunTests: RandomTestCase {
     private let control = CharacteristicIdentifier(uuid: "2A39", service: ServiceIdentifier(uuid: "180D"))
     private let location = CharacteristicIdentifier(uuid: "2A38", service: ServiceIdentifier(uuid: "180D"))
     private let rate = CharacteristicIdentifier(uuid: "2A37", service: ServiceIdentifier(uuid: "180D"))
@@ -407,7 +407,7 @@ final class RunTests: XCTestCase {
             XCTAssertEqual(error as? PeripheralError, .runEnded)
             outcome.fulfill()
         }
-        wait(for: [outcome], timeout: 10)
+        wait(for: [outcome], timeout: 60)
     }
 
     // MARK: In async code

@@ -9,7 +9,7 @@ import XCTest
 /// A thousand random pairings of random managers and peripherals, with random faults.
 ///
 /// Every future completes, a bond appears only with consent, nothing of a pairing remains, and no text contains a passkey.
-final class PairingSoakTests: XCTestCase {
+final class PairingSoakTests: RandomTestCase {
     func testPairingsWithBlueZ566() { play(.v5_66, 1) }
     func testPairingsWithBlueZ572() { play(.v5_72, 2) }
     func testPairingsWithBlueZ582() { play(.v5_82, 3) }

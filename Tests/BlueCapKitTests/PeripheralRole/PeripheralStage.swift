@@ -1,12 +1,13 @@
 import BlueZSimulator
 import Foundation
 import Futures
+import TestRandomness
 import XCTest
 
 @testable import BlueCapKit
 
 /// A room in virtual time in which a manager serves, and centrals come by.
-class PeripheralStage: XCTestCase {
+class PeripheralStage: RandomTestCase {
     var simulator = Simulator.inProcess(room: .empty)
 
     func manager(_ options: [String: Any] = [:], adapter: String? = nil) -> PeripheralManager {

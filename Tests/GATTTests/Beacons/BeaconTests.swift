@@ -4,7 +4,7 @@ import XCTest
 
 @testable import GATT
 
-final class BeaconTests: XCTestCase {
+final class BeaconTests: RandomTestCase {
     private let floor = UUID(uuidString: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E") ?? UUID()
     private let floorBytes: [UInt8] = [
         0xF7, 0x82, 0x6D, 0xA6, 0x4F, 0xA2, 0x4E, 0x98, 0x80, 0x24, 0xBC, 0x5B, 0x71, 0xE0, 0x89, 0x3E,

@@ -5,7 +5,7 @@ import TestRandomness
 import XCTest
 
 /// Laws that hold for every ready-made profile, tried with bytes that nobody chose.
-final class ReadyProfileTests: XCTestCase {
+final class ReadyProfileTests: RandomTestCase {
     private var services: [ServiceProfile] {
         TISensorTag.serviceProfiles + BluetoothSIG.serviceProfiles + Nordic.serviceProfiles + Gnosus.serviceProfiles
     }

@@ -6,7 +6,7 @@ import XCTest
 
 @testable import bluecap
 
-final class PeripheralModelTests: XCTestCase {
+final class PeripheralModelTests: RandomTestCase {
     func testEachBuiltinProfileHasItsServices() throws {
         let services = PeripheralModel.builtin.map { $0.model.services.map(\.uuid.uuidString) }
         XCTAssertEqual(services[0], ["180D"])

@@ -1,10 +1,11 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
-final class FaultTests: XCTestCase {
+final class FaultTests: XCTestCase, StartsPrograms {
     private let strap: VirtualAddress = "C0:5A:17:00:18:0D"
 
     func testFaultsAreReadFromTheirWords() throws {
@@ -100,7 +101,7 @@ final class FaultTests: XCTestCase {
         try desk.perform(Fault(["start-daemon"]))
         XCTAssertTrue(simulator.isDaemonRunning)
         XCTAssertEqual(isRestarted.wait(timeout: .now()), .timedOut, "The pause is not over.")
-        wait(for: [restarted], timeout: 20)
+        wait(for: [restarted], timeout: 60)
         XCTAssertTrue(simulator.isDaemonRunning)
     }
 }

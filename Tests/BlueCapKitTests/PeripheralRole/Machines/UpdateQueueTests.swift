@@ -5,7 +5,7 @@ import XCTest
 
 @testable import BlueCapKit
 
-final class UpdateQueueTests: XCTestCase {
+final class UpdateQueueTests: RandomTestCase {
     private var queue = UpdateQueue()
 
     private func value(_ number: Int) -> ServerUpdate {
