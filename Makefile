@@ -76,7 +76,8 @@ radio-self-test: dependencies-radio python ## Check the radio lab itself
 lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
 	Scripts/lint
 
-check-api: dependencies-build ## Compare the public API with that of the last release, which .release-baseline names
+check-api: dependencies-build ## Compare the public API with that of the last release, which Documentation/API has
+	swift build
 	Scripts/check-api
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
