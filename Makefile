@@ -126,6 +126,7 @@ format: ## Bring the Swift sources into form
 	git ls-files --cached --others --exclude-standard '*.swift' | xargs swift format --in-place --parallel
 
 docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
+	swift build
 	Scripts/docs
 
 picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
