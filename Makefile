@@ -55,6 +55,10 @@ $(TOOL): Package.swift $(shell find Sources -type f)
 
 ##@ Check
 
+.PHONY: build
+build: dependencies-build ## Build all, the tests too
+	swift build --build-tests
+
 test: dependencies-build dependencies-test python ## Run all tests but the radio tests
 	swift build --build-tests
 	Scripts/run-tests 2>&1 | Scripts/count-tests
