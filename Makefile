@@ -55,6 +55,10 @@ $(TOOL): Package.swift $(shell find Sources -type f)
 
 ##@ Check
 
+.PHONY: build
+build: dependencies-build ## Build all, the tests too
+	swift build --build-tests
+
 test: dependencies-build dependencies-test python ## Run all tests but the radio tests
 	swift build --build-tests
 	Scripts/run-tests 2>&1 | Scripts/count-tests
@@ -80,7 +84,8 @@ radio-self-test: dependencies-radio python ## Check the radio lab itself
 lint: dependencies-build dependencies-lint ## Check form, module walls, warnings and shell scripts
 	Scripts/lint
 
-check-api: dependencies-build ## Compare the public API with that of the last release, which .release-baseline names
+check-api: dependencies-build ## Compare the public API with that of the last release, which Documentation/API has
+	swift build
 	Scripts/check-api
 
 test-optimized: dependencies-build dependencies-test python ## Run the tests as programs are shipped, built with -c release
@@ -129,6 +134,7 @@ format: ## Bring the Swift sources into form
 	git ls-files --cached --others --exclude-standard '*.swift' | xargs swift format --in-place --parallel
 
 docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
+	swift build
 	Scripts/docs
 
 picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
