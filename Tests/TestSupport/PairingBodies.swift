@@ -418,6 +418,88 @@ public struct PairingBodies: StagePlayer {
         XCTAssertTrue(peripheral.isBonded)
     }
 
+    // MARK: Consent
+
+    /// Reads the protected value, and rejects what the manager asks; returns the error.
+    private func refuseToPair(_ peripheral: Peripheral, request number: Int) throws -> (any Error)? {
+        let read: Future<Data> = peripheral.read(encrypted, timeout: limit)
+        let request = try request(number)
+        XCTAssertEqual(request.kind, .authorize)
+        XCTAssertTrue(request.reject())
+        return error(of: read)
+    }
+
+    /// The second time the manager would have to call `Pair`, about which BlueZ asks nothing.
+    public func aRefusedQuestionIsAskedAgain() throws {
+        let (manager, peripheral) = try asked(.ask(.noInputNoOutput), StagePeer(hasAgent: false))
+        connect(peripheral)
+        XCTAssertNotNil(try refuseToPair(peripheral, request: 1))
+        XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
+        for number in 2...3 {
+            connect(peripheral)
+            XCTAssertNotNil(try refuseToPair(peripheral, request: number))
+            assertNotPaired(peripheral, manager)
+            if peripheral.state == .connected { disconnect(peripheral) }
+        }
+        expectNot("a bond appeared", 5) { _ in peripheral.isBonded }
+    }
+
+    public func aRequestEndsWhenItsDeviceIsRemoved() throws {
+        let (manager, peripheral) = try asked(.ask(.noInputNoOutput), StagePeer(hasAgent: false))
+        connect(peripheral)
+        let read: Future<Data> = peripheral.read(encrypted, timeout: limit)
+        let request = try request()
+        let unpaired = peripheral.unpair()
+        try outcome(of: request.whenEnded())
+        XCTAssertFalse(request.reject())
+        XCTAssertNil(error(of: unpaired))
+        XCTAssertNotNil(error(of: read))
+        assertNotPaired(peripheral, manager)
+    }
+
+    /// BlueZ ends the link two seconds after `Disconnect`; the power goes before.
+    public func theBondOfARefusedPasskeyIsRemovedWhenThePowerReturns() throws {
+        let (manager, peripheral) = try asked(.ask(.displayOnly), StagePeer(.keyboardOnly, .acceptLate))
+        connect(peripheral)
+        let pairing = peripheral.pair()
+        let request = try request()
+        guard case .displayPasskey(let passkey, _) = request.kind else { return XCTFail("\(request)") }
+        request.reject()
+        try stage.enterAtPeer(passkey)
+        XCTAssertNotNil(error(of: pairing))
+        try stage.setPower(false)
+        expect("no power") { $0.states.last == .poweredOff }
+        try stage.setPower(true)
+        expect("power") { $0.states.last == .poweredOn }
+        expectNot("a bond appeared", 5) { _ in peripheral.isBonded }
+        assertNotPaired(peripheral, manager)
+    }
+
+    /// `Pair` is called while BlueZ discovers services, after which up to 5.86 no reply comes.
+    public func aPairingWhileServicesAreDiscoveredSucceeds() throws {
+        let (_, peripheral) = try found(.justWorks)
+        journal.watch(peripheral.connect())
+        expect("the link") { $0.connectionEvents.last == .connect }
+        try outcome(of: peripheral.pair(timeout: 20))
+        XCTAssertTrue(peripheral.isPaired && peripheral.isBonded)
+        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+    }
+
+    public func aPairingWithADeadBondFails() throws {
+        let (_, peripheral) = try found(.justWorks)
+        try outcome(of: peripheral.pair())
+        disconnect(peripheral)
+        // The bond holds: a link is made and encrypted with it.
+        try outcome(of: peripheral.pair())
+        XCTAssertEqual(peripheral.state, .connected)
+        XCTAssertEqual(peripheral.pairingCount, 1)
+        disconnect(peripheral)
+        try stage.forgetKeys(of: .peripheral)
+        guard case .keyMissing? = pairingError(of: peripheral.pair()) else { return XCTFail("no error") }
+        try outcome(of: peripheral.repair())
+        XCTAssertEqual(try value(encrypted, of: peripheral), [2])
+    }
+
     // MARK: Bonds
 
     public func aBondedPeripheralIsReadAfterReconnectingWithoutAQuestion() throws {

@@ -52,4 +52,13 @@ final class SimulatedPairingTests: EachVersionTestCase {
     func testAPrivateAddressChangesAndThePeripheralStays() throws {
         try bodies.aPrivateAddressChangesAndThePeripheralStays()
     }
+    func testARefusedQuestionIsAskedAgain() throws { try bodies.aRefusedQuestionIsAskedAgain() }
+    func testARequestEndsWhenItsDeviceIsRemoved() throws { try bodies.aRequestEndsWhenItsDeviceIsRemoved() }
+    func testTheBondOfARefusedPasskeyIsRemovedWhenThePowerReturns() throws {
+        try bodies.theBondOfARefusedPasskeyIsRemovedWhenThePowerReturns()
+    }
+    func testAPairingWhileServicesAreDiscoveredSucceeds() throws {
+        try bodies.aPairingWhileServicesAreDiscoveredSucceeds()
+    }
+    func testAPairingWithADeadBondFails() throws { try bodies.aPairingWithADeadBondFails() }
 }
