@@ -108,11 +108,14 @@ if !isDependency {
 
         .target(
             name: "TestSupport",
-            dependencies: ["BlueCapKit", "Bluejay", "BlueZSimulator", "DBus", "Futures", "Reactor"],
+            dependencies: ["BlueCapKit", "Bluejay", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestPrograms"],
             path: "Tests/TestSupport", swiftSettings: strict),
         // The tests' random numbers: without dependencies, so that the tests of any module can use it.
         .target(name: "TestRandomness", path: "Tests/TestRandomness", swiftSettings: strict),
-        .testTarget(name: "FuturesTests", dependencies: ["Futures", "TestRandomness"], swiftSettings: strict),
+        // How tests start programs, and which do: without dependencies, too.
+        .target(name: "TestPrograms", path: "Tests/TestPrograms", swiftSettings: strict),
+        .testTarget(
+            name: "FuturesTests", dependencies: ["Futures", "TestPrograms", "TestRandomness"], swiftSettings: strict),
         // Code written for the documented API, in the language mode it was written in.
         .testTarget(
             name: "FuturesSwift5Tests", dependencies: ["Futures"],
@@ -124,11 +127,14 @@ if !isDependency {
             swiftSettings: strict),
         .testTarget(name: "GATTTests", dependencies: ["GATT", "Profiles", "TestRandomness"], swiftSettings: strict),
         .testTarget(
-            name: "BlueZTests", dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures", "TestRandomness"],
+            name: "BlueZTests",
+            dependencies: ["BlueZ", "DBus", "Reactor", "GATT", "Futures", "TestPrograms", "TestRandomness"],
             swiftSettings: strict),
         .testTarget(
             name: "SimulatorTests",
-            dependencies: ["BlueZSimulator", "DBus", "Reactor", "Futures", "TestRandomness", "TestSupport"],
+            dependencies: [
+                "BlueZSimulator", "DBus", "Reactor", "Futures", "TestPrograms", "TestRandomness", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "BlueCapKitTests",
@@ -146,7 +152,8 @@ if !isDependency {
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "BluejayTests", dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestRandomness"],
+            name: "BluejayTests",
+            dependencies: ["Bluejay", "BlueCapKit", "BlueZSimulator", "TestPrograms", "TestRandomness"],
             swiftSettings: strict),
         .testTarget(
             name: "CoreBluetoothTests", dependencies: ["CoreBluetooth", "BlueCapKit", "BlueZSimulator"],
@@ -167,14 +174,15 @@ if !isDependency {
                 "bluecap", "ScanExample", "ReadBatteryExample", "ConnectExample", "ScriptExample", "FollowExample",
                 "HeartRateExample", "HeartRateMonitorExample", "ServeBatteryExample", "PairExample",
                 "PairWithQuestionsExample",
-                "BlueCapKit", "BlueZSimulator", "Profiles", "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "Profiles", "TestPrograms", "TestRandomness", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "WireTests",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "DBus", "Reactor", "Futures", "TestPrograms", "TestRandomness",
+                "TestSupport",
             ],
             swiftSettings: strict),
         // What the documents declare and show; Documentation/Conformance.md says what is tested where.
@@ -195,7 +203,8 @@ if !isDependency {
         .testTarget(
             name: "RegressionTests",
             dependencies: [
-                "BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestRandomness", "TestSupport",
+                "BlueCapKit", "BlueZSimulator", "DBus", "Futures", "Reactor", "TestPrograms", "TestRandomness",
+                "TestSupport",
             ],
             swiftSettings: strict),
     ]

@@ -9,7 +9,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DECLARATION = re.compile(
     r"^(?:@\w+ )*(?:(?:public|open|final|private|fileprivate|internal) )*(?:class|extension|struct|enum|actor|protocol) (\w+)",
     re.MULTILINE)
+CLASS = re.compile(r"^(?:\w+ )*class (\w+)\s*:\s*([^{]*)\{", re.MULTILINE)
 DRAWS = re.compile(r"^[^/\n]*\bTestRandom\(self\)", re.MULTILINE)
+
+
+def classes_that_start_programs() -> set[str]:
+    """The classes, "Module.Class", whose tests start programs: those of WireTests, and those that are declared so."""
+    bases = {}
+    for module, text in sources():
+        for name, inherited in CLASS.findall(text):
+            bases[module, name] = [base.split(".")[-1] for base in re.findall(r"[\w.]+", inherited)]
+
+    def starts(module: str, name: str) -> bool:
+        if module == "WireTests" or name == "StartsPrograms":
+            return True
+        # A base class is in the same module, or in one that supports tests.
+        for place in (module, "TestSupport"):
+            if (place, name) in bases:
+                return any(starts(place, base) for base in bases[place, name] if base != name)
+        return False
+
+    return {f"{module}.{name}" for module, name in bases if starts(module, name)}
 
 
 def random_classes() -> set[str]:

@@ -3,12 +3,13 @@ import Foundation
 import Futures
 import GATT
 import Reactor
+import TestPrograms
 import XCTest
 
 @testable import BlueZ
 
 /// The same over a real `dbus-daemon`, whose sockets carry our descriptors to a daemon on another connection.
-final class ServerWireTests: XCTestCase {
+final class ServerWireTests: XCTestCase, StartsPrograms {
     private let level = ServerCharacteristic(
         id: ServerAttributeID(2), uuid: CBUUID(string: "2A19"), flags: [.read, .notify], givesNotifySocket: true)
 

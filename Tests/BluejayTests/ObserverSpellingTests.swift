@@ -1,11 +1,12 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// What the compiler says of observers, in both language modes: a method of either spelling compiles, and where a protocol
 /// can tell, any other method does not.
 ///
 /// The test compiles small files against the modules of this build.
-final class ObserverSpellingTests: XCTestCase {
+final class ObserverSpellingTests: XCTestCase, StartsPrograms {
     /// The messages of the compiler about a file that imports Bluejay.
     private func diagnostics(_ source: String, mode: Int) throws -> String {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("spelling-\(UUID().uuidString)")
@@ -19,7 +20,7 @@ final class ObserverSpellingTests: XCTestCase {
             .map { $0.appendingPathComponent("module.modulemap").path }
             .filter { FileManager.default.fileExists(atPath: $0) }
             .flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
-        let compiler = Process()
+        let compiler = TestProgram.process()
         compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         compiler.arguments =
             [

@@ -1,10 +1,11 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import TestRandomness
 
 /// The random numbers of the tests, tested by running ``SeedProbe`` in a process of its own.
-final class TestRandomTests: RandomTestCase {
+final class TestRandomTests: RandomTestCase, StartsPrograms {
     func testTheSeedOfTheEnvironmentDecidesTheNumbersAndIsShown() throws {
         let first = try probe(["BLUECAP_SEED": "42"])
         let again = try probe(["BLUECAP_SEED": "42"])
@@ -98,7 +99,7 @@ final class TestRandomTests: RandomTestCase {
 
     /// Runs the program of the tests, and returns what it prints.
     private func run(_ arguments: [String], _ environment: [String: String], status: Int32? = nil) throws -> String {
-        let process = Process()
+        let process = TestProgram.process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         process.arguments = arguments
         process.environment = environment

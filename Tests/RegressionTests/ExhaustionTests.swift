@@ -4,13 +4,14 @@ import DBus
 import Foundation
 import Futures
 import Reactor
+import TestPrograms
 import TestSupport
 import XCTest
 
 /// A process that had used up its descriptors or threads was ended by the library, and directories stayed behind.
 ///
 /// Each test runs in a process of its own: what earlier tests of the process still close would make room.
-final class ExhaustionTests: XCTestCase {
+final class ExhaustionTests: XCTestCase, StartsPrograms {
     override func invokeTest() {
         let isAlone = "EXHAUSTION_TEST_IS_ALONE"
         guard ProcessInfo.processInfo.environment[isAlone] == nil else { return super.invokeTest() }

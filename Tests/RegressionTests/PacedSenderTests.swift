@@ -1,11 +1,12 @@
 import BlueCapKit
 import BlueZSimulator
+import TestPrograms
 import TestSupport
 import XCTest
 
 /// A sender that paced itself by `whenDrained` waited for ever when libdbus wrote what had waited along with the next
 /// message: the simulator's flood stood still after some hundred sightings.
-final class PacedSenderTests: XCTestCase {
+final class PacedSenderTests: XCTestCase, StartsPrograms {
     func testAFloodOnARealBusComesToItsEnd() throws {
         let stage = try SimulatedStage.onPrivateBus(room: .crowd(200, interval: 20))
         let manager = CentralManager(options: stage.managerOptions)

@@ -1,12 +1,13 @@
 import DBus
 import Futures
 import Reactor
+import TestPrograms
 import XCTest
 
 @testable import BlueZSimulator
 
 /// The simulator on a `dbus-daemon` of its own, in real time.
-final class PrivateBusTests: XCTestCase {
+final class PrivateBusTests: XCTestCase, StartsPrograms {
     func testItIsOnTheBusWhenItIsThereAndGoneWhenItEnds() throws {
         let simulator = try Simulator.onPrivateBus(bluez: .v5_66)
         let owner = ownerOfBlueZ(on: simulator.address)

@@ -1,4 +1,5 @@
 public import Foundation
+import TestPrograms
 
 /// A program that is run to its end, within a time limit.
 public enum CommandRun {
@@ -15,7 +16,7 @@ public enum CommandRun {
     ) throws -> String {
         let command = ([program] + arguments).joined(separator: " ")
         let deadline = Date(timeIntervalSinceNow: timeLimit)
-        let process = Process()
+        let process = TestProgram.process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [program] + arguments
         process.standardInput = FileHandle.nullDevice

@@ -1,9 +1,10 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
-final class ChildProcessTests: XCTestCase {
+final class ChildProcessTests: XCTestCase, StartsPrograms {
     func testTheStatusIsPassedOn() async throws {
         let child = try ChildProcess(["sh", "-c", "exit 7"], environment: [:])
         let status = await child.status()

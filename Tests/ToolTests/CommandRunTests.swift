@@ -1,9 +1,10 @@
 import Foundation
+import TestPrograms
 import TestSupport
 import XCTest
 
 /// The radio lab's commands have a limit: a hanging one must not hang the tests.
-final class CommandRunTests: XCTestCase {
+final class CommandRunTests: XCTestCase, StartsPrograms {
     func testTheOutputIsReturnedWithoutItsLastLineBreak() throws {
         XCTAssertEqual(try CommandRun.output(of: "printf", ["a\nb\n"]), "a\nb")
         XCTAssertEqual(try CommandRun.output(of: "head", ["-c", "300000", "/dev/zero"]).utf8.count, 300_000)

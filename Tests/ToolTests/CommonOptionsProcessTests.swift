@@ -1,8 +1,9 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// Options of the same name have the same meaning in every command, and so the same help text, default and form.
-final class CommonOptionsProcessTests: XCTestCase {
+final class CommonOptionsProcessTests: XCTestCase, StartsPrograms {
     /// The commands' help as `--experimental-dump-help` prints it.
     private struct Help: Decodable {
         struct Name: Decodable, Equatable {

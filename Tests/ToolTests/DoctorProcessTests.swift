@@ -1,9 +1,10 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 /// `bluecap doctor` as a process.
-final class DoctorProcessTests: XCTestCase {
+final class DoctorProcessTests: XCTestCase, StartsPrograms {
     private func subjects(_ result: ToolRun.Result, _ severity: String) throws -> [String] {
         try result.lines.compactMap { line in
             let finding = try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
@@ -69,7 +70,7 @@ final class DoctorProcessTests: XCTestCase {
 }
 
 /// `BLUECAP_LOG`.
-final class LogProcessTests: XCTestCase {
+final class LogProcessTests: XCTestCase, StartsPrograms {
     func testTheEnvironmentSetsTheLevel() throws {
         let arguments = ["scan", "--simulated", "--duration", "1"]
         let silent = try ToolRun(arguments).finish()

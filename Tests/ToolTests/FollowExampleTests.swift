@@ -1,9 +1,10 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 /// The example that comes back after it was killed, as processes.
-final class FollowExampleTests: XCTestCase {
+final class FollowExampleTests: XCTestCase, StartsPrograms {
     func testAKilledProgramGoesOnWhereItWas() throws {
         let folder = NSTemporaryDirectory() + "bluecap-tests-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -1,8 +1,9 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// The programs of README and guide are built and run, and those pages show the very programs.
-final class ReadmeTests: XCTestCase {
+final class ReadmeTests: XCTestCase, StartsPrograms {
     private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 

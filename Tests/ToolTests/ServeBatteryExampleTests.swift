@@ -1,8 +1,9 @@
 import BlueZSimulator
+import TestPrograms
 import XCTest
 
 /// The README's peripheral.
-final class ServeBatteryExampleTests: XCTestCase {
+final class ServeBatteryExampleTests: XCTestCase, StartsPrograms {
     func testTheExampleIsAPeripheral() throws {
         let bench = try ServingBench()
         let run = try ToolRun(

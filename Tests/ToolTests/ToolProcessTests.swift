@@ -1,12 +1,13 @@
 import ArgumentParser
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
 /// `bluecap` as its users meet it: a process with arguments, output and a status.
-final class ScanProcessTests: XCTestCase {
+final class ScanProcessTests: XCTestCase, StartsPrograms {
     func testAJSONScanOfTheSimulatedRoomEndsWithFinished() throws {
         let result = try ToolRun("scan", "--simulated", "--duration", "3", "--json").finish()
 
@@ -240,7 +241,7 @@ private func assertEmptySummary(_ result: ToolRun.Result, file: StaticString = #
         result.lines.last?.wholeMatch(of: /0 peripherals in \d+\.\d s/), "\(result.lines)", file: file, line: line)
 }
 
-final class ToolFailureTests: XCTestCase {
+final class ToolFailureTests: XCTestCase, StartsPrograms {
     func testBadArgumentsShowTheUsage() throws {
         let mistakes = [
             ["--service", "heart"], ["--rssi", "5000"], ["--duration", "0"], ["--duration", "soon"], ["--name", ""],
@@ -418,7 +419,7 @@ final class ToolFailureTests: XCTestCase {
     }
 }
 
-final class SimulateProcessTests: XCTestCase {
+final class SimulateProcessTests: XCTestCase, StartsPrograms {
     func testTheCommandsStatusIsPassedOn() throws {
         XCTAssertEqual(try ToolRun("simulate", "--", "sh", "-c", "exit 7").finish().status, 7)
         XCTAssertEqual(try ToolRun("simulate", "--", "true").finish().status, 0)

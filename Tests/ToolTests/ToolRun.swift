@@ -1,4 +1,5 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// A run of the built `bluecap`, or of a shell that runs it, as a process of its own.
@@ -13,7 +14,7 @@ final class ToolRun {
             .appendingPathComponent("bluecap")
     }
 
-    private let process = Process()
+    private let process = TestProgram.process()
     private let input = Pipe()
     private let output = Collector()
     private let errors = Collector()

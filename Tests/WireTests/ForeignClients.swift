@@ -1,4 +1,5 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// Programs that are not ours, run against the simulator.
@@ -13,7 +14,7 @@ enum Foreign {
         _ program: String, _ arguments: [String], bus address: String, limit: TimeInterval = 30,
         file: StaticString = #filePath, line: UInt = #line
     ) throws -> Outcome {
-        let process = Process()
+        let process = TestProgram.process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["DBUS_SYSTEM_BUS_ADDRESS": address]) { $1 }

@@ -2,6 +2,7 @@ import BlueCapKit
 import DBus
 import Foundation
 import Reactor
+import TestPrograms
 import TestSupport
 import XCTest
 
@@ -12,7 +13,7 @@ final class ForeignMockTests: XCTestCase {
     func testWeFindTheDevicesOfAForeignMock() throws {
         let bus = try PrivateBus()
         defer { bus.stop() }
-        let mock = Process()
+        let mock = TestProgram.process()
         // Debian's own Python has Debian's python3-dbusmock.
         mock.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
         mock.arguments = ["-m", "dbusmock", "--system", "--template", "bluez5"]

@@ -1,4 +1,5 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// A `dbus-daemon` with a policy of the test's, which can die and come back in the same place.
@@ -45,7 +46,7 @@ final class PolicedBus {
     /// Starts the daemon, and waits until it listens.
     func start() throws {
         let output = Pipe()
-        let daemon = Process()
+        let daemon = TestProgram.process()
         daemon.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         daemon.arguments = [
             "dbus-daemon", "--nofork", "--nopidfile", "--print-address=1", "--config-file=\(configuration.path)",

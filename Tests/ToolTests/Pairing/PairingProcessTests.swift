@@ -1,6 +1,7 @@
 import ArgumentParser
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
@@ -81,7 +82,7 @@ private final class LockBench {
     }
 }
 
-final class PairProcessTests: XCTestCase {
+final class PairProcessTests: XCTestCase, StartsPrograms {
     func testAPairingWithoutPasskeyIsListedUsedAndRemoved() throws {
         let bench = try LockBench(.noInputNoOutput)
         let pair = try bench.run("pair", "front", "--json", "--trust")
@@ -215,7 +216,7 @@ final class PairProcessTests: XCTestCase {
 }
 
 /// Questions on a terminal, and that their digits are in no output.
-final class PairingPromptTests: XCTestCase {
+final class PairingPromptTests: XCTestCase, StartsPrograms {
     func testAPasskeyIsAskedForOnTheTerminalAndIsInNoOutputOrLog() throws {
         let bench = try LockBench(.displayOnly, value: .authenticated)
         let run = try bench.startOnTerminal("pair Front -vv")
@@ -285,7 +286,7 @@ final class PairingPromptTests: XCTestCase {
 }
 
 /// Commands that pair because a value needs it, from BlueZ 5.66, which replies to a refused operation, and from 5.82.
-final class PairingOnDemandTests: XCTestCase {
+final class PairingOnDemandTests: XCTestCase, StartsPrograms {
     private let versions: [BlueZVersion] = [.v5_66, .v5_82]
 
     func testAValueThatNeedsAPairingIsReadWrittenAndSubscribedTo() throws {

@@ -2,12 +2,13 @@ import ArgumentParser
 import BlueCapKit
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
 /// `bluecap serve --secure`, and the pairings of centrals.
-final class SecureServingTests: XCTestCase {
+final class SecureServingTests: XCTestCase, StartsPrograms {
     private static let address = "C0:FF:EE:00:CE:01"
 
     private func phone(_ bench: ServingBench, _ security: VirtualSecurity) -> CentralLink {

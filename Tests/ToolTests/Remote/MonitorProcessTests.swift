@@ -1,10 +1,11 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
-final class MonitorProcessTests: XCTestCase {
+final class MonitorProcessTests: XCTestCase, StartsPrograms {
     private func objects(_ lines: [String]) throws -> [[String: Any]] {
         try lines.map { line in
             try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)

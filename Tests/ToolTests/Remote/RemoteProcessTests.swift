@@ -1,5 +1,6 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
@@ -86,7 +87,7 @@ func assertOneLine(
     XCTAssertTrue(text.hasPrefix("bluecap: ") && text.contains(part), text, file: file, line: line)
 }
 
-final class ExploreProcessTests: XCTestCase {
+final class ExploreProcessTests: XCTestCase, StartsPrograms {
     /// Commands that run at the same time, for the tests of what one of them did.
     private static let results = Result {
         try RemoteBench.run([
@@ -216,7 +217,7 @@ final class ExploreProcessTests: XCTestCase {
     }
 }
 
-final class ReadWriteProcessTests: XCTestCase {
+final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
     /// Commands that run at the same time, for the tests of what some of them did.
     private static let results = Result {
         try RemoteBench.run(
@@ -277,7 +278,7 @@ final class ReadWriteProcessTests: XCTestCase {
     }
 }
 
-final class NotifyProcessTests: XCTestCase {
+final class NotifyProcessTests: XCTestCase, StartsPrograms {
     /// Commands that run at the same time, for the tests of what one of them did.
     private static let results = Result {
         try RemoteBench.run([

@@ -1,5 +1,6 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
@@ -45,7 +46,7 @@ final class ServingBench {
     }
 }
 
-final class ServeProcessTests: XCTestCase {
+final class ServeProcessTests: XCTestCase, StartsPrograms {
     private func objects(_ result: ToolRun.Result) throws -> [[String: Any]] {
         try result.lines.map { line in
             try XCTUnwrap(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], line)
@@ -271,7 +272,7 @@ final class ServeProcessTests: XCTestCase {
     }
 }
 
-final class AdvertiseProcessTests: XCTestCase {
+final class AdvertiseProcessTests: XCTestCase, StartsPrograms {
     func testAnAdvertisementIsOnTheAirByteForByte() throws {
         let bench = try ServingBench()
         let run = try bench.start(
@@ -306,7 +307,7 @@ final class AdvertiseProcessTests: XCTestCase {
     }
 }
 
-final class TwoToolsProcessTests: XCTestCase {
+final class TwoToolsProcessTests: XCTestCase, StartsPrograms {
     func testOneToolExploresAnotherInOneRoom() throws {
         let result = try ToolRun(
             script: """

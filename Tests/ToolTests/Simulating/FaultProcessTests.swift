@@ -1,11 +1,12 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
 /// `bluecap simulate fault`, inside the command of a simulation and outside.
-final class FaultProcessTests: XCTestCase {
+final class FaultProcessTests: XCTestCase, StartsPrograms {
     func testTheCommandFindsTheSocketAndAFaultIsDoneWhenItReturns() throws {
         let result = try ToolRun(
             script: #"""

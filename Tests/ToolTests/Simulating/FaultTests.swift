@@ -1,10 +1,11 @@
 import BlueZSimulator
 import Foundation
+import TestPrograms
 import XCTest
 
 @testable import bluecap
 
-final class FaultTests: XCTestCase {
+final class FaultTests: XCTestCase, StartsPrograms {
     private let strap: VirtualAddress = "C0:5A:17:00:18:0D"
 
     func testFaultsAreReadFromTheirWords() throws {
