@@ -116,12 +116,22 @@ package protocol EventLoop: AnyObject, Sendable {
     /// descriptor remains the caller's and must stay open until the watch is cancelled.
     func watch(_ descriptor: Int32, for events: IOEvents, _ ready: @escaping @Sendable (IOEvents) -> Void) -> Watch
 
+    /// Says that work for this loop begins on another thread, such as that of the disk. Any thread. Virtual time does not pass
+    /// until `endWorkElsewhere` is called: a thread that the system delays would otherwise come too late for a limit in virtual
+    /// time. The work must end by itself: it must not wait for the thread that drives the loop.
+    func beginWorkElsewhere()
+
+    /// Says that such work has ended, after what it posts to the loop. Any thread; once for each `beginWorkElsewhere`.
+    func endWorkElsewhere()
+
     /// The executor of tasks that use this loop's time; `nil` for Swift's own threads and real time.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
 extension EventLoop {
     package var taskExecutor: (any TaskExecutor)? { nil }
+    package func beginWorkElsewhere() {}
+    package func endWorkElsewhere() {}
     package func start() -> LoopShortage? { nil }
     package func prepareToWatch() -> LoopShortage? { nil }
 

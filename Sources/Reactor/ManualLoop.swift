@@ -6,7 +6,8 @@ import Glibc
 /// The loop of tests: everything runs on the test's own thread while the test drives the loop, and time advances only when
 /// the test advances it, without waiting.
 ///
-/// Other threads may post at any time; the work runs when the loop is driven next. Watched descriptors are polled, without
+/// Other threads may post at any time; the work runs when the loop is driven next. Where the loop knows that another thread works
+/// for it (`beginWorkElsewhere`), it waits for that in real time before it lets virtual time pass. Watched descriptors are polled, without
 /// waiting, whenever the loop is driven.
 ///
 /// Unchecked, because of `watches`, which only the driving thread uses while it drives.
@@ -18,6 +19,8 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
         var resting: [CheckedContinuation<Void, Never>] = []
         var driver: pthread_t?
         var isWaiting = false
+        /// How many works for this loop other threads have begun and not ended.
+        var worksElsewhere = 0
     }
 
     private let shared = Locked(Shared())
@@ -51,6 +54,17 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
         if isWaiting { eventfd_write(wake, 1) }
     }
 
+    package func beginWorkElsewhere() { shared.withLock { $0.worksElsewhere += 1 } }
+
+    package func endWorkElsewhere() {
+        let isWaiting = shared.withLock { shared in
+            precondition(shared.worksElsewhere > 0, "Call beginWorkElsewhere before endWorkElsewhere.")
+            shared.worksElsewhere -= 1
+            return shared.isWaiting
+        }
+        if isWaiting { eventfd_write(wake, 1) }
+    }
+
     @discardableResult
     package func schedule(after seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) -> TimerID {
         shared.withLock { $0.work.schedule(work, at: $0.now.advanced(by: seconds)) }
@@ -74,9 +88,10 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
 
     // MARK: Driving
 
-    /// Runs everything that can run now: posts, due timers, ready descriptors, and what follows from them.
+    /// Runs everything that can run now: posts, due timers, ready descriptors, what other threads do for this loop, and what
+    /// follows from them.
     package func run() {
-        drive { runUntilIdle() }
+        drive { runUntilStill() }
     }
 
     /// Advances the time: timers run in the order of their deadlines, each with everything that follows from it.
@@ -90,10 +105,10 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     package func advance(until condition: () -> Bool, limit: TimeInterval) -> Bool {
         drive {
             let end = now.advanced(by: limit)
-            runUntilIdle()
+            runUntilStill()
             while !condition() {
                 let isEnd = !moveClock(to: end)
-                runUntilIdle()
+                runUntilStill()
                 if isEnd { return condition() }
             }
             return true
@@ -147,6 +162,16 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
         }
     }
 
+    /// Runs what can run now until there is nothing more and no other thread works for this loop.
+    private func runUntilStill() {
+        runUntilIdle()
+        // What the work has posted before its end may have come after the last look at the posts.
+        while shared.withLock({ $0.worksElsewhere > 0 }) || isDue {
+            _ = poll(milliseconds: 50, whileOthersWork: true)
+            runUntilIdle()
+        }
+    }
+
     /// Runs the posts, or else one timer, or else the handlers of ready descriptors, or else what rests; false if there was
     /// nothing to do.
     private func runOnePass() -> Bool {
@@ -164,13 +189,15 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     }
 
     /// Polls the watched descriptors and calls the handlers of those that are ready; false if there was none.
-    private func poll(milliseconds: Int32) -> Bool {
+    ///
+    /// - Parameter whileOthersWork: Whether it returns at once if no other thread works for this loop.
+    private func poll(milliseconds: Int32, whileOthersWork: Bool = false) -> Bool {
         let wanted = watches.keys.sorted().map { pollfd($0, interest(in: $0)) }.filter { $0.events != 0 }
         guard !wanted.isEmpty || milliseconds > 0 else { return false }
         var polled = wanted + [pollfd(wake, .readable)]
         let isIdle = shared.withLock { shared in
             shared.isWaiting = milliseconds > 0
-            return !shared.work.hasPosts
+            return !shared.work.hasPosts && (!whileOthersWork || shared.worksElsewhere > 0)
         }
         let count = Glibc.poll(&polled, nfds_t(polled.count), isIdle ? milliseconds : 0)
         shared.withLock { $0.isWaiting = false }
@@ -238,7 +265,7 @@ extension ManualLoop {
     /// Runs what can run now, and yields to tasks elsewhere, until there is nothing more.
     nonisolated(nonsending) private func settle() async {
         repeat {
-            drive { runUntilIdle() }
+            drive { runUntilStill() }
             var turns = 0
             while turns < Self.settlingTurns, !isDue {
                 await Task.yield()

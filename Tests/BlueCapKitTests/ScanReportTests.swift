@@ -130,7 +130,7 @@ final class ScanReportTests: XCTestCase {
         simulator.advance(by: 1)
         manager.stopScanning()
         simulator.advance(by: 1)
-        wait(for: [isOver], timeout: 10)
+        wait(for: [isOver], timeout: 60)
         XCTAssertFalse(manager.isScanning)
         XCTAssertFalse(stream.futures.contains { $0.result?.isFailure() == true })
         XCTAssertEqual(simulator.discoverySessions, [])

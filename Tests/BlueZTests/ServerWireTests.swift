@@ -33,7 +33,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         }
         let named = expectation(description: "the daemon has its name")
         daemon.requestName("org.bluez") { _ in named.fulfill() }
-        wait(for: [named], timeout: 20)
+        wait(for: [named], timeout: 60)
 
         let delegate = RecordingDelegate()
         let client = BlueZClient.shared(at: bus.address)
@@ -44,7 +44,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         application.update([service]) { result in
             if case .success = result { registered.fulfill() }
         }
-        wait(for: [registered], timeout: 20)
+        wait(for: [registered], timeout: 60)
         let call = try XCTUnwrap(registration.withLock { $0 })
         var reader = call.reader
         let characteristic = try XCTUnwrap(reader.objectPath()).appending("service0").appending("char0")
@@ -70,14 +70,14 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
         application.notify(ServerAttributeID(2), [ServerUpdate(Data([98]))]) { result in
             if case .success = result { sent.fulfill() }
         }
-        wait(for: [sent], timeout: 20)
-        wait(for: [heard], timeout: 20)
+        wait(for: [sent], timeout: 60)
+        wait(for: [heard], timeout: 60)
         XCTAssertEqual(try ServerScene.packets(socket), [], "A value for all goes over the bus.")
 
         subscription.cancel()
         let ended = expectation(description: "the application has ended")
         application.end { ended.fulfill() }
-        wait(for: [ended], timeout: 20)
+        wait(for: [ended], timeout: 60)
         XCTAssertEqual(delegate.log, ["read 2", "+2", "-2"])
         daemon.close()
     }
@@ -94,7 +94,7 @@ final class ServerWireTests: XCTestCase, StartsPrograms {
             answer.withLock { $0 = result }
             answered.fulfill()
         }
-        wait(for: [answered], timeout: 20)
+        wait(for: [answered], timeout: 60)
         return try XCTUnwrap(answer.withLock { $0 }).get()
     }
 }

@@ -329,7 +329,7 @@ final class BackgroundTaskTests: BluejayCase, @unchecked Swift.Sendable {
         over = { isOver.fulfill() }
         bluejay = nil
         // Real time for the task's thread: nobody is left to ask whether it waits.
-        wait(for: [isOver], timeout: 30)
+        wait(for: [isOver], timeout: 60)
         XCTAssertEqual(seen.texts, ["listen stopped", "run stopped"])
         eventually("the link's end") { simulator.links.isEmpty }
     }

@@ -130,7 +130,7 @@ class DocumentedUseTests: XCTestCase {
         mapped.onFailure { error in
             XCTFail("\(error)")
         }
-        waitForExpectations(timeout: 10)
+        waitForExpectations(timeout: 60)
     }
 
     func testAThrowingFutureAsDocumented() {
@@ -213,7 +213,7 @@ class DocumentedUseTests: XCTestCase {
             ran += 1
             done.fulfill()
         }
-        waitForExpectations(timeout: 10)
+        waitForExpectations(timeout: 60)
         queue.delay(0.001) {}
         _ = QueueContext(queue: queue)
         _ = [QueueContext.main, QueueContext.global]

@@ -128,7 +128,7 @@ final class AsyncTests: XCTestCase {
             for try await _ in promise.stream.values { subscribed.fulfill() }
         }
         promise.success(1)
-        await fulfillment(of: [subscribed], timeout: 10)
+        await fulfillment(of: [subscribed], timeout: 60)
         task.cancel()
         try await task.value
         XCTAssertFalse(promise.stream.isWatched)

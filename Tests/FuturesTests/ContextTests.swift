@@ -40,7 +40,7 @@ final class ContextTests: XCTestCase {
         }
         nest(0)
         XCTAssertGreaterThanOrEqual(depths.count, MaxStackDepthContext.maximumDepth)
-        wait(for: [done], timeout: 10)
+        wait(for: [done], timeout: 60)
         XCTAssertEqual(depths.all, Array(0...50))
     }
 
@@ -62,7 +62,7 @@ final class ContextTests: XCTestCase {
         done.expectedFulfillmentCount = 2
         queue.async { done.fulfill() }
         queue.delay(0.01) { done.fulfill() }
-        wait(for: [done], timeout: 10)
+        wait(for: [done], timeout: 60)
     }
 
     func testAHandlerMayRegisterOnItsOwnQueueWithoutWaitingForItself() {
@@ -74,6 +74,6 @@ final class ContextTests: XCTestCase {
             promise.future.onSuccess(context: context) { _ in done.fulfill() }
         }
         promise.success(1)
-        wait(for: [done], timeout: 10)
+        wait(for: [done], timeout: 60)
     }
 }

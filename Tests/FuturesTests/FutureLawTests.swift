@@ -82,7 +82,7 @@ final class FutureLawTests: XCTestCase {
                     both.expectedFulfillmentCount = 2
                     left.onComplete(context: ImmediateContext()) { _ in both.fulfill() }
                     right.onComplete(context: ImmediateContext()) { _ in both.fulfill() }
-                    wait(for: [both], timeout: 10)
+                    wait(for: [both], timeout: 60)
                     XCTAssertEqual(left.result?.value, right.result?.value, file: file, line: line)
                     XCTAssertEqual(
                         left.result?.error as? TestError, right.result?.error as? TestError, file: file, line: line)

@@ -63,7 +63,7 @@ final class FutureTests: XCTestCase {
         for number in 0..<100 { promise.future.onSuccess { seen(number + $0) } }
         promise.future.onSuccess { _ in done.fulfill() }
         promise.success(0)
-        wait(for: [done], timeout: 10)
+        wait(for: [done], timeout: 60)
         XCTAssertEqual(seen.all, Array(0..<100))
     }
 

@@ -19,7 +19,7 @@ final class MainActorTests: XCTestCase {
         let expectation = expectation(description: "\(count) notes")
         awaited = (count, expectation)
         DispatchQueue.global().async(execute: work)
-        wait(for: [expectation], timeout: 10)
+        wait(for: [expectation], timeout: 60)
     }
 
     func testHandlersOfAFutureChangeStateOfTheMainActor() {

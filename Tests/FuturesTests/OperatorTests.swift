@@ -37,7 +37,7 @@ final class OperatorTests: XCTestCase {
         done.expectedFulfillmentCount = 2
         Future(value: 1).delay(0.01).onSuccess { _ in done.fulfill() }
         Promise<Int>().future.timeout(0.01).onFailure { _ in done.fulfill() }
-        wait(for: [done], timeout: 10)
+        wait(for: [done], timeout: 60)
     }
 
     func testARetryTriesAgainWithGrowingWaits() {

@@ -170,7 +170,7 @@ final class StressTests: RandomTestCase {
             let done = expectation(description: "the chain completed")
             last.onComplete(context: immediate) { _ in done.fulfill() }
             promise.success(0)
-            wait(for: [done], timeout: 30)
+            wait(for: [done], timeout: 60)
             XCTAssertEqual(last.result?.value, 200, "round \(round)")
         }
     }

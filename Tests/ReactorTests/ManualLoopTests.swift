@@ -57,6 +57,44 @@ final class ManualLoopTests: XCTestCase {
         XCTAssertEqual(noted, [])
     }
 
+    func testTimeDoesNotPassWhileAnotherThreadWorksForTheLoop() async {
+        for isAsync in [false, true] {
+            let (loop, log) = (ManualLoop(), Locked<[String]>([]))
+            let hasFired = DispatchSemaphore(value: 0)
+            loop.schedule(after: 1) {
+                log.withLock { $0.append("timer") }
+                hasFired.signal()
+            }
+            loop.beginWorkElsewhere()
+            Thread.detachNewThread {
+                // The driving thread has all of this time to go too far.
+                let isLate = hasFired.wait(timeout: .now() + 0.2) == .success
+                let text = isLate ? "late" : "in time"
+                loop.post { log.withLock { $0.append("work at \(loop.now.seconds(since: .origin)), \(text)") } }
+                loop.endWorkElsewhere()
+            }
+            if isAsync { await loop.advance(by: 10) } else { advance(loop, by: 10) }
+            XCTAssertEqual(log.withLock { $0 }, ["work at 0.0, in time", "timer"])
+            XCTAssertEqual(loop.now, Instant.origin.advanced(by: 10))
+        }
+    }
+
+    /// The form that is not `async`, also in an `async` test.
+    private func advance(_ loop: ManualLoop, by seconds: TimeInterval) { loop.advance(by: seconds) }
+
+    func testWhatCanRunNowContainsTheWorkOfOtherThreads() {
+        let loop = loop
+        for number in 1...200 {
+            loop.beginWorkElsewhere()
+            DispatchQueue.global().async { [log] in
+                if number.isMultiple(of: 2) { loop.post { log.withLock { $0.append("post") } } }
+                loop.endWorkElsewhere()
+            }
+            loop.run()
+            XCTAssertEqual(noted.count, number / 2)
+        }
+    }
+
     func testAdvancingUntilAConditionStopsAtThatInstant() {
         for second in 1...9 { loop.schedule(after: Double(second), note("\(second)")) }
 

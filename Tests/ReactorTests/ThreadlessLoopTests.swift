@@ -30,7 +30,7 @@ final class ThreadlessLoopTests: XCTestCase {
         let isDone = expectation(description: "done")
         loop.post { seen.withLock { $0.append(2) } }
         loop.schedule(after: 0.01) { isDone.fulfill() }
-        wait(for: [isDone], timeout: 10)
+        wait(for: [isDone], timeout: 60)
         XCTAssertEqual(seen.withLock { $0 }, [1, 2, 3])
         XCTAssertNil(loop.start())
         XCTAssertEqual(attempts.withLock { $0 }, 4)
@@ -40,7 +40,7 @@ final class ThreadlessLoopTests: XCTestCase {
         let isReleased = expectation(description: "released")
         isReleased.expectedFulfillmentCount = 2
         giveToLoopWithoutThread(isReleased)
-        wait(for: [isReleased], timeout: 10)
+        wait(for: [isReleased], timeout: 60)
     }
 
     private func giveToLoopWithoutThread(_ isReleased: XCTestExpectation) {

@@ -26,7 +26,7 @@ final class ConcurrentQueueTests: XCTestCase {
         }
         queue.resume()
 
-        XCTAssertTrue(journal.wait(limit: 10) { $0.states.count == states.count })
+        XCTAssertTrue(journal.wait(limit: 60) { $0.states.count == states.count })
         XCTAssertEqual(journal.states, states)
     }
 }

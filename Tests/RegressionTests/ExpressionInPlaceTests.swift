@@ -47,7 +47,7 @@ final class ExpressionInPlaceTests: XCTestCase {
         let isComplete = expectation(description: "complete")
         recovered.onComplete(context: ImmediateContext()) { _ in isComplete.fulfill() }
         DispatchQueue.global().async { promise.failure(Failure()) }
-        wait(for: [isComplete], timeout: 10)
+        wait(for: [isComplete], timeout: 60)
         XCTAssertEqual(made.result?.value, 1)
         XCTAssertEqual(recovered.result?.value, 1)
         XCTAssertEqual(model.reads, [true, true])

@@ -20,7 +20,7 @@ final class GoneManagerTests: XCTestCase {
         manager = nil
         simulator.run()
 
-        wait(for: [ended], timeout: 10)
+        wait(for: [ended], timeout: 60)
     }
 
     private func watch(_ stream: FutureStream<some Sendable>?, _ ended: XCTestExpectation) {

@@ -12,7 +12,7 @@ final class PacedSenderTests: XCTestCase, StartsPrograms {
         let manager = CentralManager(options: stage.managerOptions)
         let journal = Journal()
         journal.watchStates(of: manager)
-        XCTAssertTrue(journal.wait(limit: 20) { $0.states.contains(.poweredOn) })
+        XCTAssertTrue(journal.wait(limit: 60) { $0.states.contains(.poweredOn) })
         journal.watch(manager.startScanning(capacity: 0))
         XCTAssertTrue(
             stage.simulator.wait(until: { stage.simulator.adapters.contains(where: \.isDiscovering) }, limit: 20))

@@ -55,7 +55,7 @@ final class PrivateBusTests: XCTestCase, StartsPrograms {
             destination: "org.bluez", path: "/org/bluez/hci0", interface: "org.bluez.Adapter1", member: "StartDiscovery"
         )
         connection.call(start) { _ in simulator.simulateFlood(updates: 10_000) }
-        wait(for: [done], timeout: 30)
+        wait(for: [done], timeout: 60)
         XCTAssertEqual(added.withLock { $0 }, 1000)
         subscription.cancel()
         connection.close()
@@ -72,7 +72,7 @@ final class PrivateBusTests: XCTestCase, StartsPrograms {
             owner.withLock { $0 = name }
             answered.fulfill()
         }
-        wait(for: [answered], timeout: 10)
+        wait(for: [answered], timeout: 60)
         watch.cancel()
         connection.close()
         return owner.withLock { $0 }

@@ -39,8 +39,9 @@ package enum Shortage {
         return limit.rlim_cur == rlim_t.max ? 2 << 20 : UInt64(limit.rlim_cur)
     }
 
-    /// libdispatch makes its descriptors when the first timer is set, and ends the process where it cannot.
-    private static func warmUp() throws {
+    /// libdispatch makes its descriptors when the first timer is set, and ends the process where it cannot. It makes one more
+    /// for each further clock.
+    package static func warmUp() throws {
         let isDone = DispatchSemaphore(value: 0)
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { isDone.signal() }
         guard isDone.wait(timeout: .now() + 10) == .success else { throw POSIXError(.ETIMEDOUT) }

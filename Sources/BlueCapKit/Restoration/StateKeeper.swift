@@ -1,13 +1,14 @@
 import Dispatch
 import Foundation
 import Futures
+import Reactor
 
 /// One queue for the process, so that the state of a manager is on the disk before the next one with its identifier
 /// reads it.
 private let restorationQueue = DispatchQueue(label: "bluecap.restoration", qos: .utility)
 
 /// Reads and writes the state of one manager, on a queue of its own: the disk may take seconds, for which neither the
-/// loop nor the manager's lock is blocked.
+/// loop nor the manager's lock is blocked. Virtual time does not pass meanwhile.
 final class StateKeeper<State: KeptState>: Sendable {
     /// The outcome of opening the kept state.
     enum Opening: Equatable, Sendable {
@@ -53,9 +54,17 @@ final class StateKeeper<State: KeptState>: Sendable {
     var failure: String? { record.withLock { $0.failure } }
 
     /// Takes ownership of the state, and calls `completion` with what was kept, on the disk's queue.
-    func open(_ completion: @escaping @Sendable (Opening) -> Void) {
+    func open(for loop: any EventLoop, _ completion: @escaping @Sendable (Opening) -> Void) {
         record.withLock { $0.isInUse = true }
-        restorationQueue.async { completion(self.open()) }
+        work(for: loop) { completion(self.open()) }
+    }
+
+    private func work(for loop: any EventLoop, _ work: @escaping @Sendable () -> Void) {
+        loop.beginWorkElsewhere()
+        restorationQueue.async {
+            work()
+            loop.endWorkElsewhere()
+        }
     }
 
     private func open() -> Opening {
@@ -89,14 +98,14 @@ final class StateKeeper<State: KeptState>: Sendable {
 
     /// Writes a state, unless the file contains it already. After an error, ``problem`` describes the error, and
     /// `failed` is called so that the write can be repeated.
-    func keep(_ state: State, failed: @escaping @Sendable () -> Void) {
-        restorationQueue.async { if !self.write(state) { failed() } }
+    func keep(_ state: State, for loop: any EventLoop, failed: @escaping @Sendable () -> Void) {
+        work(for: loop) { if !self.write(state) { failed() } }
     }
 
     /// Writes the last state, if there is one, and releases the file.
-    func finish(_ state: State?) {
+    func finish(_ state: State?, for loop: any EventLoop) {
         guard record.withLock({ $0.isInUse }) else { return }
-        restorationQueue.async {
+        work(for: loop) {
             if let state { _ = self.write(state) }
             let store = self.record.withLock { record in
                 defer { record.store = nil }

@@ -225,7 +225,7 @@ extension ManagerSession {
             let last = end(&core)
             if core.shell.isKeeping { kept = last }
         }
-        keeper?.finish(kept)
+        keeper?.finish(kept, for: loop)
         complete { self.restoredPromise.failure(Failure.restoreFailed) }
         loop.post {
             self.drain()
@@ -425,7 +425,7 @@ extension ManagerSession {
         // If there is no thread, the queue of the disk may have to wait for one as well.
         guard loop.start() == nil else { return loop.post { [weak self] in self?.beginRestoration() } }
         guard !core.withLock({ $0.shell.isClosed }) else { return }
-        keeper.open { [weak self] opening in self?.opened(opening) }
+        keeper.open(for: loop) { [weak self] opening in self?.opened(opening) }
     }
 
     /// On the queue of the disk.
@@ -465,7 +465,7 @@ extension ManagerSession {
             return core.shell.isClosed ? nil : core.kept
         }
         guard let keeper, let kept else { return }
-        keeper.keep(kept) { [weak self] in
+        keeper.keep(kept, for: loop) { [weak self] in
             guard let self else { return }
             loop.post { self.keep(after: Self.keepingPatience) }
         }

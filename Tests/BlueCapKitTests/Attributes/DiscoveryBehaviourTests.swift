@@ -215,7 +215,7 @@ final class DiscoveryBehaviourTests: XCTestCase {
         }
         stage.endManager()
         stage.simulator.advance(by: 1)
-        wait(for: [ended], timeout: 10)
+        wait(for: [ended], timeout: 60)
     }
 
     func testAReadDuringAChangeWaitsForTheNewTable() throws {

@@ -168,7 +168,7 @@ final class NotificationTests: XCTestCase {
         queue.sync {}
         let journal = journal
         let done = expectation(for: NSPredicate { _, _ in journal.values.count == 10_000 }, evaluatedWith: nil)
-        wait(for: [done], timeout: 20)
+        wait(for: [done], timeout: 60)
         expectNumbers(journal.values, 10_000)
         XCTAssertEqual(stream.droppedCount, 0)
     }

@@ -407,7 +407,7 @@ final class RunTests: RandomTestCase {
             XCTAssertEqual(error as? PeripheralError, .runEnded)
             outcome.fulfill()
         }
-        wait(for: [outcome], timeout: 10)
+        wait(for: [outcome], timeout: 60)
     }
 
     // MARK: In async code

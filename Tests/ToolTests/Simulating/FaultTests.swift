@@ -101,7 +101,7 @@ final class FaultTests: XCTestCase, StartsPrograms {
         try desk.perform(Fault(["start-daemon"]))
         XCTAssertTrue(simulator.isDaemonRunning)
         XCTAssertEqual(isRestarted.wait(timeout: .now()), .timedOut, "The pause is not over.")
-        wait(for: [restarted], timeout: 20)
+        wait(for: [restarted], timeout: 60)
         XCTAssertTrue(simulator.isDaemonRunning)
     }
 }
