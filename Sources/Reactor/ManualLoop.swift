@@ -165,7 +165,8 @@ package final class ManualLoop: EventLoop, WatchingLoop, @unchecked Sendable {
     /// Runs what can run now until there is nothing more and no other thread works for this loop.
     private func runUntilStill() {
         runUntilIdle()
-        while shared.withLock({ $0.worksElsewhere > 0 }) {
+        // What the work has posted before its end may have come after the last look at the posts.
+        while shared.withLock({ $0.worksElsewhere > 0 }) || isDue {
             _ = poll(milliseconds: 50, whileOthersWork: true)
             runUntilIdle()
         }

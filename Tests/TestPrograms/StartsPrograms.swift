@@ -14,10 +14,10 @@ public enum TestProgram {
     /// Returns a process with which a helper of tests starts a program. Tests make no `Process` in another way; `make lint`
     /// checks it.
     ///
-    /// In `make test-fast`, the test that calls it fails: its class is not declared as ``StartsPrograms``.
+    /// Under `run-tests`, a test whose class is not declared as ``StartsPrograms`` fails when it is called.
     public static func process() -> Process {
         if ProcessInfo.processInfo.environment["BLUECAP_STARTS_NO_PROGRAMS"] != nil {
-            XCTFail("This test starts a program: declare its class as StartsPrograms, for make test-fast to leave it out.")
+            XCTFail("This test starts a program: declare its class as StartsPrograms (Tests/TestPrograms).")
         }
         return Process()
     }
