@@ -178,7 +178,7 @@ final class PairingMachineTests: RandomTestCase {
             var machine = pairing(linked)
             answer(&machine)
             // The link is of no use after a refusal.
-            XCTAssertEqual(machine.pairReplied(failure), [.callDisconnect])
+            XCTAssertEqual(machine.pairReplied(failure), [.noteRefusal, .callDisconnect])
             XCTAssertEqual(machine.disconnected(), settled(.failed(cause, failure)))
         }
         var machine = pairing(linked)
@@ -188,7 +188,7 @@ final class PairingMachineTests: RandomTestCase {
 
     func testAPasskeyThatIsRejectedWhileItIsDisplayedCancels() {
         var machine = pairing(linked)
-        XCTAssertEqual(machine.displayRefused(isExpired: false), [.callCancelPairing])
+        XCTAssertEqual(machine.displayRefused(isExpired: false), [.noteRefusal, .callCancelPairing])
         XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
         XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
         XCTAssertEqual(machine.disconnected(), settled(.failed(.rejectedByUs, nil)))
@@ -223,7 +223,7 @@ final class PairingMachineTests: RandomTestCase {
 
         machine = pairing()
         _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.cancelAsked(1), [.callDisconnect])
+        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callDisconnect])
 
         machine = pairing(linked)
         _ = machine.pairReplied(error("InProgress"))
@@ -232,7 +232,7 @@ final class PairingMachineTests: RandomTestCase {
 
     func testACancelledPairingEndsItsLinkAndThenSettles() {
         var machine = pairing()
-        XCTAssertEqual(machine.cancelAsked(1), [.callCancelPairing])
+        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callCancelPairing])
         XCTAssertEqual(machine.cancelAsked(1), [])
         XCTAssertEqual(machine.pairReplied(error("AuthenticationCanceled")), [])
         XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
@@ -241,11 +241,11 @@ final class PairingMachineTests: RandomTestCase {
 
     func testABondThatComesAfterTheCancellationIsRemoved() {
         var machine = pairing(linked)
-        _ = machine.cancelAsked(1)
+        XCTAssertEqual(machine.cancelAsked(1), [.noteRefusal, .callCancelPairing])
         _ = machine.cancelReplied()
         XCTAssertEqual(machine.factsChanged(bonded), [])
-        XCTAssertEqual(machine.disconnected(), [.callRemove])
-        XCTAssertEqual(machine.removed(), settled(.failed(.cancelled, nil)))
+        // The note makes that certain.
+        XCTAssertEqual(machine.disconnected(), settled(.failed(.cancelled, nil)))
     }
 
     func testABondThatCrossesTheCancellationIsRemoved() {
@@ -253,10 +253,10 @@ final class PairingMachineTests: RandomTestCase {
         _ = machine.cancelAsked(1)
         _ = machine.factsChanged(bonded)
         _ = machine.pairReplied(nil)
-        XCTAssertEqual(machine.cancelReplied(), [.callRemove])
-        // The removal is signalled before its reply.
+        XCTAssertEqual(machine.cancelReplied(), [.callDisconnect])
+        // The removal is signalled before the link's end.
         XCTAssertEqual(machine.deviceGone(.noSuchObject), settled(.failed(.cancelled, nil)))
-        XCTAssertEqual(machine.removed(), [])
+        XCTAssertEqual(machine.disconnected(), [])
     }
 
     func testAWaiterThatLeavesDoesNotEndThePairingOfTheOthers() {
@@ -292,7 +292,7 @@ final class PairingMachineTests: RandomTestCase {
 
     func testATimeLimitCancels() {
         var machine = pairing(linked)
-        XCTAssertEqual(machine.timerFired(.limit(1)), [.callCancelPairing])
+        XCTAssertEqual(machine.timerFired(.limit(1)), [.noteRefusal, .callCancelPairing])
         _ = machine.cancelReplied()
         XCTAssertEqual(machine.disconnected(), settled(.failed(.timedOut, nil)))
     }
@@ -348,10 +348,10 @@ final class PairingMachineTests: RandomTestCase {
                     case .callCancelPairing:
                         XCTAssertTrue(isCalled)
                         pending.append(order)
-                    case .wantAgent, .callDisconnect, .callPair, .callRemove: pending.append(order)
+                    case .wantAgent, .callDisconnect, .callPair: pending.append(order)
                     case .leaveQueue: pending.removeAll { $0 == .callPair }
                     case .ended: (pending, isCalled) = ([], false)
-                    case .startTimer, .cancelTimer: break
+                    case .startTimer, .cancelTimer, .noteRefusal: break
                     }
                 }
             }
@@ -370,9 +370,6 @@ final class PairingMachineTests: RandomTestCase {
                     perform(machine.pairReplied(error.map { self.error($0) }))
                 case .callDisconnect: perform(machine.disconnected())
                 case .callCancelPairing: perform(machine.cancelReplied())
-                case .callRemove:
-                    perform(machine.factsChanged(Facts()))
-                    perform(machine.removed())
                 default: break
                 }
                 if pending.isEmpty { isCalled = false }

@@ -231,6 +231,28 @@ final class PairingsTests: XCTestCase {
         XCTAssertEqual(daemon.calls, ["Disconnect"])
     }
 
+    // MARK: Removals
+
+    /// 5.87 ends if `RemoveDevice` names a connected device.
+    func testADeviceThatIsConnectedAgainIsDisconnectedAgainBeforeItIsRemoved() throws {
+        for isConnectedAlways in [false, true] {
+            (scene, manager) = (PairingScene(), FakeManager())
+            let client = start(87, [("Connected", .bool(true))])
+            let result = Locked<[Result<Void, BlueZError>]>([])
+            client.removeDevice(try scene.device()) { reply in result.withLock { $0.append(reply) } }
+            daemon.loop.run()
+            XCTAssertEqual(daemon.calls, ["Disconnect"])
+            // After the reply it is connected, by another program.
+            daemon.loop.advance(by: 0.3)
+            XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect"])
+            if !isConnectedAlways { scene.change([("Connected", .bool(false))]) }
+            daemon.loop.advance(by: 1)
+            let calls = isConnectedAlways ? ["Disconnect"] : ["RemoveDevice"]
+            XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect"] + calls)
+            XCTAssertEqual(result.withLock { $0.map { $0.failure == nil } }, [!isConnectedAlways])
+        }
+    }
+
     func testAnotherCapabilityWaitsForTheEndOfPair() throws {
         let client = scene.start()
         scene.want(.displayOnly, manager)
@@ -257,6 +279,8 @@ final class PairingsTests: XCTestCase {
         scene.change(bonded)
         XCTAssertEqual(result, [])
         daemon.silent = []
+        // That of the pairing, and that of the removal.
+        daemon.answerLate("Disconnect")
         daemon.answerLate("Disconnect")
         daemon.loop.advance(by: 1)
         XCTAssertEqual(daemon.calls, ["Pair", "CancelPairing", "Disconnect", "Disconnect", "RemoveDevice"])

@@ -17,6 +17,8 @@ enum Seeds {
             1_521_030_080_331_888_103, 3_100_520_985_108_956_262,
             // The bond was removed while a request was open; a later refusal had no effect.
             1_730_371_594_157_732_425,
+            // Another manager paired while the user was asked, and the operation was not repeated.
+            9_365_823_039_666_552_861,
         ],
         // A question that was refused became a bond at the next operation.
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ582": [4_460_056_870_018_838_421],
@@ -25,6 +27,8 @@ enum Seeds {
             10_508_544_929_016_632_615,
             // A bond of a refused passkey stayed, because the power or the daemon went before it was removed.
             7_342_780_917_598_048_234,
+            // The same after a cancelled `Pair` of this process.
+            7_426_940_382_482_468_766,
             // The test's model: another manager that accepts incoming pairings.
             12_304_686_472_860_490_062,
             // The test's model: slow replies beside a daemon that ends.

@@ -180,6 +180,8 @@ struct PeripheralState {
             attributes, canCall: facts.device != nil, isPairing: !pairing.isIdle && connection.isUsable, into: &orders)
         resumeRestored(into: &orders)
         guard attributes.isSecuring || subscriptions.isSecuring else { return }
+        // Another manager or program has paired meanwhile.
+        if facts.isLinkSecure, pairing.isIdle { return endSecuring(nil, into: &orders) }
         noteSpoiledDevice()
         pairing.needed(facts, into: &orders)
     }
@@ -284,7 +286,7 @@ struct PeripheralState {
         if let error {
             connection.event(.keysMissing, into: &orders)
             orders.append(.reportFailure(connection.number, .pairing(error)))
-            pairing.verified(error, facts, into: &orders)
+            if pairing.isVerifying { endVerification(error, into: &orders) }
         }
         guard let id = runs.running else { return }
         let lost = error.map { .pairing($0) } ?? PeripheralError.disconnected
@@ -442,9 +444,14 @@ struct PeripheralState {
             return
         }
         guard connection.state == .disconnected || connection.state == .closed else { return }
-        if case .pairing(let error)? = connection.lastError { return pairing.verified(error, facts, into: &orders) }
-        guard pairing.nextLinkToVerify() else { return pairing.verified(.linkLost, facts, into: &orders) }
+        if case .pairing(let error)? = connection.lastError { return endVerification(error, into: &orders) }
+        guard pairing.nextLinkToVerify() else { return endVerification(.linkLost, into: &orders) }
         connect(.linkNeededByPairing, into: &orders)
+    }
+
+    private mutating func endVerification(_ error: PairingError, into orders: inout Orders) {
+        pairing.verified(error, facts, into: &orders)
+        endSecuring(error, into: &orders)
     }
 
     mutating func cancelPairing(_ error: PairingError = .cancelled, into orders: inout Orders) {

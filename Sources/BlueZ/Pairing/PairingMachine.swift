@@ -33,8 +33,8 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
 /// one pairing, and for the next ones if they are requested before it has ended.
 ///
 /// After each failure the device is left as it was: `CancelPairing` is called only while a `Pair` of this process has no
-/// reply (otherwise BlueZ would delete the keys of a bond), the link is ended if the pairing made it or may go on in the
-/// kernel, and a bond that appears nevertheless is removed.
+/// reply (otherwise BlueZ would delete the keys of a bond), and the link is ended if the pairing made it or may go on in the
+/// kernel. A pairing that this process has ended is noted as refused before, so that a bond of it is removed (``BondNote``).
 package struct PairingMachine {
     package typealias WaiterID = UInt64
 
@@ -64,8 +64,8 @@ package struct PairingMachine {
         case leaveQueue
         /// Reply with ``PairingMachine/cancelReplied()``.
         case callCancelPairing
-        /// `RemoveDevice`; reply with ``PairingMachine/removed()``.
-        case callRemove
+        /// A bond that comes of this pairing is to be removed.
+        case noteRefusal
         case startTimer(Timer, seconds: Double)
         case cancelTimer(Timer)
         case settle(WaiterID, PairingOutcome)
@@ -88,7 +88,7 @@ package struct PairingMachine {
         case foreign(BlueZError, wasConnected: Bool)
         /// `CancelPairing` was called.
         case cancelling(PairingOutcome)
-        /// The link is being ended or the device removed.
+        /// The link is being ended.
         case cleaning(PairingOutcome)
     }
 
@@ -178,7 +178,7 @@ package struct PairingMachine {
         case .preparing, .unlinking: return finish(outcome)
         case .queued: return [.leaveQueue] + finish(outcome)
         case .pairing: return cause == .timedOut && facts.isBonded ? finish(.bonded) : cancel(outcome)
-        case .bonding: return cause == .timedOut ? finish(.paired) : clean(outcome, endsLink: true)
+        case .bonding: return cause == .timedOut ? finish(.paired) : [.noteRefusal] + clean(outcome)
         case .foreign(let error, _): return finish(cause == .timedOut ? .failed(.busy, error) : outcome)
         }
     }
@@ -219,7 +219,7 @@ package struct PairingMachine {
     package mutating func disconnected() -> [Order] {
         switch state {
         case .unlinking: return pair()
-        case .cleaning(let outcome): return facts.isBonded ? [.callRemove] : finish(outcome)
+        case .cleaning(let outcome): return finish(outcome)
         case .idle, .preparing, .queued, .pairing, .bonding, .foreign, .cancelling: return []
         }
     }
@@ -243,7 +243,10 @@ package struct PairingMachine {
             state = .foreign(error, wasConnected: facts.isConnected)
             return []
         case .alreadyExists where facts.isPaired: return bond()
-        default: return clean(.failed(cause(of: error), error), endsLink: makesLink || refusal != nil)
+        default:
+            let outcome = PairingOutcome.failed(cause(of: error), error)
+            if refusal != nil { return [.noteRefusal] + clean(outcome) }
+            return makesLink ? clean(outcome) : finish(outcome)
         }
     }
 
@@ -267,12 +270,7 @@ package struct PairingMachine {
     package mutating func cancelReplied() -> [Order] {
         guard case .cancelling(let outcome) = state else { return [] }
         // From 5.81 on the kernel may go on.
-        return clean(outcome, endsLink: true)
-    }
-
-    package mutating func removed() -> [Order] {
-        guard case .cleaning(let outcome) = state else { return [] }
-        return finish(outcome)
+        return clean(outcome)
     }
 
     package mutating func timerFired(_ timer: Timer) -> [Order] {
@@ -308,13 +306,12 @@ package struct PairingMachine {
 
     private mutating func cancel(_ outcome: PairingOutcome) -> [Order] {
         state = .cancelling(outcome)
-        return [.callCancelPairing]
+        return [.noteRefusal, .callCancelPairing]
     }
 
-    private mutating func clean(_ outcome: PairingOutcome, endsLink: Bool) -> [Order] {
+    private mutating func clean(_ outcome: PairingOutcome) -> [Order] {
         state = .cleaning(outcome)
-        if facts.isBonded { return [.callRemove] }
-        return endsLink ? [.callDisconnect] : finish(outcome)
+        return [.callDisconnect]
     }
 
     private mutating func finish(_ outcome: PairingOutcome) -> [Order] {

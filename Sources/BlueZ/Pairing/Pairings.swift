@@ -116,9 +116,7 @@ package final class Pairings: @unchecked Sendable {
         guard !isPairing(device) else { return run(device) { $0.displayRefused(isExpired: isExpired) } }
         // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey. A bond that
         // was there before stays.
-        if daemon.objects.handle(of: device) != nil, !hasKeys(device) {
-            daemon.changeNote(about: device) { $0.isRefused = true }
-        }
+        if !hasKeys(device) { refuse(device) }
         connector.disconnect(device)
     }
 
@@ -126,6 +124,13 @@ package final class Pairings: @unchecked Sendable {
 
     private func hasKeys(_ device: ObjectKey) -> Bool {
         daemon.objects.handle(of: device).map { daemon.objects[$0].hasKeys } ?? false
+    }
+
+    /// From now on a bond of the device is removed, and counts as none: until BlueZ reports it without a link and a bond.
+    private func refuse(_ device: ObjectKey) {
+        guard daemon.objects.handle(of: device) != nil else { return }
+        daemon.changeNote(about: device) { $0.isRefused = true }
+        removeRefused(device)
     }
 
     private func endRefusal(of device: ObjectKey) {
@@ -273,8 +278,7 @@ package final class Pairings: @unchecked Sendable {
             session.turn = nil
         case .callCancelPairing:
             call(device, "CancelPairing") { [weak self] _ in self?.run(session) { $0.cancelReplied() } }
-        case .callRemove:
-            connector.removeDevice(device) { [weak self] _ in self?.run(session) { $0.removed() } }
+        case .noteRefusal: refuse(device)
         case .startTimer(let timer, let seconds):
             let loopTimer = LoopTimer(on: daemon.loop)
             session.timers[timer] = loopTimer
@@ -312,7 +316,10 @@ package final class Pairings: @unchecked Sendable {
             return []
         }
         session.hasTurn = true
-        if facts(of: session.device)?.isConnected == true { endTurn(session) }
+        let isConnected = facts(of: session.device)?.isConnected == true
+        if isConnected { endTurn(session) }
+        // Another pairing, on another link.
+        if !isConnected, !hasKeys(session.device) { endRefusal(of: session.device) }
         let number = session.lastCall
         call(session.device, "Pair", timeout: Self.callLimit) { [weak self] error in
             guard let self, sessions[session.device] === session, number == session.lastCall else { return }
