@@ -230,7 +230,7 @@ class Lab(PairingOrders):
         await air.manage(int(adapter.removeprefix("hci")), int(command, 16), bytes.fromhex(parameters))
 
     async def order_monitor(self, what):
-        shown = await self.btmon.end() if self.btmon else ""
+        shown = await self.end_btmon() if self.btmon else ""
         self.btmon = None
         if what == "stop":
             return filter(None, shown.split("\n"))
@@ -238,6 +238,12 @@ class Lab(PairingOrders):
         # The kernel reports the controllers that there are when btmon listens.
         await self.btmon.until("controllers", lambda: re.search("Open Index", self.btmon.shown))
         return None
+
+    async def end_btmon(self):
+        """What btmon has shown, with all that the adapters have sent and received until now."""
+        air.note("the end")
+        await self.btmon.until("end", lambda: re.search("= radio-lab: the end", self.btmon.shown))
+        return await self.btmon.end()
 
     async def order_security(self, adapter="hci0"):
         """Ends btmon; what it has shown about the security of the adapter's links."""
