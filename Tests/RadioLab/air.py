@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 
-NO_CONTROLLER, MONITOR, CONTROL = 0xFFFF, 2, 3
+NO_CONTROLLER, MONITOR, CONTROL, LOGGING = 0xFFFF, 2, 3, 4
 EVENT, LE_META = 3, 0x3E
 OLD_REPORT, EXTENDED_REPORT = 0x02, 0x0D
 START_DISCOVERY, STOP_DISCOVERY, LE_ADDRESSES = 0x0023, 0x0024, b"\x06"
@@ -79,6 +79,15 @@ class Discovery:
             if event in (COMMAND_COMPLETE, COMMAND_STATUS) and command == STOP_DISCOVERY:
                 break
         self.channel.close()
+
+
+def note(text):
+    """Puts a text into what the kernel's monitor channel gives, behind all that it has given until now: what a program logs.
+    `btmon` shows it as "= radio-lab: TEXT"."""
+    identifier, priority = b"radio-lab\0", 6
+    message = bytes([priority, len(identifier)]) + identifier + text.encode() + b"\0"
+    with channel(LOGGING) as log:
+        log.send(struct.pack("<HHH", 0, NO_CONTROLLER, len(message)) + message)
 
 
 async def manage(controller, command, parameters):

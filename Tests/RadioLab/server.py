@@ -230,7 +230,7 @@ class Lab(PairingOrders):
         await air.manage(int(adapter.removeprefix("hci")), int(command, 16), bytes.fromhex(parameters))
 
     async def order_monitor(self, what):
-        shown = await self.btmon.end() if self.btmon else ""
+        shown = await self.end_btmon() if self.btmon else ""
         self.btmon = None
         if what == "stop":
             return filter(None, shown.split("\n"))
@@ -238,6 +238,12 @@ class Lab(PairingOrders):
         # The kernel reports the controllers that there are when btmon listens.
         await self.btmon.until("controllers", lambda: re.search("Open Index", self.btmon.shown))
         return None
+
+    async def end_btmon(self):
+        """What btmon has shown, with all that the adapters have sent and received until now."""
+        air.note("the end")
+        await self.btmon.until("end", lambda: re.search("= radio-lab: the end", self.btmon.shown))
+        return await self.btmon.end()
 
     async def order_security(self, adapter="hci0"):
         """Ends btmon; what it has shown about the security of the adapter's links."""
@@ -334,8 +340,17 @@ class Lab(PairingOrders):
             # No link keys, no long term keys, no identity resolving keys.
             for command, parameters in (("0012", "000000"), ("0013", "0000"), ("0030", "0000")):
                 await self.order_manage(name, command, parameters)
-        if not adapter:
+        if adapter:
+            await self.links_end()
+        else:
             await self.end_links()
+
+    async def links_end(self):
+        """Waits until there is no link, and none is being made. The page after a bond (see below) lasts 5.12 s, and removes what
+        has been bonded anew by then."""
+        async with asyncio.timeout(LIMIT):
+            while any(air.has_links(int(name.removeprefix("hci"))) for name in self.adapters):
+                await asyncio.sleep(0.05)
 
     async def end_links(self):
         """Ends what is left of the links. After a bond bluetoothd pages the other end for its classic services; when the page
