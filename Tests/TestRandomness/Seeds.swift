@@ -29,6 +29,8 @@ enum Seeds {
             7_342_780_917_598_048_234,
             // The same after a cancelled `Pair` of this process.
             7_426_940_382_482_468_766,
+            // A bond without consent, of one of these causes.
+            6_211_124_760_978_248_102,
             // The test's model: another manager that accepts incoming pairings.
             12_304_686_472_860_490_062,
             // The test's model: slow replies beside a daemon that ends.

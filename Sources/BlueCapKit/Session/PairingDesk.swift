@@ -128,7 +128,11 @@ final class PairingDesk: Sendable {
                 _ = self?.answer(number, .expire)
             }
         }
-        state.withLock { [open] in $0.open[number] = open }
+        state.withLock { [open] state in
+            state.open[number] = open
+            // Of a request that ended at the same time as it was refused.
+            state.refusals[device] = nil
+        }
         if !ask(question) { _ = answer(number, .reject, .rejected(by: .policy)) }
     }
 
