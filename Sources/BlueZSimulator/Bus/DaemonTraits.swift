@@ -104,8 +104,6 @@ struct DaemonTraits: Hashable, Sendable {
     /// Whether a link stays up, and no request of it gets a response, if this side refuses a pairing that no program has
     /// begun.
     var stallsAfterRefusal = false
-    /// Whether `Connect` reports that the peer has lost its keys.
-    var reportsMissingKeys = false
     /// Whether `Pair` fails if the services are not discovered after the pairing.
     var failsPairWithDiscovery = true
 
@@ -280,9 +278,6 @@ struct DaemonTraits: Hashable, Sendable {
             82, "`RemoveDevice` after an `AcquireNotify` without a reply does not crash; seen at 5.66 and at 5.82 only"
         ) {
             $0.diesOfLostAcquisitions = false
-        },
-        Change(83, "`Connect` fails with `br-connection-key-missing` if the peer has lost its keys") {
-            $0.reportsMissingKeys = true
         },
         Change(83, "`Device1.Disconnected` says why a link has ended") { $0.signalsDisconnections = true },
         Change(83, "`Device1.CablePairing`; `AutoConnect` in `GetDiscoveryFilters`") {

@@ -68,12 +68,8 @@ struct Connections: Sendable {
     /// BlueZ announces the link and replies to `Connect` before it asks for services. Returns whether a call waits for
     /// the link.
     ///
-    /// - Parameters:
-    ///   - isPairing: Whether `Pair` has made the link.
-    ///   - isSecured: Whether the reply waits until the link is encrypted, as it does with a paired device from 5.83 on.
-    mutating func linkWentUp(
-        _ key: DeviceKey, mtu: Int, isPairing: Bool, isSecured: Bool, _ core: inout Core
-    ) -> Bool {
+    /// - Parameter isPairing: Whether `Pair` has made the link.
+    mutating func linkWentUp(_ key: DeviceKey, mtu: Int, isPairing: Bool, _ core: inout Core) -> Bool {
         guard core.tree.devices[key] != nil, isPairing || connects[key] != nil else {
             core.order(.disconnect(key))
             return false
@@ -84,13 +80,8 @@ struct Connections: Sendable {
         }
         core.alarms.remove(.forget(key))
         if !silentConnections.contains(key.address) { core.announce(.connected, of: key) }
-        if !isSecured { succeed(key, &core) }
-        return true
-    }
-
-    /// Replies to a call of `Connect`.
-    mutating func succeed(_ key: DeviceKey, _ core: inout Core) {
         if let call = connects.removeValue(forKey: key) { core.reply(call) }
+        return true
     }
 
     mutating func linkFailed(_ key: DeviceKey, _ core: inout Core) {
@@ -113,9 +104,7 @@ struct Connections: Sendable {
         if asCentral {
             if reason == .local { core.flush() }
             if let call = connects.removeValue(forKey: key) {
-                let lacksKeys = reason == .authentication && core.traits.reportsMissingKeys
-                core.fail(
-                    call, .failed(lacksKeys ? "br-connection-key-missing" : core.traits.connectionCancelled))
+                core.fail(call, .failed(core.traits.connectionCancelled))
             }
         }
         signalEnd(of: key, reason, &core)

@@ -207,16 +207,12 @@ struct Daemon: Sendable {
     /// An advertisement reaches the adapters.
     mutating func received(_ sighting: Sighting) { discovery.received(sighting, &core) }
 
-    /// The link of a paired device is encrypted before anything else; from 5.83 on `Connect` waits for that. From 5.81 on
-    /// the link of a device that is to be paired waits too.
+    /// The link of a paired device is encrypted before anything else; `Connect` does not wait for that. From 5.81 on the link
+    /// of a device that is to be paired waits too.
     private mutating func linkWentUp(_ key: DeviceKey, _ link: VirtualLink) {
         let isPairing = pairings.isConnecting(key)
         let isPaired = core.tree.devices[key]?.isPaired == true
-        guard
-            connections.linkWentUp(
-                key, mtu: link.mtu, isPairing: isPairing,
-                isSecured: isPaired && core.traits.reportsMissingKeys, &core)
-        else { return }
+        guard connections.linkWentUp(key, mtu: link.mtu, isPairing: isPairing, &core) else { return }
         let isWaiting = isPaired || isPairing && core.traits.pairsLinkWithItsCapability
         client.linkWentUp(key, exportDelay: link.exportDelay, isSecured: isWaiting, &core)
         if isPairing {
@@ -233,7 +229,6 @@ struct Daemon: Sendable {
             pairings.asked(question, key, isServed: server.links[key] != nil, &agents, &core)
         case .secured(let security):
             guard server.links[key] == nil else { return server.secured(key, security) }
-            connections.succeed(key, &core)
             client.secured(key, security, &core)
         case .paired(let isBonded, let privacy):
             let isServed = server.links[key] != nil
