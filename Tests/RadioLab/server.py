@@ -340,8 +340,17 @@ class Lab(PairingOrders):
             # No link keys, no long term keys, no identity resolving keys.
             for command, parameters in (("0012", "000000"), ("0013", "0000"), ("0030", "0000")):
                 await self.order_manage(name, command, parameters)
-        if not adapter:
+        if adapter:
+            await self.links_end()
+        else:
             await self.end_links()
+
+    async def links_end(self):
+        """Waits until there is no link, and none is being made. The page after a bond (see below) lasts 5.12 s, and removes what
+        has been bonded anew by then."""
+        async with asyncio.timeout(LIMIT):
+            while any(air.has_links(int(name.removeprefix("hci"))) for name in self.adapters):
+                await asyncio.sleep(0.05)
 
     async def end_links(self):
         """Ends what is left of the links. After a bond bluetoothd pages the other end for its classic services; when the page
