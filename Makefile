@@ -71,11 +71,11 @@ explore: dependencies-build ## Play the random tests with new seeds: SECONDS=120
 	swift build --build-tests
 	Scripts/explore $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEEDS),--seeds $(SEEDS)) $(FILTER)
 
-radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82"
+radio-test: dependencies-build dependencies-radio python ## Run the radio tests beside a real bluetoothd: BLUEZ="5.66 5.82-debian"
 	swift build --build-tests
 	RADIO_BLUEZ="$${BLUEZ:-$${RADIO_BLUEZ-}}" Scripts/radio-tests
 
-radio-test-all: ## Run the radio tests with every BlueZ that the library is for
+radio-test-all: ## Run the radio tests with every BlueZ that the library is for, and with two main.conf each
 	$(MAKE) radio-test BLUEZ=all
 
 radio-self-test: dependencies-radio python ## Check the radio lab itself

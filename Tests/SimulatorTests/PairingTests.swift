@@ -449,7 +449,7 @@ final class PairingTests: XCTestCase {
             XCTAssertNil(program.device("Pair", path))
             XCTAssertNil(program.device("Disconnect", path))
             simulator.simulateKeyLoss(of: address)
-            XCTAssertNil(program.device("Connect", path), "\(bluez) replies when the link is up, before it is encrypted")
+            XCTAssertNil(program.device("Connect", path), "\(bluez) does not wait for the encryption")
             simulator.advance(by: 0.1)
             XCTAssertEqual(program.state(path), ["true", "true"])
             XCTAssertEqual(simulator.links, [])
