@@ -284,10 +284,10 @@ struct PeripheralState {
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        attributes.linkDown(
-            loss == .forced ? .linkEnded : .linkLost, keepsSecuring: loss == .disconnected && !pairing.isIdle,
-            into: &orders)
         let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, facts, into: &orders)
+        attributes.linkDown(
+            loss == .forced ? .linkEnded : .linkLost, keysMissing: error,
+            keepsSecuring: loss == .disconnected && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)
             orders.append(.reportFailure(connection.number, .pairing(error)))
