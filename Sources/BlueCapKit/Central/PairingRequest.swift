@@ -34,7 +34,8 @@ public final class PairingRequest: Sendable, CustomStringConvertible {
         case confirm(Passkey)
         /// The user enters the passkey that the other device displays.
         case enterPasskey
-        /// The pairing needs no number: confirm it to allow it.
+        /// The user allows the pairing, which needs no number; or the manager asks before it pairs for an operation, when it
+        /// is not known whether a number follows as another request.
         case authorize
     }
 

@@ -84,7 +84,8 @@ struct PairingPlan: Sendable {
             return await agreement(request, name, prompt, "Does \(name) show the number \(passkey.digits)?")
         case (.authorize, _):
             guard let prompt else {
-                return .reject("\(name) wants to pair, and there is no terminal to ask on: agree with --yes.")
+                return .reject(
+                    "Whether to pair with \(name) has to be asked, and there is no terminal: agree with --yes.")
             }
             return await agreement(request, name, prompt, "Pair with \(name)?")
         }
