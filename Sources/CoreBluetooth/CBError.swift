@@ -245,7 +245,7 @@ private func coreBluetoothError(_ error: PairingError) -> any Error {
     case .connectionFailed: CBError(.connectionFailed, error)
     case .notAllowed: CBATTError(.insufficientEncryption)
     case .cancelled, .rejected, .failed, .alreadyPaired, .busy, .unauthorized: CBATTError(.insufficientAuthentication)
-    case .unavailable: CBError(.unknownDevice, error)
+    case .unavailable, .removalFailed, .trustFailed: CBError(.unknownDevice, error)
     }
 }
 

@@ -76,6 +76,19 @@ final class AgentMachineTests: XCTestCase {
         XCTAssertEqual(machine.daemonReady(), [.register(.keyboardDisplay, 2), .report(.registering)])
     }
 
+    func testTheProblemIsTheLastErrorUntilBlueZHasTheAgent() {
+        var machine = Machine()
+        _ = machine.daemonReady()
+        _ = machine.wanted(ask)
+        XCTAssertEqual(machine.problem, .agentUnanswered)
+        _ = machine.replied(1, error: failed)
+        XCTAssertEqual(machine.problem, failed)
+        _ = machine.timerFired()
+        XCTAssertEqual(machine.problem, failed)
+        _ = machine.replied(2, error: nil)
+        XCTAssertNil(machine.problem)
+    }
+
     func testARefusedAgentIsForgottenWhenNoManagerWantsIt() {
         let denied = BlueZError(name: "org.freedesktop.DBus.Error.AccessDenied")
         var machine = Machine()

@@ -297,6 +297,24 @@ final class PairingMachineTests: RandomTestCase {
         XCTAssertEqual(machine.disconnected(), settled(.failed(.timedOut, nil)))
     }
 
+    func testATimeLimitWithoutAnAgentFailsWithItsProblem() {
+        var machine = Machine()
+        _ = machine.asked(1, limit: 60)
+        XCTAssertEqual(machine.obstacle(error("Failed")), .failed(.noAgent, error("Failed")))
+        XCTAssertEqual(
+            machine.timerFired(.limit(1), agentProblem: error("Failed")), settled(.failed(.noAgent, error("Failed"))))
+        machine = pairing(linked)
+        XCTAssertNil(machine.obstacle(nil))
+    }
+
+    func testAPairThatIsNotAllowedIsNoFailedPairing() {
+        for name in ["org.freedesktop.DBus.Error.AccessDenied", "org.bluez.Error.NotAuthorized"] {
+            var machine = pairing(linked)
+            let denied = BlueZError(name: name)
+            XCTAssertEqual(machine.pairReplied(denied), settled(.failed(.denied, denied)))
+        }
+    }
+
     func testATimeLimitAfterTheBondIsASuccess() {
         var machine = pairing(linked)
         _ = machine.factsChanged(keysStored)

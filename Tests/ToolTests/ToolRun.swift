@@ -14,6 +14,8 @@ final class ToolRun {
             .appendingPathComponent("bluecap")
     }
 
+    /// The state directory of a run that is given no other: the user's own one is never written to.
+    private let state = FileManager.default.temporaryDirectory.appendingPathComponent("state-\(UUID().uuidString)")
     private let process = TestProgram.process()
     private let input = Pipe()
     private let output = Collector()
@@ -38,7 +40,8 @@ final class ToolRun {
     private init(_ executable: URL, _ arguments: [String], _ changes: [String: String]) throws {
         process.executableURL = executable
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(changes) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging(["XDG_STATE_HOME": state.path]) { $1 }
+            .merging(changes) { $1 }
         process.standardInput = input
         process.standardOutput = output.pipe
         process.standardError = errors.pipe
@@ -49,6 +52,7 @@ final class ToolRun {
 
     deinit {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        try? FileManager.default.removeItem(at: state)
     }
 
     /// Writes to standard input: of `script`, what is typed on its terminal.

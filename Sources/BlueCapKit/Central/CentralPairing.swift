@@ -48,6 +48,14 @@ final class CentralPairing: AgentDelegate {
     /// The manager ends. On the loop.
     func close() { desk.close(self) }
 
+    /// Returns why the pairing of a peripheral has not progressed, if that is known. On the loop.
+    func obstacle(of key: PeripheralKey) -> PairingError? {
+        guard let call = calls.withLock({ $0[key] }),
+            case .failed(let cause, let failure)? = client.pairings.obstacle(of: call.device)
+        else { return nil }
+        return PairingError(cause, failure)
+    }
+
     func hasForgottenOperation(_ key: PeripheralKey, in session: CentralSession) async -> Bool {
         await withCheckedContinuation { continuation in
             session.loop.perform { [pairings = client.pairings] in
@@ -136,6 +144,8 @@ final class CentralPairing: AgentDelegate {
         let isConnected = link?.isUp ?? false
         // A link of another program is not ended.
         let mayEndLink = link.map { !$0.isUp || $0.isOurs } ?? false
+        // An order may be performed before the policy that was set before it, since they wait in two queues.
+        desk.wantAgent(for: self)
         let waiter = client.pairings.pair(device, timeout: timeout, mayEndLink: mayEndLink) { [weak self] outcome in
             self?.replied(key, attempt, device, outcome)
         }

@@ -109,7 +109,9 @@ final class CentralSession: ManagerSession {
             client.daemon.keepNotes(in: notes)
         }
         polls = RSSIPolls(client.loop)
-        limits = TimeLimits(client.loop) { [reference] in reference.session?.exceeded($0, at: $1) }
+        limits = TimeLimits(client.loop) { [reference] operations, _ in
+            reference.session?.exceeded(operations)
+        }
         core = Locked(Core(configuration, seed: UInt64(client.loop.date.timeIntervalSinceReferenceDate.bitPattern)))
         pairing = CentralPairing(reference, client, policy: configuration.pairingPolicy, queue: self.queue)
         reference.session = self
@@ -282,10 +284,11 @@ final class CentralSession: ManagerSession {
     }
 
     /// Operations have exceeded their time limits.
-    private func exceeded(_ operations: TimeLimits.Operations, at now: Instant) {
+    private func exceeded(_ operations: TimeLimits.Operations) {
+        let obstacles = operations.map { pairing.obstacle(of: $0.peripheral) }
         decide { core in
-            for (id, peripheral) in operations {
-                core.state.fired(.operation(id), of: peripheral, at: now, into: &core.shell.orders)
+            for ((id, peripheral), obstacle) in zip(operations, obstacles) {
+                core.state.timedOut(id, of: peripheral, obstacle, into: &core.shell.orders)
             }
         }
     }

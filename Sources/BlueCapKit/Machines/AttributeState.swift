@@ -52,12 +52,18 @@ struct AttributeState {
     private(set) var isLinkDead = false
     /// Why the last link ended.
     private(set) var linkFailure = OperationFailure.linkLost
+    /// The error if the last link has ended because the peripheral or the adapter no longer has the keys of the bond. What is
+    /// requested before the next link fails with it too.
+    private var missingKeys: PairingError?
 
     // MARK: Queries
 
     /// Whether the table is known to be valid.
     var isReady: Bool { discovery.isReady }
     var hasLink: Bool { discovery.hasLink }
+    /// The error of an operation without a link, which the application has not ended.
+    var lossError: PeripheralError { missingKeys.map { .pairing($0) } ?? .disconnected }
+    private var lossFailure: OperationFailure { missingKeys.map { .keysMissing($0) } ?? .linkLost }
 
     /// Whether an operation waits for a pairing.
     var isSecuring: Bool { lanes.isSecuring }
@@ -93,6 +99,7 @@ struct AttributeState {
         wasReadOnThisLink = false
         isChangeUnreported = false
         isLinkDead = false
+        missingKeys = nil
         table.forgetDiscovered()
         discover(.linkUp(device, isResolved: isResolved), &orders)
         for id in requests.linkUp() { discover(.wanted(id), &orders) }
@@ -102,15 +109,20 @@ struct AttributeState {
     mutating func resolved(_ isResolved: Bool, into orders: inout Orders) { discover(.resolved(isResolved), &orders) }
 
     /// The link has ended, or must not be used any more: all operations fail.
-    /// - Parameter keepsSecuring: Whether operations that wait for a pairing continue to wait.
-    mutating func linkDown(_ failure: OperationFailure, keepsSecuring: Bool = false, into orders: inout Orders) {
+    /// - Parameters:
+    ///   - keysMissing: The error if the link has ended because the peripheral or the adapter no longer has the keys.
+    ///   - keepsSecuring: Whether operations that wait for a pairing continue to wait.
+    mutating func linkDown(
+        _ failure: OperationFailure, keysMissing: PairingError? = nil, keepsSecuring: Bool = false,
+        into orders: inout Orders
+    ) {
         guard discovery.hasLink else { return }
-        linkFailure = failure
+        (linkFailure, missingKeys) = (failure, keysMissing)
         for (operation, lane) in lanes.unanswered { lostCalls[operation.id] = lane }
         let change = discovery.event(.linkLost, into: &orders)
-        apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : .disconnected, &orders)
+        apply(change, linkError: failure == .linkEnded ? .forcedDisconnect : lossError, &orders)
         transfers = [:]
-        lanes.fail(failure, keepsSecuring: keepsSecuring, into: &orders)
+        lanes.fail(failure == .linkLost ? lossFailure : failure, keepsSecuring: keepsSecuring, into: &orders)
     }
 
     /// There will be no further link.
@@ -165,7 +177,7 @@ struct AttributeState {
 
     /// There will be no link for the operations that a pairing has left waiting.
     mutating func linkUnwanted(into orders: inout Orders) {
-        if !discovery.hasLink { lanes.fail(.linkLost, into: &orders) }
+        if !discovery.hasLink { lanes.fail(lossFailure, into: &orders) }
     }
 
     // MARK: Calls that BlueZ forgets
@@ -186,6 +198,7 @@ struct AttributeState {
 
     /// BlueZ has removed the device.
     mutating func deviceRemoved() {
+        missingKeys = nil
         lostCalls = [:]
         spoiled = []
     }
@@ -376,7 +389,7 @@ struct AttributeState {
             return orders.append(.settle(id, .failed(.characteristic(refusal))))
         }
         guard discovery.hasLink else {
-            return orders.append(.settle(id, .failed(PeripheralFailure(.linkLost, request))))
+            return orders.append(.settle(id, .failed(PeripheralFailure(lossFailure, request))))
         }
         guard table[target]?.isPresent == true || !discovery.isReady || lanes.isHeld(lane(of: target)) else {
             return orders.append(.settle(id, .failed(PeripheralFailure(.invalidated, request))))
@@ -454,7 +467,7 @@ struct AttributeState {
     }
 
     private mutating func apply(
-        _ change: ServiceDiscoveryMachine.Change, linkError: PeripheralError = .disconnected, _ orders: inout Orders
+        _ change: ServiceDiscoveryMachine.Change, linkError: PeripheralError? = nil, _ orders: inout Orders
     ) {
         switch change.table {
         case .isValid: tableIsValid(&orders)
@@ -468,7 +481,8 @@ struct AttributeState {
             case .foundNothing:
                 requests.settle(id, .failed(.peripheral(.noServices)), &orders)
             case .linkLost:
-                if !requests.linkLost(id) { requests.settle(id, .failed(.peripheral(linkError)), &orders) }
+                guard !requests.linkLost(id) else { continue }
+                requests.settle(id, .failed(.peripheral(linkError ?? lossError)), &orders)
             }
         }
     }

@@ -6,6 +6,8 @@ enum OperationFailure: Error, Hashable {
     case timedOut
     /// The link was lost, or did not exist.
     case linkLost
+    /// The link was lost, since the peripheral or the adapter no longer has the keys of the bond.
+    case keysMissing(PairingError)
     /// The application ended the link.
     case linkEnded
     /// The peripheral no longer has the attribute.
@@ -41,7 +43,7 @@ extension OperationFailure {
     var isAboutSecurity: Bool {
         switch self {
         case .needsSecurity, .unanswered: true
-        case .timedOut, .linkLost, .linkEnded, .invalidated, .busy, .refused: false
+        case .timedOut, .linkLost, .keysMissing, .linkEnded, .invalidated, .busy, .refused: false
         }
     }
 }
@@ -86,6 +88,7 @@ extension PeripheralFailure {
         self =
             switch failure {
             case .linkLost: .peripheral(.disconnected)
+            case .keysMissing(let error): .peripheral(.pairing(error))
             case .linkEnded: .peripheral(.forcedDisconnect)
             case .invalidated: .characteristic(.invalidated)
             case .timedOut: .characteristic(timeout)

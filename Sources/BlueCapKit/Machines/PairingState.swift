@@ -134,10 +134,13 @@ struct PairingState {
     }
 
     /// Returns false if the operation does not wait for a pairing.
-    mutating func timedOut(_ id: OperationID, into orders: inout Orders) -> Bool {
+    /// - Parameter obstacle: Why the pairing that is under way has not progressed, if that is known.
+    mutating func timedOut(_ id: OperationID, _ obstacle: PairingError? = nil, into orders: inout Orders) -> Bool {
         guard let index = waiters.firstIndex(where: { $0.id == id }) else { return false }
-        waiters.remove(at: index)
-        orders.append(.settle(id, .failed(.pairing(.timedOut))))
+        let error =
+            waiters.remove(at: index).request == .unpair
+            ? .removalFailed(.removalUnanswered) : isPairing && !isCancelling ? obstacle ?? .timedOut : .timedOut
+        orders.append(.settle(id, .failed(.pairing(error))))
         if waiters.isEmpty, !isNeeded { withdraw(&orders) }
         return true
     }
@@ -418,6 +421,12 @@ struct PairingState {
     }
 }
 
+extension BusFailure {
+    /// BlueZ has not removed a device within the caller's time limit.
+    fileprivate static let removalUnanswered = BusFailure(
+        name: "org.freedesktop.DBus.Error.NoReply", message: "bluetoothd has not removed the device in time")
+}
+
 extension PairingState.Request {
     fileprivate var isPair: Bool { if case .pair = self { true } else { false } }
 }
@@ -445,7 +454,7 @@ extension PairingError {
             case .failed: error?.cause == .alreadyExists ? .alreadyPaired(failure) : .failed(failure)
             case .connectionFailed: .connectionFailed(failure)
             case .busy: .busy(failure)
-            case .noAgent: .unauthorized(failure)
+            case .noAgent, .denied: .unauthorized(failure)
             case .notFound: .unavailable(failure)
             }
     }

@@ -59,6 +59,7 @@ struct PeripheralState {
     }
 
     private(set) var facts = Facts()
+    private var managerState = ManagerState.unknown
     private(set) var connection: ConnectionMachine
     var attributes = AttributeState()
     private var subscriptions = Subscriptions()
@@ -142,15 +143,14 @@ struct PeripheralState {
 
     /// The manager's state has changed: whether operations are possible.
     mutating func managerStateChanged(_ state: ManagerState, into orders: inout Orders) {
+        managerState = state
         connect(.adapterUsable(state == .poweredOn), into: &orders)
-        if !connection.isUsable { endPairing(.unavailable(.noAdapter), into: &orders) }
+        if !connection.isUsable { endPairing(.unavailable(.unusable(state)), into: &orders) }
     }
 
     mutating func fired(_ timer: Order.Timer, into orders: inout Orders) {
         switch timer {
-        case .operation(let id):
-            if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, into: &orders) { return }
-            attributes.timedOut(id, into: &orders)
+        case .operation(let id): timedOut(id, nil, into: &orders)
         case .discovery(let timer): attributes.fired(timer, into: &orders)
         case .retry(let lane): attributes.retryDue(lane, into: &orders)
         case .transfer(let id): attributes.transferDue(id, into: &orders)
@@ -163,6 +163,13 @@ struct PeripheralState {
         case .encryption: pairing.encryptionDue(into: &orders)
         case .scanTimeout, .adapterGrace, .expirySweep, .restoration: break
         }
+    }
+
+    /// The time limit of an operation has passed.
+    /// - Parameter obstacle: Why a pairing that is under way has not progressed, if that is known.
+    mutating func timedOut(_ id: OperationID, _ obstacle: PairingError?, into orders: inout Orders) {
+        if subscriptions.timedOut(id, into: &orders) || pairing.timedOut(id, obstacle, into: &orders) { return }
+        attributes.timedOut(id, into: &orders)
     }
 
     /// Applies the consequences of an event to the subscriptions and the runs. Called after every event.
@@ -279,10 +286,10 @@ struct PeripheralState {
     private mutating func linkWentDown(_ loss: ConnectionMachine.LinkLoss, into orders: inout Orders) {
         lastLoss = loss
         for index in restored.indices { restored[index].wasTried = false }
-        attributes.linkDown(
-            loss == .forced ? .linkEnded : .linkLost, keepsSecuring: loss == .disconnected && !pairing.isIdle,
-            into: &orders)
         let error = pairing.linkWentDown(isLost: loss == .disconnected, reason: linkEnd, facts, into: &orders)
+        attributes.linkDown(
+            loss == .forced ? .linkEnded : .linkLost, keysMissing: error,
+            keepsSecuring: loss == .disconnected && !pairing.isIdle, into: &orders)
         if let error {
             connection.event(.keysMissing, into: &orders)
             orders.append(.reportFailure(connection.number, .pairing(error)))
@@ -396,7 +403,7 @@ struct PeripheralState {
         _ request: PairingState.Request, _ id: OperationID, timeout: TimeInterval, into orders: inout Orders
     ) {
         guard connection.isUsable else {
-            return orders.append(.settle(id, .failed(.pairing(.unavailable(.noAdapter)))))
+            return orders.append(.settle(id, .failed(.pairing(.unavailable(.unusable(managerState))))))
         }
         guard pairing.policy.allowsPairing || request == .unpair || facts.isBonded && request != .repair else {
             return orders.append(.settle(id, .failed(.pairing(.notAllowed))))

@@ -140,7 +140,7 @@ struct Subscriptions {
         entries[id]?.standing = new
         switch new {
         case .away:
-            let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : .disconnected
+            let error: PeripheralError = attributes.linkFailure == .linkEnded ? .forcedDisconnect : attributes.lossError
             let keepsSecuring = isPairing && attributes.linkFailure == .linkLost
             send(id, .linkWentDown(error, canCall: canCall, keepsSecuring: keepsSecuring), into: &orders)
         case .awaited:

@@ -112,7 +112,7 @@ struct TransferMachine: Equatable {
             return proceed()
         case .fencing:
             switch failure {
-            case .linkLost?, .linkEnded?, .timedOut?, .unanswered?: return finish(failure)
+            case .linkLost?, .keysMissing?, .linkEnded?, .timedOut?, .unanswered?: return finish(failure)
             // An error is a reply, too.
             case .busy?, .refused?, .needsSecurity?, .invalidated?, nil: break
             }

@@ -46,14 +46,17 @@ extension BondingSession {
     /// Ends the link to the device of a bond, and removes the bond. Any thread.
     func forget(_ bond: Bond) -> Future<Void> {
         let address = PeripheralKey(bond.address, bond.addressType)
-        guard let adapter = core.withLock({ $0.shell.adapter }) else {
-            return failed(PairingError.unavailable(.noAdapter))
-        }
+        let (adapter, state) = core.withLock { ($0.shell.adapter, $0.managerState) }
+        guard let adapter else { return failed(PairingError.unavailable(.unusable(state))) }
         var source: ObjectKey?
         client.daemon.forEachDevice(on: adapter) { key, device in
             if PeripheralKey(device) == address, device.keepsKeys { source = key }
         }
-        guard let source else { return failed(PairingError.unavailable(.noDevice)) }
+        guard let source else {
+            // While bluetoothd is away, its devices are not known.
+            let isKnown = state == .poweredOn || state == .poweredOff
+            return failed(PairingError.unavailable(isKnown ? .noDevice : .unusable(state)))
+        }
         let key = core.withLock { $0.key(of: source, at: address) }
         if let unpaired = unpair(key) { return unpaired }
         let future = Future<Void>()
@@ -88,6 +91,9 @@ extension PairingError {
         guard case .failure(let error) = result, error.cause != .doesNotExist, error.cause != .unknownObject else {
             return nil
         }
-        self = error.cause == .notReady ? .unavailable(BusFailure(error)) : .failed(BusFailure(error))
+        switch error.cause {
+        case .notReady, .blocked, .serviceGone, .disconnected: self = .unavailable(BusFailure(error))
+        default: self = .removalFailed(BusFailure(error))
+        }
     }
 }

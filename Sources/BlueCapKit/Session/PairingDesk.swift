@@ -56,13 +56,16 @@ final class PairingDesk: Sendable {
     func setPolicy(_ policy: PairingPolicy, for delegate: any AgentDelegate) {
         state.withLock { $0.policy = policy }
         client.loop.perform { [self] in
-            // The newest one, if it was changed twice.
-            let policy = self.policy
-            if !policy.allowsPairing { rejectAll(.rejected(by: .policy)) }
-            client.agent.want(
-                policy.needsAgent ? IOCapability(policy.capability) : nil, asDefault: policy.isDefaultAgent,
-                for: delegate)
+            if !self.policy.allowsPairing { rejectAll(.rejected(by: .policy)) }
+            wantAgent(for: delegate)
         }
+    }
+
+    /// Registers the agent that the newest policy needs. On the loop.
+    func wantAgent(for delegate: any AgentDelegate) {
+        let policy = policy
+        client.agent.want(
+            policy.needsAgent ? IOCapability(policy.capability) : nil, asDefault: policy.isDefaultAgent, for: delegate)
     }
 
     /// Rejects what is open, and needs the agent no longer. On the loop.

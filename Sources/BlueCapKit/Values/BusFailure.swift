@@ -24,7 +24,28 @@ public struct BusFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
     static let noDevice = BusFailure(
         name: "org.bluez.Error.DoesNotExist", message: "bluetoothd does not have the device")
-    static let noAdapter = BusFailure(name: "org.bluez.Error.NotReady", message: "There is no adapter with power")
+
+    /// Returns why nothing can be requested of BlueZ in a state other than `poweredOn`.
+    static func unusable(_ state: ManagerState) -> BusFailure {
+        switch state {
+        case .unauthorized:
+            BusFailure(
+                name: "org.freedesktop.DBus.Error.AccessDenied",
+                message: "The bus does not allow this process to call bluetoothd")
+        case .unsupported:
+            BusFailure(
+                name: "org.freedesktop.DBus.Error.ServiceUnknown",
+                message: "There is no system bus, no bluetoothd on it, or no adapter")
+        case .resetting:
+            BusFailure(
+                name: "org.freedesktop.DBus.Error.ServiceUnknown",
+                message: "The bus, bluetoothd or the adapter has disappeared, and has not returned so far")
+        case .unknown:
+            BusFailure(name: "org.bluez.Error.NotReady", message: "bluetoothd has not reported its adapters so far")
+        case .poweredOff, .poweredOn:
+            BusFailure(name: "org.bluez.Error.NotReady", message: "The adapter is off")
+        }
+    }
 
     public var description: String {
         let text = message.isEmpty ? name : "\(name): \(message)"

@@ -45,8 +45,8 @@ extension CentralManagerError: LocalizedError, CustomStringConvertible {
             "The Bluetooth adapter is not powered on: wait for whenStateChanges() to yield poweredOn, "
                 + "or switch it on with `bluetoothctl power on`."
         case .restoreFailed:
-            "The saved state could not be restored. The manager starts with an empty state, and the unreadable file is "
-                + "renamed."
+            "The kept state could not be restored, and the manager starts with an empty state: stateRestorationFailure "
+                + "has the reason."
         case .restoreIdentifierInUse(let path):
             "Another running manager saves its state in \(path): "
                 + "give each manager a restore identifier of its own."

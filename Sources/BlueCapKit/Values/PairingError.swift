@@ -39,10 +39,14 @@ public enum PairingError: Swift.Error, Hashable, Sendable {
     case busy(BusFailure)
     /// The manager's policy is ``PairingPolicy/reject``.
     case notAllowed
-    /// The bus or BlueZ has refused this process's pairing agent.
+    /// The bus or BlueZ does not allow this process to pair, or has not registered its pairing agent.
     case unauthorized(BusFailure)
-    /// There is no adapter with power, or BlueZ does not have the device.
+    /// There is no bus, no `bluetoothd` or no adapter with power, or BlueZ does not have the device; the failure says which.
     case unavailable(BusFailure)
+    /// BlueZ has not removed the bond.
+    case removalFailed(BusFailure)
+    /// BlueZ has not changed the mark ``Peripheral/isTrusted``.
+    case trustFailed(BusFailure)
 }
 
 /// The security that an operation on a value needs.
@@ -128,15 +132,18 @@ extension PairingError: LocalizedError, CustomStringConvertible {
             "The link to \(device) was not encrypted, as if \(device) or this adapter had lost the keys of the bond"
         case .busy: "Another program is pairing with \(device)"
         case .notAllowed: "The pairing policy allows no pairing"
-        case .unauthorized: "BlueZ or the bus refused this program's pairing agent"
-        case .unavailable: "Pairing with \(device) is not possible now"
+        case .unauthorized: "BlueZ or the bus does not let this program pair"
+        case .unavailable: "BlueZ is not available, or does not have \(device)"
+        case .removalFailed: "The bond with \(device) was not removed"
+        case .trustFailed: "Whether \(device) is trusted was not changed"
         }
     }
 
     private var failure: BusFailure? {
         switch self {
         case .failed(let failure), .alreadyPaired(let failure), .connectionFailed(let failure), .busy(let failure),
-            .unauthorized(let failure), .unavailable(let failure):
+            .unauthorized(let failure), .unavailable(let failure), .removalFailed(let failure),
+            .trustFailed(let failure):
             failure
         case .cancelled, .rejected, .timedOut, .linkLost, .keyMissing, .notAllowed: nil
         }
@@ -151,7 +158,9 @@ extension PairingError: LocalizedError, CustomStringConvertible {
         case .keyMissing: "Call repair() if it is the device that the user means"
         case .busy: "Try again later"
         case .notAllowed: "Set pairingPolicy to .justWorks or .ask"
-        case .cancelled, .rejected, .timedOut, .linkLost, .failed, .unauthorized, .unavailable: nil
+        case .cancelled, .rejected, .timedOut, .linkLost, .failed, .unauthorized, .unavailable, .removalFailed,
+            .trustFailed:
+            nil
         }
     }
 }

@@ -67,9 +67,20 @@ package struct AgentMachine {
     private var lastCall: CallID = 0
     private var failures = 0
     private var hasCleared = false
+    /// That of the last attempt that has failed since BlueZ had the agent.
+    private var lastError: BlueZError?
     package private(set) var state = AgentState.absent
 
     package init() {}
+
+    /// Why BlueZ does not have the agent; `nil` if it has.
+    package var problem: BlueZError? {
+        switch state {
+        case .registered: nil
+        case .refused(let error): error
+        case .absent, .registering: lastError ?? .agentUnanswered
+        }
+    }
 
     // MARK: Events
 
@@ -183,6 +194,7 @@ package struct AgentMachine {
     }
 
     private mutating func failed(_ wish: Wish, _ error: BlueZError) -> [Order] {
+        lastError = error
         if let wanted, wanted != wish {
             forgetFailures()
             return register(wanted)
@@ -204,6 +216,7 @@ package struct AgentMachine {
 
     private mutating func retry(_ wish: Wish, _ error: BlueZError) -> [Order] {
         failures += 1
+        lastError = error
         guard failures < Self.mostTries else { return giveUp(wish, error) }
         phase = .backingOff
         let delay = min(Self.firstDelay * Double(1 << (failures - 1)), Self.longestDelay)
@@ -220,7 +233,7 @@ package struct AgentMachine {
         return lastCall
     }
 
-    private mutating func forgetFailures() { (failures, hasCleared) = (0, false) }
+    private mutating func forgetFailures() { (failures, hasCleared, lastError) = (0, false, nil) }
 
     private mutating func report(_ new: AgentState) -> [Order] {
         guard new != state else { return [] }

@@ -51,6 +51,8 @@ package final class PairingAgent: @unchecked Sendable {
 
     /// How far the registration has come.
     package var state: AgentState { machine.state }
+    /// Why BlueZ does not have the agent; `nil` if it has.
+    var problem: BlueZError? { machine.problem }
 
     /// Registers the agent with this capability for a manager, together with those of other managers; `nil` if it needs none
     /// any more, which rejects the requests that it has not answered. The agent retains the delegate until then.
@@ -365,4 +367,8 @@ extension BlueZError {
     /// No manager of this process needs the agent.
     package static let noAgent = BlueZError(
         name: "org.bluez.Error.Rejected", message: "No manager of this process allows pairing.")
+
+    /// BlueZ was asked to register the agent, and has not replied so far.
+    static let agentUnanswered = BlueZError(
+        name: "org.freedesktop.DBus.Error.NoReply", message: "bluetoothd has not registered the agent so far")
 }

@@ -21,8 +21,10 @@ package enum PairingCause: Hashable, Sendable, CaseIterable {
     case connectionFailed
     /// Another program pairs with the device.
     case busy
-    /// BlueZ has refused the agent, or no manager wants one.
+    /// BlueZ does not have the agent, or no manager wants one.
     case noAgent
+    /// The bus or BlueZ does not allow this process to call `Pair`.
+    case denied
     /// The device, the adapter or the daemon is not there, or the adapter is off.
     case notFound
 }
@@ -151,7 +153,17 @@ package struct PairingMachine {
 
     /// The waiter does not wait any more. The pairing is cancelled if it was the last one, which is then settled when
     /// nothing is left of the pairing.
-    package mutating func cancelAsked(_ waiter: WaiterID) -> [Order] { leave(waiter, .cancelled) }
+    package mutating func cancelAsked(_ waiter: WaiterID) -> [Order] { leave(waiter, .failed(.cancelled, nil)) }
+
+    /// Why a pairing that is not complete now has not progressed, if that is known.
+    /// - Parameter agentProblem: Why BlueZ does not have the agent; `nil` if it has.
+    func obstacle(_ agentProblem: BlueZError?) -> PairingOutcome? {
+        switch state {
+        case .preparing: agentProblem.map { .failed(.noAgent, $0) }
+        case .foreign(let error, _): .failed(.busy, error)
+        case .idle, .unlinking, .queued, .pairing, .bonding, .cancelling, .cleaning: nil
+        }
+    }
 
     private mutating func begin() -> [Order] {
         (makesLink, hadLink, hasAccepted, refusal) = (false, facts.isConnected, false, nil)
@@ -162,8 +174,8 @@ package struct PairingMachine {
         return [.wantAgent]
     }
 
-    private mutating func leave(_ waiter: WaiterID, _ cause: PairingCause) -> [Order] {
-        let outcome = PairingOutcome.failed(cause, nil)
+    /// - Parameter isLate: Whether the waiter's time limit has passed.
+    private mutating func leave(_ waiter: WaiterID, _ outcome: PairingOutcome, isLate: Bool = false) -> [Order] {
         if let index = later.firstIndex(of: waiter) {
             later.remove(at: index)
             return settle(waiter, outcome)
@@ -177,9 +189,9 @@ package struct PairingMachine {
         case .idle, .cancelling, .cleaning: return []
         case .preparing, .unlinking: return finish(outcome)
         case .queued: return [.leaveQueue] + finish(outcome)
-        case .pairing: return cause == .timedOut && facts.isBonded ? finish(.bonded) : cancel(outcome)
-        case .bonding: return cause == .timedOut ? finish(.paired) : [.noteRefusal] + clean(outcome)
-        case .foreign(let error, _): return finish(cause == .timedOut ? .failed(.busy, error) : outcome)
+        case .pairing: return isLate && facts.isBonded ? finish(.bonded) : cancel(outcome)
+        case .bonding: return isLate ? finish(.paired) : [.noteRefusal] + clean(outcome)
+        case .foreign: return finish(outcome)
         }
     }
 
@@ -273,9 +285,11 @@ package struct PairingMachine {
         return clean(outcome)
     }
 
-    package mutating func timerFired(_ timer: Timer) -> [Order] {
+    /// - Parameter agentProblem: Why BlueZ does not have the agent; `nil` if it has.
+    package mutating func timerFired(_ timer: Timer, agentProblem: BlueZError? = nil) -> [Order] {
         switch (timer, state) {
-        case (.limit(let waiter), _): return leave(waiter, .timedOut)
+        case (.limit(let waiter), _):
+            return leave(waiter, obstacle(agentProblem) ?? .failed(.timedOut, nil), isLate: true)
         case (.bond, .bonding): return finish(.paired)
         case (.bond, _): return []
         }
@@ -338,6 +352,7 @@ package struct PairingMachine {
         case .connectionAttemptFailed: return .connectionFailed
         // No reply: the daemon has ended.
         case .notReady, .blocked, .unknownObject, .doesNotExist, .serviceGone, .disconnected, .noReply: return .notFound
+        case .accessDenied, .notAuthorized: return .denied
         default: return .failed
         }
     }

@@ -92,6 +92,9 @@ package final class Pairings: @unchecked Sendable {
     /// Whether a `Pair` of this process is under way for a device. On the loop only.
     package func isPairing(_ device: ObjectKey) -> Bool { sessions[device]?.machine.isPairing ?? false }
 
+    /// Why a pairing that is not complete now has not progressed, if that is known. On the loop only.
+    package func obstacle(of device: ObjectKey) -> PairingOutcome? { sessions[device]?.machine.obstacle(agent.problem) }
+
     // MARK: The agent
 
     /// Whether a `Pair` is under way.
@@ -282,7 +285,11 @@ package final class Pairings: @unchecked Sendable {
         case .startTimer(let timer, let seconds):
             let loopTimer = LoopTimer(on: daemon.loop)
             session.timers[timer] = loopTimer
-            loopTimer.start(after: seconds) { [weak self] in self?.run(session) { $0.timerFired(timer) } }
+            loopTimer.start(after: seconds) { [weak self] in
+                guard let self else { return }
+                let problem = agent.problem
+                run(session) { $0.timerFired(timer, agentProblem: problem) }
+            }
         case .cancelTimer(let timer): session.timers.removeValue(forKey: timer)?.cancel()
         case .settle(let waiter, let outcome):
             guard let completion = session.waiters.removeValue(forKey: waiter) else { return }

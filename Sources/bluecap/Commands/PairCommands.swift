@@ -28,7 +28,8 @@ struct PairCommand: AsyncParsableCommand {
         abstract: "Pair with a peripheral, and store the keys.",
         discussion: """
             It connects, pairs, and prints the bond as `bluecap bonds` does. Later links are encrypted with its keys, \
-            also those of other programs. If there is a bond already, it only prints it.
+            also those of other programs. If there is a bond already, it checks that a link is encrypted with its keys, and \
+            prints it; if the peripheral no longer has them, it fails and says what to do.
 
             What both sides can do decides how they pair: with a passkey that one side shows and the other enters, with a \
             number that both show, or with neither, which does not protect against a device in the middle. --capability \

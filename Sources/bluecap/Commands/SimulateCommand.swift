@@ -18,6 +18,9 @@ struct SimulateCommand: AsyncParsableCommand {
             over a socket, whose path is in \(ControlSocket.variable). With --control it is at that path, also without a \
             command. Only this user can connect to it, and it is removed together with the simulator.
 
+            The command has a state directory of its own: \(SimulatedState.variable) is a new folder, which is removed at \
+            the end. So nothing about simulated devices is kept among the user's files.
+
             Examples:
               bluecap simulate -- bluetoothctl list
               bluecap simulate -- python3 my_bleak_scanner.py
@@ -58,11 +61,13 @@ struct SimulateCommand: AsyncParsableCommand {
         let socket =
             place.control != nil || !command.isEmpty ? try ControlSocket(of: simulator, at: place.control) : nil
         defer { socket?.end() }
+        let state = try SimulatedState()
+        defer { state.remove() }
         if central { Visitor.visitAdapters(of: simulator) }
         if command.isEmpty {
-            try await stay(simulator, socket)
+            try await stay(simulator, socket, state)
         } else {
-            let status = try await runCommand(on: simulator.address, socket)
+            let status = try await runCommand(on: simulator.address, socket, state)
             if status != 0 { throw ExitCode(status) }
         }
     }
@@ -70,11 +75,12 @@ struct SimulateCommand: AsyncParsableCommand {
     private static let busVariable = "DBUS_SYSTEM_BUS_ADDRESS"
 
     /// Prints the address, alone on its line for scripts, and waits for a signal.
-    private func stay(_ simulator: Simulator, _ socket: ControlSocket?) async throws {
+    private func stay(_ simulator: Simulator, _ socket: ControlSocket?, _ state: SimulatedState) async throws {
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         Signals.watch(Signals.endings) { signal, count in
             if count > 1 {
                 socket?.end()
+                state.remove()
                 _exit(128 + signal)
             }
             feed.yield(signal)
@@ -84,7 +90,7 @@ struct SimulateCommand: AsyncParsableCommand {
             try? Output.error.write(
                 """
                 A simulated BlueZ \(simulation.bluez ?? .default) is on that bus until Ctrl-C. In another terminal:
-                  export \(Self.busVariable)='\(simulator.address)'\(
+                  export \(Self.busVariable)='\(simulator.address)' \(SimulatedState.variable)='\(state.path)'\(
                     socket.map { "\n  export \(ControlSocket.variable)='\($0.path)'" } ?? "")
 
                 """)
@@ -97,15 +103,18 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func runCommand(on address: String, _ socket: ControlSocket?) async throws -> Int32 {
+    private func runCommand(
+        on address: String, _ socket: ControlSocket?, _ state: SimulatedState
+    ) async throws -> Int32 {
         let logger = common.makeLogger()
         // Before the command starts: a signal in between must not end the tool without the command.
         let (signals, feed) = AsyncStream.makeStream(of: Int32.self)
         Signals.watch(Signals.endings + [SIGQUIT]) { signal, _ in feed.yield(signal) }
-        var environment = [Self.busVariable: address]
+        var environment = [Self.busVariable: address, SimulatedState.variable: state.path]
         environment[ControlSocket.variable] = socket?.path
         let child = try ChildProcess(command, environment: environment)
-        logger.info("running", metadata: ["command": "\(command)", "pid": "\(child.identifier)"])
+        // Its arguments may be secret, such as a passkey.
+        logger.info("running", metadata: ["program": "\(command[0])", "pid": "\(child.identifier)"])
         let forwarding = Task { for await signal in signals { child.forward(signal) } }
         let status = await child.status()
         forwarding.cancel()

@@ -84,9 +84,10 @@ struct PairingPlan: Sendable {
             return await agreement(request, name, prompt, "Does \(name) show the number \(passkey.digits)?")
         case (.authorize, _):
             guard let prompt else {
-                return .reject("\(name) wants to pair, and there is no terminal to ask on: agree with --yes.")
+                return .reject(
+                    "Whether to pair with \(name) has to be asked, and there is no terminal: agree with --yes.")
             }
-            return await agreement(request, name, prompt, "Pair with \(name), without a passkey?")
+            return await agreement(request, name, prompt, "Pair with \(name)?")
         }
     }
 
@@ -144,12 +145,10 @@ struct PairingPlan: Sendable {
             group.addTask {
                 for await request in requests {
                     wasAsked.withLock { $0 = true }
-                    // Else the refused operation would begin a pairing that BlueZ asks nothing about.
-                    _ = await answer(request, console) { why in
+                    let why = await answer(request, console) { why in
                         refusal.withLock { $0 = ToolFailure(why, status: ToolFailure.notPaired) }
-                        manager.pairingPolicy = .reject
                     }
-                    if let failure = refusal.withLock({ $0 }) { throw failure }
+                    if let why { throw ToolFailure(why, status: ToolFailure.notPaired) }
                 }
                 // The stream ends if the task was cancelled. Whether that is a failure is decided by the work, which may
                 // return normally.

@@ -77,16 +77,25 @@ struct RemoteSession: Sendable {
                 do {
                     try await work(remote)
                 } catch  where RemoteFailure.mayLackSecurity(error) {
-                    throw RemoteFailure.ofSecurity(error, peripheral, wasAsked: wasAsked.withLock { $0 })
+                    throw RemoteFailure.ofSecurity(error, peripheral, Self.circumstances(manager, wasAsked))
                 }
             }
             result = .success(())
         } catch {
             peripheral.cancelPairing()
-            result = .failure(RemoteFailure.ofPairing(error, peripheral) ?? error)
+            let failure = RemoteFailure.ofPairing(error, peripheral, Self.circumstances(manager, wasAsked))
+            result = .failure(failure ?? error)
         }
         if !keepsLink { await disconnect(remote) }
         try result.get()
+    }
+
+    private static func circumstances(
+        _ manager: CentralManager, _ wasAsked: Locked<Bool>
+    ) -> RemoteFailure.Circumstances {
+        let (state, explanation) = manager.standing
+        return RemoteFailure.Circumstances(
+            wasAsked: wasAsked.withLock { $0 }, obstacle: state == .poweredOn ? nil : explanation)
     }
 
     /// Finds the peripheral, and does the work with it without a connection.
@@ -189,6 +198,14 @@ struct RemoteSession: Sendable {
 
 /// What went wrong with a peripheral, for people at a command line, without the names of the library's functions.
 enum RemoteFailure {
+    /// What else is known when a pairing has failed.
+    struct Circumstances: Sendable {
+        /// Whether a pairing needed an answer.
+        var wasAsked = false
+        /// Why Bluetooth cannot be used; `nil` if it can.
+        var obstacle: String?
+    }
+
     static func text(for error: any Error) -> String {
         switch error {
         case PeripheralError.disconnected: "The peripheral has ended the connection, or is out of range: try again."
@@ -206,7 +223,9 @@ enum RemoteFailure {
     }
 
     /// Returns the failure of a pairing, or of an operation that needs one; `nil` for any other error.
-    static func ofPairing(_ error: any Error, _ peripheral: Peripheral) -> ToolFailure? {
+    static func ofPairing(
+        _ error: any Error, _ peripheral: Peripheral, _ circumstances: Circumstances
+    ) -> ToolFailure? {
         let name = peripheral.knownName ?? "The peripheral"
         let (pair, unpair) = ("`bluecap pair \(peripheral.address)`", "`bluecap unpair \(peripheral.address)`")
         let text: String
@@ -217,9 +236,9 @@ enum RemoteFailure {
             text =
                 "The value needs a pairing with a passkey or a comparison of numbers, and \(name) is paired without: "
                 + "\(unpair), then \(pair)."
-        case let error as PairingError: text = Self.text(for: error, name, pair, unpair)
-        case CharacteristicError.pairingFailed(let error): text = Self.text(for: error, name, pair, unpair)
-        case PeripheralError.pairing(let error): text = Self.text(for: error, name, pair, unpair)
+        case let error as PairingError: text = Self.text(for: error, name, pair, unpair, circumstances)
+        case CharacteristicError.pairingFailed(let error), PeripheralError.pairing(let error):
+            text = Self.text(for: error, name, pair, unpair, circumstances)
         default: return nil
         }
         return ToolFailure(text, status: ToolFailure.notPaired)
@@ -236,18 +255,18 @@ enum RemoteFailure {
     }
 
     /// Returns the failure of an operation that may have lacked security.
-    ///
-    /// - Parameter wasAsked: Whether there was a pairing.
-    static func ofSecurity(_ error: any Error, _ peripheral: Peripheral, wasAsked: Bool) -> any Error {
-        if let failure = ofPairing(error, peripheral) { return failure }
+    static func ofSecurity(
+        _ error: any Error, _ peripheral: Peripheral, _ circumstances: Circumstances
+    ) -> any Error {
+        if let failure = ofPairing(error, peripheral, circumstances) { return failure }
         if peripheral.isPaired {
             return ToolFailure(
                 text(for: error),
                 "If the value needs a pairing with a passkey, `bluecap unpair \(peripheral.address)`, then pair again.")
         }
-        if wasAsked {
+        if circumstances.wasAsked {
             let failure = BusFailure(name: "org.bluez.Error.AuthenticationFailed", message: "")
-            return ofPairing(PairingError.failed(failure), peripheral) ?? error
+            return ofPairing(PairingError.failed(failure), peripheral, circumstances) ?? error
         }
         return ToolFailure(
             text(for: error), "If the value is protected, pair first: `bluecap pair \(peripheral.address)`.")
@@ -255,20 +274,24 @@ enum RemoteFailure {
 
     /// What has happened, with advice for the command line.
     static func text(
-        for error: PairingError, _ name: String, _ pair: String, _ unpair: String
+        for error: PairingError, _ name: String, _ pair: String, _ unpair: String, _ circumstances: Circumstances
     ) -> String {
         let advice: String? =
             switch error {
             case .cancelled: "Try again."
             case .rejected(by: .policy), .notAllowed: "Use --pair ask, or pair with \(pair)."
             case .rejected(by: .peer): "Allow it there, and try again."
-            case .timedOut: "Try again, and answer within 25 s. --timeout gives the command more time."
+            case .timedOut where circumstances.wasAsked:
+                "Try again, and answer within 25 s. --timeout gives the command more time."
+            case .timedOut: "Try again. --timeout gives the command more time."
             case .linkLost: "Try again, closer to it."
             case .failed: "If it has keys of an earlier bond with this computer, remove them there, and try again."
             case .alreadyPaired: "\(unpair) removes it; then try again."
             case .keyMissing: "If it is the device that you mean, \(unpair), then \(pair)."
             case .busy: "Try again later."
-            case .rejected(by: .application), .rejected(by: .system), .connectionFailed, .unauthorized, .unavailable:
+            case .unavailable: circumstances.obstacle
+            case .rejected(by: .application), .rejected(by: .system), .connectionFailed, .unauthorized, .removalFailed,
+                .trustFailed:
                 nil
             }
         return advice.map { "\(error.cause(name)). \($0)" } ?? error.description

@@ -398,7 +398,9 @@ enum ServingFailure {
         case .notPoweredOn:
             "Bluetooth was switched off, or the adapter was removed, before everything was registered: try again."
         case .tooManyAdvertisements(let count):
-            "The adapter sends \(count) advertisements already, which is its limit: "
+            (count > 0
+                ? "The adapter sends \(count) advertisements already, which is its limit: "
+                : "The adapter sends as many advertisements already as it can: ")
                 + "end one of them, of this program or another."
         default: error.description
         }

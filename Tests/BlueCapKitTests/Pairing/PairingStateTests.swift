@@ -240,7 +240,7 @@ final class PairingStateTests: XCTestCase {
 
     func testARefusedRemovalFailsTheRepair() {
         _ = ask(.repair, 1, timeout: .infinity, bonded())
-        XCTAssertEqual(removed(.failed(failure)), [.settle(id(1), .failed(.pairing(.failed(failure))))])
+        XCTAssertEqual(removed(.removalFailed(failure)), [.settle(id(1), .failed(.pairing(.removalFailed(failure))))])
     }
 
     func testADeviceThatBlueZDoesNotHaveIsSought() {
@@ -248,8 +248,8 @@ final class PairingStateTests: XCTestCase {
             ask(.pair(trusting: false), 1, timeout: .infinity, Facts()),
             [.seek, .startTimer(.search, PairingState.limit)])
         XCTAssertEqual(
-            Orders.given { state.fail(.unavailable(.noAdapter), into: &$0) },
-            [.settle(id(1), .failed(.pairing(.unavailable(.noAdapter)))), .stopSeeking, .cancelTimer(.search)])
+            Orders.given { state.fail(.unavailable(.noDevice), into: &$0) },
+            [.settle(id(1), .failed(.pairing(.unavailable(.noDevice)))), .stopSeeking, .cancelTimer(.search)])
     }
 
     func testADeviceThatBlueZRefusesOperationsOfIsRemovedBeforeThePairing() {
@@ -437,7 +437,7 @@ final class PairingStateTests: XCTestCase {
             (.cancelled, .cancelled), (.rejectedByUs, .rejected(by: .policy)), (.rejectedByPeer, .rejected(by: .peer)),
             (.timedOut, .timedOut), (.linkLost, .linkLost), (.failed, .failed(failure)),
             (.connectionFailed, .connectionFailed(failure)), (.busy, .busy(failure)),
-            (.noAgent, .unauthorized(failure)), (.notFound, .unavailable(failure)),
+            (.noAgent, .unauthorized(failure)), (.denied, .unauthorized(failure)), (.notFound, .unavailable(failure)),
         ]
         XCTAssertEqual(Set(errors.map(\.0)), Set(PairingCause.allCases))
         for (cause, expected) in errors {

@@ -44,7 +44,10 @@ private final class LockBench {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    private var environment: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address] }
+    /// The commands have one state directory, which keeps notes about bonds from one command to the next.
+    private var environment: [String: String] {
+        ["DBUS_SYSTEM_BUS_ADDRESS": simulator.address, "XDG_STATE_HOME": folder.path]
+    }
 
     func start(_ arguments: String...) throws -> ToolRun { try start(arguments) }
 
@@ -58,7 +61,7 @@ private final class LockBench {
     func startOnTerminal(_ arguments: String) throws -> ToolRun {
         try ToolRun(
             script: """
-                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)'
+                export TERM=xterm DBUS_SYSTEM_BUS_ADDRESS='\(simulator.address)' XDG_STATE_HOME='\(folder.path)'
                 script -qec "exec $BLUECAP \(arguments) >\(folder.path)/output 2>\(folder.path)/errors" /dev/null
                 """)
     }
@@ -164,6 +167,23 @@ final class PairProcessTests: XCTestCase, StartsPrograms {
         bench.simulator.simulatePairingFailures(1, of: LockBench.address)
         assertOneLine(try bench.run("pair", LockBench.text), "has refused", status: 4)
         try bench.assertNotBonded()
+    }
+
+    func testAnAgentThatIsNotRegisteredIsNoUserWhoDoesNotAnswer() throws {
+        let bench = try LockBench(.noInputNoOutput)
+        bench.simulator.simulateUnansweredCalls(100, of: "RegisterAgent")
+        let unanswered = try bench.run("pair", LockBench.text, "--timeout", "3")
+        assertOneLine(unanswered, "does not let this program pair", status: 4)
+        XCTAssertFalse(unanswered.errors.joined().contains("25 s"), "\(unanswered.errors)")
+    }
+
+    func testARemovalThatBlueZRefusesIsNoWrongPasskey() throws {
+        let bench = try LockBench(.noInputNoOutput)
+        XCTAssertEqual(try bench.run("pair", LockBench.text).status, 0)
+        bench.simulator.simulateRefusedCalls(of: "RemoveDevice", error: .bluez("Failed", "Not now"))
+        let refused = try bench.run("unpair", LockBench.text)
+        assertOneLine(refused, "was not removed (org.bluez.Error.Failed: Not now)")
+        XCTAssertFalse(refused.errors.joined().contains("passkey"), "\(refused.errors)")
     }
 
     func testLostKeysAreStatus4AndTheAdviceHelps() throws {
@@ -339,9 +359,27 @@ final class PairingOnDemandTests: XCTestCase, StartsPrograms {
             assertOneLine(
                 try bench.run("read", LockBench.text, "B002", "--pair", "ask"), "agree with --yes", status: 4)
             let run = try bench.startOnTerminal("read Front B002 --pair ask")
-            try run.waitForText("Pair with Front Door (C0:00:00:00:00:0A), without a passkey? [y/N] ")
+            try run.waitForText("Pair with Front Door (C0:00:00:00:00:0A)? [y/N] ")
             run.type("\n")
-            XCTAssertEqual(try run.finish().status, 4, "\(version)")
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 4, "\(version)")
+            XCTAssertEqual(result.output.ranges(of: "[y/N]").count, 1, result.output)
+            try bench.assertNotBonded()
+        }
+    }
+
+    /// It reads two protected values: the refusal ends it before the second one.
+    func testARefusalEndsACommandWithSeveralOperationsAndIsNotAskedAgain() throws {
+        for version in versions {
+            let bench = try LockBench(.noInputNoOutput, bluez: version)
+            let run = try bench.startOnTerminal("explore Front --pair ask")
+            try run.waitForText("Pair with Front Door (C0:00:00:00:00:0A)? [y/N] ")
+            run.type("n\n")
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 4, "\(version)")
+            XCTAssertEqual(result.output.ranges(of: "[y/N]").count, 1, result.output)
+            XCTAssertEqual(
+                try bench.written().errors, "bluecap: The pairing with Front Door (C0:00:00:00:00:0A) was rejected.\n")
             try bench.assertNotBonded()
         }
     }

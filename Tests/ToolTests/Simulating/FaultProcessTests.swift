@@ -34,6 +34,30 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
         XCTAssertFalse(FileManager.default.fileExists(atPath: path), "it goes with the simulator")
     }
 
+    func testTheCommandHasAStateDirectoryThatEndsWithTheSimulator() throws {
+        let users = temporaryPath()
+        let script = #"stat -c %a "$XDG_STATE_HOME"; touch "$XDG_STATE_HOME/kept"; echo "$XDG_STATE_HOME""#
+        for ending in ["", "; kill -TERM $PPID; exec sleep 60", "; exit 3"] {
+            let result = try ToolRun(
+                ["simulate", "--", "bash", "-c", script + ending], environment: ["XDG_STATE_HOME": users]
+            ).finish()
+            XCTAssertEqual(result.lines.first, "700", "\(result.lines) \(result.errors)")
+            let path = try XCTUnwrap(result.lines.last)
+            XCTAssertNotEqual(path, users)
+            XCTAssertTrue(path.hasPrefix("/"), path)
+            XCTAssertFalse(FileManager.default.fileExists(atPath: path), "\(ending): it goes with the simulator")
+            XCTAssertFalse(FileManager.default.fileExists(atPath: users))
+        }
+    }
+
+    func testTheArgumentsOfTheCommandAreNotLogged() throws {
+        let result = try ToolRun("simulate", "-vv", "--", "true", "--passkey", "264811").finish()
+        XCTAssertEqual(result.status, 0)
+        XCTAssertTrue(
+            result.errors.contains { $0.contains("running") && $0.contains("program=true") }, "\(result.errors)")
+        XCTAssertFalse(result.errors.contains { $0.contains("264811") || $0.contains("--passkey") }, "\(result.errors)")
+    }
+
     func testAScanOutlivesADaemonThatIsRestartedFromOutside() throws {
         let path = temporaryPath()
         let simulator = try ToolRun("simulate", "--control", path)

@@ -43,6 +43,9 @@ public struct AdvertisingLimits: Hashable, Sendable {
         honoursScanResponse = adapter.scanResponseFields
     }
 
+    /// The number of advertisements that the adapter can have; `nil` if BlueZ does not report it.
+    var capacity: Int? { active.flatMap { active in available.map { active + $0 } } }
+
     /// Returns why this cannot be advertised; `nil` if it can.
     func refusal(of data: AdvertisingData) -> PeripheralManagerError? {
         if available == 0 { return .tooManyAdvertisements(active ?? 0) }

@@ -73,6 +73,8 @@ struct PeripheralManagerState {
         var stage: Stage
         /// Why BlueZ has not registered it so far, if BlueZ reports a reason.
         var delay: PeripheralManagerError?
+        /// The number of advertisements that the adapter can have, if BlueZ has reported it.
+        var capacity: Int?
 
         /// Whether the request has succeeded.
         var isSettled: Bool { stage == .registered || stage == .returning }
@@ -247,10 +249,13 @@ struct PeripheralManagerState {
     }
 
     /// The limits of the adapter are known, as far as BlueZ reports them.
-    mutating func limitsKnown(_ number: Number, refusal: PeripheralManagerError?, into orders: inout [Order]) {
+    /// - Parameter capacity: The number of advertisements that the adapter can have.
+    mutating func limitsKnown(
+        _ number: Number, refusal: PeripheralManagerError?, capacity: Int? = nil, into orders: inout [Order]
+    ) {
         guard let index = requests.firstIndex(where: { $0.number == number && $0.stage == .asking }) else { return }
         if let refusal { return refused(number, refusal, into: &orders) }
-        requests[index].stage = .registering
+        (requests[index].stage, requests[index].capacity) = (.registering, capacity)
         orders.append(.register(number))
     }
 
@@ -265,7 +270,8 @@ struct PeripheralManagerState {
         case .refused(let error):
             // A service that was added is registered again when the daemon or the adapter changes.
             if request.kind == .service, request.isSettled { return }
-            takeOut(number, request.kind.failed(error), .refused(BusFailure(error)), into: &orders)
+            let failure = request.kind.failed(error, capacity: request.capacity)
+            takeOut(number, failure, .refused(BusFailure(error)), into: &orders)
         case .timedOut:
             takeOut(number, request.kind.stopped, .timedOut, into: &orders)
         case .idle:
@@ -316,14 +322,22 @@ struct PeripheralManagerState {
 }
 
 extension PeripheralManagerState.Kind {
+    /// BlueZ's text if an adapter can have no more advertisements (`register_advertisement`, src/advertising.c).
+    private static let limitText = "Maximum advertisements reached"
+
     fileprivate var stopped: PeripheralManagerError { self == .service ? .serviceRemoved : .advertisingStopped }
     fileprivate var unanswered: PeripheralManagerError { self == .service ? .serviceTimeout : .startAdvertisingTimeout }
     private var notSupported: PeripheralManagerError {
         self == .service ? .servicesNotSupported : .advertisingNotSupported
     }
 
-    fileprivate func failed(_ error: BlueZError) -> PeripheralManagerError {
+    /// - Parameter capacity: The number of advertisements that the adapter can have, if it is known.
+    fileprivate func failed(_ error: BlueZError, capacity: Int? = nil) -> PeripheralManagerError {
         guard error.cause != .noReply else { return unanswered }
+        // Another program was faster since BlueZ reported that there is space.
+        if error.cause == .notPermitted, error.message == Self.limitText {
+            return .tooManyAdvertisements(capacity ?? 0)
+        }
         return self == .service ? .serviceRefused(BusFailure(error)) : .advertisementRefused(BusFailure(error))
     }
 

@@ -37,7 +37,8 @@ public enum PeripheralManagerError: Swift.Error, Hashable, Sendable {
     case advertisementTooLong(field: AdvertisingField, by: Int)
     /// The advertisement has a value that cannot be advertised; the text names it.
     case invalidAdvertisement(String)
-    /// The adapter already has as many advertisements as it can, including those of other programs.
+    /// The adapter already has as many advertisements as it can, including those of other programs; 0 if BlueZ has not
+    /// reported their number.
     case tooManyAdvertisements(Int)
     /// The adapter cannot advertise, or `bluetoothd` does not permit it.
     case advertisingNotSupported
@@ -67,7 +68,8 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
             "This manager is advertising already: call stopAdvertising() first, "
                 + "or start further advertisements with startAdvertising(AdvertisingData)."
         case .restoreFailed:
-            "The kept state could not be restored; the manager starts afresh, and what could not be read is set aside."
+            "The kept state could not be restored, and the manager starts with an empty state: stateRestorationFailure "
+                + "has the reason."
         case .stopAdvertisingTimeout:
             "bluetoothd did not confirm in time that nothing is advertised any more; it was asked to end it nevertheless."
         case .notPoweredOn(let state):
@@ -102,7 +104,9 @@ extension PeripheralManagerError: LocalizedError, CustomStringConvertible {
         case .advertisementTooLong(let field, let excess):
             "The advertisement has \(excess) bytes too many for its 31: shorten its \(field)."
         case .tooManyAdvertisements(let count):
-            "The adapter advertises \(count) advertisements already, which is all that it can: "
+            (count > 0
+                ? "The adapter advertises \(count) advertisements already, which is all that it can: "
+                : "The adapter advertises as many advertisements already as it can: ")
                 + "end one, of this program or another."
         case .advertisingNotSupported:
             "The adapter cannot advertise: its controller, or its bluetoothd, has no LEAdvertisingManager1."

@@ -115,13 +115,17 @@ extension PeripheralManagerSession {
         client.advertisingCapabilities(of: adapter) { [weak self] result in
             guard let self else { return }
             var refusal: PeripheralManagerError?
+            var capacity: Int?
             // If BlueZ does not reply, its reply to the registration decides.
             if case .success(let instances) = result {
                 let limits = AdvertisingLimits(instances, of: capabilities)
                 refusal = limits.refusal(of: aired.handle.data)
+                capacity = limits.capacity
                 aired.handle.learn(limits)
             }
-            decide { $0.state.limitsKnown(number, refusal: refusal, into: &$0.shell.orders) }
+            decide { [refusal, capacity] in
+                $0.state.limitsKnown(number, refusal: refusal, capacity: capacity, into: &$0.shell.orders)
+            }
         }
     }
 

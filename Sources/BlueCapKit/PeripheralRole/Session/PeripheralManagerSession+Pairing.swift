@@ -20,9 +20,8 @@ extension PeripheralManagerSession: BondingSession {
 
     /// - Parameter timeout: In seconds; `nil` for no limit.
     func setPairable(_ isPairable: Bool, timeout: TimeInterval?) -> Future<Void> {
-        guard let adapter = core.withLock({ $0.shell.adapter }) else {
-            return failed(PairingError.unavailable(.noAdapter))
-        }
+        let (adapter, state) = core.withLock { ($0.shell.adapter, $0.managerState) }
+        guard let adapter else { return failed(PairingError.unavailable(.unusable(state))) }
         let future = Future<Void>()
         // BlueZ's 0 is no limit.
         let seconds = timeout.map { UInt32(min(max($0.rounded(.up), 1), Double(UInt32.max))) } ?? 0

@@ -59,8 +59,10 @@ struct RecordedPeripheralState {
         return (stop, orders)
     }
 
-    mutating func limitsKnown(_ number: Number, refusal: PeripheralManagerError?) -> [Order] {
-        orders { $0.limitsKnown(number, refusal: refusal, into: &$1) }
+    mutating func limitsKnown(
+        _ number: Number, refusal: PeripheralManagerError?, capacity: Int? = nil
+    ) -> [Order] {
+        orders { $0.limitsKnown(number, refusal: refusal, capacity: capacity, into: &$1) }
     }
 
     mutating func told(_ number: Number, _ new: RegistrationState) -> [Order] {
@@ -297,6 +299,18 @@ final class AdvertisementRequestTests: XCTestCase {
                 .ended(a, .refused(busFailure)), .unregister(a),
             ])
         XCTAssertFalse(isAdvertising)
+    }
+
+    func testAFullAdapterIsTheSameErrorAsBeforeTheRegistration() {
+        let full = BlueZError(name: "org.bluez.Error.NotPermitted", message: "Maximum advertisements reached")
+        powerOn()
+        for capacity in [5, nil] {
+            _ = registry.add(a, .advertisement(isMain: true))
+            XCTAssertEqual(registry.limitsKnown(a, refusal: nil, capacity: capacity), [.register(a)])
+            XCTAssertTrue(
+                registry.told(a, .refused(full)).contains(.settle(a, .tooManyAdvertisements(capacity ?? 0))))
+            _ = registry.confirmedEnd(a)
+        }
     }
 
     func testAnAdapterWithoutAdvertisingIsGivenTime() {
