@@ -208,9 +208,7 @@ struct PeripheralState {
     mutating func connect(_ event: ConnectionMachine.Event, into orders: inout Orders) {
         orders.subject.device = facts.device
         var event = event
-        if case .connectReplied(let attempt, let failure?) = event, connection.hasFallen,
-            let error = pairing.attemptFell(facts, into: &orders)
-        {
+        if let (attempt, failure) = fallenAttempt(event), let error = pairing.attemptFell(facts, into: &orders) {
             event = .connectReplied(
                 attempt,
                 ConnectionFailure(cause: .authentication, failure: failure.failure, refusal: .pairing(error)))
@@ -238,6 +236,18 @@ struct PeripheralState {
             default:
                 index += 1
             }
+        }
+    }
+
+    /// The attempt that an event ends although there was a link; `nil` if there is none.
+    private func fallenAttempt(
+        _ event: ConnectionMachine.Event
+    ) -> (attempt: ConnectionMachine.Attempt, failure: ConnectionFailure)? {
+        switch (event, connection.state) {
+        case (.connectReplied(let attempt, let failure?), _) where connection.hasFallen: (attempt, failure)
+        // BlueZ has replied success, and the link has ended before it was signalled.
+        case (.deviceAppeared(isConnected: false), .connecting(let attempt, .confirming)): (attempt, .noLink)
+        default: nil
         }
     }
 

@@ -194,6 +194,22 @@ final class PeripheralPairingStateTests: XCTestCase {
         XCTAssertEqual(follow(), [.settle(id(1), .failed(.peripheral(.disconnected)))])
     }
 
+    /// BlueZ does not always signal a link, and the property that is read then is false.
+    func testALinkThatEndsBeforeItIsSignalledIsASignToo() {
+        _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
+        for attempt in 1...2 as ClosedRange<UInt32> {
+            _ = change { $0.shortLinks = Int(attempt) - 1 }
+            _ = state.connect(.connectStarted(attempt))
+            _ = state.connect(.connectReplied(attempt, nil))
+            let orders = change { _ in }
+            let error = PeripheralError.pairing(.keyMissing(isCertain: false))
+            XCTAssertEqual(orders.contains(.reportFailure(1, error)), attempt == 2)
+            XCTAssertTrue(orders.contains(.noteShortLinks(Int(attempt))))
+            if attempt == 1 { _ = state.connect(.timerFired(.retry)) }
+        }
+        XCTAssertEqual(state.connection.state, .disconnected)
+    }
+
     func testAnAttemptWhoseLinkFallsIsReportedAsAMissingKeyTheSecondTime() {
         _ = change { ($0.isPaired, $0.isBonded) = (true, true) }
         let failure = ConnectionFailure(
