@@ -160,7 +160,11 @@ final class FaultProcessTests: XCTestCase, StartsPrograms {
 
     func testASocketThatAKilledSimulatorLeftIsReplaced() throws {
         let path = temporaryPath()
-        let killed = try ToolRun("simulate", "--control", path)
+        // Nothing removes the state directory of a simulator that is killed.
+        let folder = temporaryPath()
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let killed = try ToolRun("simulate", "--control", path, environment: ["TMPDIR": folder])
         _ = try killed.line()
         killed.signal(SIGKILL)
         _ = try killed.finish()
