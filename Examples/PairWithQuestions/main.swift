@@ -15,7 +15,7 @@ manager.whenPairingIsRequested().onSuccess(context: terminal) { request in
         print("Which passkey does the other device show?")
         if let passkey = Passkey(digits: readLine() ?? "") { request.enter(passkey) } else { request.reject() }
     case .authorize:
-        print("Pair without a passkey? [y/n]")
+        print("Pair with this device? [y/n]")
         if readLine() == "y" { request.confirm() } else { request.reject() }
     }
 }

@@ -1,9 +1,10 @@
 import Foundation
+import TestPrograms
 import XCTest
 
 /// Commands with a peripheral that has lost the keys of its bond, each a process of its own, with four versions of BlueZ. Up to
 /// 5.82 BlueZ reports nothing of it: the link ends before it is encrypted.
-final class DeadBondProcessTests: XCTestCase {
+final class DeadBondProcessTests: XCTestCase, StartsPrograms {
     private static let address = "C0:00:00:00:00:44"
     private static let room = #"""
         { "name": "lock", "peripherals": [
