@@ -19,6 +19,8 @@ enum Seeds {
             1_730_371_594_157_732_425,
             // Another manager paired while the user was asked, and the operation was not repeated.
             9_365_823_039_666_552_861,
+            // A manager asked although another one had called `Pair`.
+            6_650_482_698_670_536_645,
         ],
         // A question that was refused became a bond at the next operation.
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ582": [4_460_056_870_018_838_421],

@@ -110,6 +110,10 @@ final class CentralPairing: AgentDelegate {
                 $0.consentAnswered(attempt, .unavailable(.noDevice), at: session.date, into: &$1)
             }
         }
+        // Another manager of this process is pairing with it: there is nothing to ask, and `Pair` joins that pairing.
+        guard !client.pairings.isPairing(device) else {
+            return session.decideHere(key) { $0.consentAnswered(attempt, nil, at: session.date, into: &$1) }
+        }
         let number = client.makeID()
         asked.withLock { $0[number] = (key, device) }
         desk.askForConsent(number, to: device, ask: { give($0, number, of: key, to: session) }) { [weak self] error in

@@ -51,8 +51,9 @@ struct PairingState {
 
     /// The time limit of a pairing, and of the search before it, for what has no time limit of its own, in seconds.
     static let limit: TimeInterval = 60
-    /// Seconds within which a link ends if the peripheral has lost the keys of its bond.
-    static let youngLinkLimit: TimeInterval = 1
+    /// Seconds within which a link ends if one side has lost the keys of the bond: at once, or, if a Linux peripheral refuses a
+    /// new pairing, when its `bluetoothd` ends the link after two seconds (seen in the radio lab).
+    static let youngLinkLimit: TimeInterval = 3
     /// The number of successive links that end in this way before it is reported.
     static let youngLinksAllowed = 2
     /// The number of links that are made to find out whether a bond still holds.

@@ -56,12 +56,11 @@ private final class PairingScene: @unchecked Sendable {
         var wasBonded = false
         /// The application has confirmed a request, entered the passkey, or displayed one.
         var isConfirmed = false
-        /// The application has rejected a request, entered a wrong passkey, or has not answered.
-        var isRefused = false
         /// A manager with that policy has begun a pairing or an operation that needs one, or accepts those of others.
         var isWantedByJustWorks = false
-        /// The application has called `pair()` or `repair()` with that policy. An operation needs an answer as well.
-        var isRequestedWithAsk = false
+        /// The managers with that policy of which the application has requested `pair()` or `repair()`, without a refusal of a
+        /// question of that manager since. An operation needs an answer as well.
+        var isRequestedWithAsk: Set<String> = []
         /// A pairing was reported that this process has not requested.
         var isFromElsewhere = false
     }
@@ -216,10 +215,12 @@ private final class PairingScene: @unchecked Sendable {
         case .enterPasskey, .authorize: break
         }
         let accepts = !chance(3)
+        // Rejected, a wrong passkey, or no answer.
+        let refused = { [self] in _ = consents[identifier]?.isRequestedWithAsk.remove(name) }
         let answer = { [self] in
             note("  \(name) \(accepts ? "accepts" : "refuses") \(request) \(request.isOpen)")
             guard request.isOpen else { return }
-            if accepts { consents[identifier]?.isConfirmed = true } else { consents[identifier]?.isRefused = true }
+            if accepts { consents[identifier]?.isConfirmed = true } else { refused() }
             switch request.kind {
             case .displayPasskey: if !accepts { request.reject() }
             case .enterPasskey: request.enter(accepts ? 918_273 : 111_111)
@@ -231,7 +232,7 @@ private final class PairingScene: @unchecked Sendable {
         if case .displayPasskey = request.kind { isDisplay = true }
         if isDisplay, accepts { return answer() }
         switch isDisplay ? 2 : random.below(4) {
-        case 0: consents[identifier]?.isRefused = true  // no answer
+        case 0: refused()  // no answer
         case 1: plan.append((simulator.seconds + seconds(20), "answer", answer))
         default: answer()
         }
@@ -295,7 +296,6 @@ private final class PairingScene: @unchecked Sendable {
             let (timeout, isTrusting) = (chance(4) ? seconds(30) : limit(60), chance(4))
             at(10, "\(what) pair") { [self] in
                 want(peripheral, member, isRequest: true)
-                requestAnew(peripheral)
                 wait(peripheral.pair(trusting: isTrusting, timeout: timeout), "\(what) pair")
             }
         case 5...7:
@@ -325,7 +325,6 @@ private final class PairingScene: @unchecked Sendable {
         case 13:
             at(10, "\(what) repair") { [self] in
                 want(peripheral, member, isRequest: true)
-                requestAnew(peripheral)
                 wait(peripheral.repair(), "\(what) repair")
             }
         case 14:
@@ -364,21 +363,16 @@ private final class PairingScene: @unchecked Sendable {
     /// - Parameter isRequest: Whether the application requests a pairing, and not an operation that needs one.
     private func want(_ peripheral: Peripheral, _ member: Member, isRequest: Bool) {
         for policy in members.flatMap(\.policies) where policy.acceptsIncoming == true {
-            credit(policy, peripheral, false)
+            credit(policy, peripheral)
         }
-        for policy in member.policies where isRequest || policy.pairsOnDemand { credit(policy, peripheral, isRequest) }
+        for policy in member.policies where isRequest || policy.pairsOnDemand { credit(policy, peripheral) }
+        let asks = member.policies.contains { $0.answers == .asks }
+        if isRequest, asks { consents[peripheral.identifier]?.isRequestedWithAsk.insert(member.name) }
     }
 
-    private func credit(_ policy: PairingPolicy, _ peripheral: Peripheral, _ isRequest: Bool) {
-        switch policy.answers {
-        case .rejects: break
-        case .acceptsJustWorks: consents[peripheral.identifier]?.isWantedByJustWorks = true
-        case .asks: if isRequest { consents[peripheral.identifier]?.isRequestedWithAsk = true }
-        }
+    private func credit(_ policy: PairingPolicy, _ peripheral: Peripheral) {
+        if policy.answers == .acceptsJustWorks { consents[peripheral.identifier]?.isWantedByJustWorks = true }
     }
-
-    /// The application pairs after it has refused another pairing: Just Works needs no further answer.
-    private func requestAnew(_ peripheral: Peripheral) { consents[peripheral.identifier]?.isRefused = false }
 
     /// Whether the manager is pairing, or an operation waits that may pair.
     private func isWanted(_ peripheral: Peripheral, _ member: Member) -> Bool {
@@ -461,7 +455,7 @@ private final class PairingScene: @unchecked Sendable {
             let peripherals = members.flatMap(\.peripherals).filter { $0.identifier == identifier }
             guard peripherals.contains(where: isBonded) else { continue }
             let isAllowed =
-                consent.isConfirmed || consent.isWantedByJustWorks || consent.isRequestedWithAsk && !consent.isRefused
+                consent.isConfirmed || consent.isWantedByJustWorks || !consent.isRequestedWithAsk.isEmpty
                 || consent.isFromElsewhere && (hasForeignAgent || hasForeignPair)
             if !isAllowed { problems.append("\(peripherals[0].name) is bonded without consent: \(consent)") }
         }
