@@ -201,8 +201,27 @@ final class PairingsTests: XCTestCase {
         scene.change([("Connected", .bool(false))])
         XCTAssertEqual(daemon.calls, ["Disconnect", "Disconnect", "RemoveDevice"])
         XCTAssertTrue(client.daemon.isRefused(device))
+        daemon.send(BlueZMessages.interfacesRemoved(PairingScene.devicePath, ["org.bluez.Device1"]))
+        daemon.loop.run()
         daemon.answerLate("RemoveDevice")
         XCTAssertFalse(client.daemon.isRefused(device))
+    }
+
+    /// The reply to the first removal is late: the device has returned, and was refused again.
+    func testALateReplyToARemovalDoesNotForgetALaterRefusal() throws {
+        let (client, device) = try refuseDisplay()
+        scene.change(bonded)
+        scene.change([("Bonded", .bool(false)), ("Paired", .bool(false)), ("Connected", .bool(false))])
+        scene.change([("Connected", .bool(true))])
+        _ = scene.call("DisplayPasskey", [.uint32(1), .uint16(0)])
+        client.agent.answer(manager.requests[1].number, with: .reject)
+        daemon.loop.run()
+        scene.change(bonded)
+        daemon.answerLate("RemoveDevice")
+        XCTAssertTrue(client.daemon.isRefused(device))
+        daemon.silent = []
+        daemon.loop.advance(by: 6)
+        XCTAssertEqual(daemon.calls.suffix(1), ["RemoveDevice"])
     }
 
     func testABondOfALaterLinkStays() throws {

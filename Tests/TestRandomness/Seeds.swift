@@ -23,7 +23,11 @@ enum Seeds {
             6_650_482_698_670_536_645,
         ],
         // A question that was refused became a bond at the next operation.
-        "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ582": [4_460_056_870_018_838_421],
+        "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ582": [
+            4_460_056_870_018_838_421,
+            // A refusal was forgotten before BlueZ had reported the link.
+            1_625_563_834_277_182_447,
+        ],
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ587": [
             // A question that was refused became a bond at the next operation.
             10_508_544_929_016_632_615,
@@ -31,6 +35,8 @@ enum Seeds {
             7_342_780_917_598_048_234,
             // The same after a cancelled `Pair` of this process.
             7_426_940_382_482_468_766,
+            // A passkey was displayed to replace the keys of a bond, and no property changed at its end.
+            4_434_519_438_624_506_863,
             // A bond without consent, of one of these causes.
             6_211_124_760_978_248_102,
             // The test's model: another manager that accepts incoming pairings.

@@ -177,8 +177,8 @@ package final class Connector: @unchecked Sendable {
                 adapter, interface: BlueZName.adapter, member: "RemoveDevice",
                 body: { $0.objectPath(path) }
             ) { [daemon] reply in
-                // The bond is gone.
-                if reply.failure == nil {
+                // The bond is gone. The removal was signalled before; a device that is there is another object.
+                if reply.failure == nil, daemon.objects.handle(of: device) == nil {
                     daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) }
                 }
                 completion(reply.map { _ in })

@@ -37,6 +37,12 @@ package final class PairingAgent: @unchecked Sendable {
     private var open: Exchange?
     /// Displayed passkeys: BlueZ does not report their end.
     private var displays: [ObjectKey: Exchange] = [:]
+    /// End them.
+    private var displayTimers: [ObjectKey: LoopTimer] = [:]
+    /// Seconds after which a passkey is of no use any more: the Security Manager Protocol waits 30 for the next packet (Core
+    /// Specification, Vol 3, Part H, 3.4), and the exchange of an entered passkey takes one or two. The pairing of a device that is
+    /// paired already changes no property, so nothing else would end its display.
+    private static let displayLimit = 35.0
     private var waiting: [@Sendable (BlueZError?) -> Void] = []
     private var settled: (@Sendable () -> Void)?
     /// The pairings that this process has begun.
@@ -131,7 +137,12 @@ package final class PairingAgent: @unchecked Sendable {
     }
 
     private func end(_ exchange: Exchange, _ end: AgentEnd) {
-        if exchange.invocation == nil { displays[exchange.request.device] = nil } else { open = nil }
+        if exchange.invocation == nil {
+            displays[exchange.request.device] = nil
+            displayTimers.removeValue(forKey: exchange.request.device)?.cancel()
+        } else {
+            open = nil
+        }
         exchange.delegate.agentRequestEnded(exchange.request.number, end)
         busyChanged()
     }
@@ -286,6 +297,9 @@ package final class PairingAgent: @unchecked Sendable {
             invocation.reply()
             endDisplay(of: device)
             displays[device] = Exchange(request: request, delegate: delegate, invocation: nil)
+            let timer = LoopTimer(on: daemon.loop)
+            displayTimers[device] = timer
+            timer.start(after: Self.displayLimit) { [weak self] in self?.endDisplay(of: device) }
         } else {
             open = Exchange(request: request, delegate: delegate, invocation: invocation)
         }

@@ -26,7 +26,7 @@ package final class Pairings: @unchecked Sendable {
         init(_ device: ObjectKey) { self.device = device }
     }
 
-    /// Seconds after which a removal that has failed is repeated, if no change of the adapter or the device repeats it before.
+    /// Seconds after which a removal is repeated, if no change of the adapter or the device repeats it before.
     private static let removalPause = 5.0
 
     /// A day: the waiters have limits of their own, after which `CancelPairing` makes BlueZ reply.
@@ -40,7 +40,7 @@ package final class Pairings: @unchecked Sendable {
     private var linkCapabilities: [ObjectKey: IOCapability] = [:]
     /// The devices that are being removed because this process has refused their pairings.
     private var removing: Set<ObjectKey> = []
-    /// Repeats removals that have failed.
+    /// Repeats removals.
     private let removalTimer: LoopTimer
     private var waiting: [@Sendable () -> Void] = []
 
@@ -147,10 +147,11 @@ package final class Pairings: @unchecked Sendable {
             daemon.objects[adapter: adapter]?.isPowered == true
         else { return }
         removing.insert(device)
-        connector.removeDevice(device) { [weak self] result in
+        connector.removeDevice(device) { [weak self] _ in
             guard let self else { return }
             removing.remove(device)
-            if result.failure != nil, !removalTimer.isRunning {
+            // It has failed, or the device has returned and was refused again.
+            if !daemon.objects.refusedDevices.isEmpty, !removalTimer.isRunning {
                 removalTimer.start(after: Self.removalPause) { [weak self] in self?.removeAllRefused() }
             }
             reportSettled()
@@ -162,13 +163,14 @@ package final class Pairings: @unchecked Sendable {
     }
 
     /// A device has changed: notes that do not hold any more are removed.
-    private func followNote(_ device: ObjectKey, _ note: BondNote) {
+    /// - Parameter isReported: Whether BlueZ has reported now whether there is a link: not every link is, when it begins.
+    private func followNote(_ device: ObjectKey, _ note: BondNote, isReported: Bool) {
         guard let handle = daemon.objects.handle(of: device) else { return }
         let values = daemon.objects[handle]
         if values.hasKeys {
             if note.isRefused { removeRefused(device) }
-        } else if !values.isConnected || !note.isRefused {
-            // No bond has come of the link, or the bond is gone.
+        } else if !note.isRefused || isReported && !values.isConnected {
+            // The bond is gone, or none has come of the link.
             daemon.changeNote(about: device) { ($0.isRefused, $0.shortLinks) = (false, 0) }
         }
         reportSettled()
@@ -210,7 +212,7 @@ package final class Pairings: @unchecked Sendable {
         }
         if let note = daemon.objects.note(about: device) {
             // Not inside a report.
-            daemon.loop.post { [weak self] in self?.followNote(device, note) }
+            daemon.loop.post { [weak self] in self?.followNote(device, note, isReported: hasNewLink) }
         }
         guard let session = sessions[device], let facts = facts(of: device) else { return }
         if facts.isConnected { endTurn(session) }
