@@ -157,7 +157,7 @@ struct PairingState {
             step = nil
             orders.append(.cancelRequests)
         case .verifying:
-            step = nil
+            stopVerifying(&orders)
         case .pairing(let attempt, _):
             guard !isCancelling else { return }
             isCancelling = true
@@ -197,8 +197,9 @@ struct PairingState {
             orders.append(.seek)
             orders.append(.startTimer(.search, Self.limit))
         } else if facts.isBonded {
+            guard !facts.isLinkSecure else { return settleVerified(nil, facts, &orders) }
             step = .verifying(links: 0)
-            if facts.isLinkSecure { verified(nil, facts, into: &orders) }
+            orders.append(.startTimer(.search, Self.limit))
         } else if !isRequested, !isAgreed, policy.consent(to: .operation) == .needsAnswer, !facts.isPaired {
             lastAttempt += 1
             step = .asking(lastAttempt)
@@ -222,7 +223,12 @@ struct PairingState {
         orders.append(.cancelTimer(.search))
     }
 
-    /// A search has exceeded the limit of what has no time limit of its own.
+    private mutating func stopVerifying(_ orders: inout Orders) {
+        step = nil
+        orders.append(.cancelTimer(.search))
+    }
+
+    /// A search, or the wait for a link, has exceeded the limit of what has no time limit of its own.
     mutating func searchTimedOut(into orders: inout Orders) {
         for waiter in waiters where !waiter.hasTimeout { settle(waiter, .timedOut, &orders) }
         waiters.removeAll { !$0.hasTimeout }
@@ -311,7 +317,13 @@ struct PairingState {
     /// A link was encrypted with the keys of the bond, or it is known why none is.
     mutating func verified(_ error: PairingError?, _ facts: PeripheralState.Facts, into orders: inout Orders) {
         guard isVerifying else { return }
-        step = nil
+        stopVerifying(&orders)
+        settleVerified(error, facts, &orders)
+    }
+
+    private mutating func settleVerified(
+        _ error: PairingError?, _ facts: PeripheralState.Facts, _ orders: inout Orders
+    ) {
         if error == nil, waiters.contains(where: { $0.request == .pair(trusting: true) }) {
             orders.append(.setTrusted(true))
         }
@@ -340,8 +352,8 @@ struct PairingState {
         if new.areServicesResolved || !new.isPaired { endEncryption(into: &orders) }
         switch step {
         case .verifying where new.isLinkSecure: return verified(nil, new, into: &orders)
-        // The bond is gone.
-        case .verifying where new.device != nil && !new.isBonded: step = nil
+        // The bond is gone, or the device, which has to be found again.
+        case .verifying where !new.isBonded: stopVerifying(&orders)
         case .seeking where new.device != nil: stopSeeking(&orders)
         // There is nothing to agree to any more, or the device has to be found again first.
         case .asking where new.isPaired || new.device == nil: withdraw(&orders)

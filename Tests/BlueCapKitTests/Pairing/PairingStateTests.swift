@@ -67,13 +67,15 @@ final class PairingStateTests: XCTestCase {
     }
 
     func testABondSucceedsWhenALinkIsEncryptedWithIt() {
-        XCTAssertEqual(ask(.pair(trusting: true), 1, timeout: .infinity, bonded()), [])
+        XCTAssertEqual(
+            ask(.pair(trusting: true), 1, timeout: .infinity, bonded()), [.startTimer(.search, PairingState.limit)])
         XCTAssertTrue(state.isVerifying)
         XCTAssertTrue(state.nextLinkToVerify())
         var linked = bonded()
         linked.isConnected = true
         XCTAssertEqual(change(linked, from: bonded()), [])
-        XCTAssertEqual(change(secured(), from: linked), [.setTrusted(true), .settle(id(1), .done)])
+        XCTAssertEqual(
+            change(secured(), from: linked), [.cancelTimer(.search), .setTrusted(true), .settle(id(1), .done)])
         XCTAssertEqual(state.count, 0)
     }
 
@@ -82,8 +84,19 @@ final class PairingStateTests: XCTestCase {
         XCTAssertEqual((0..<4).map { _ in state.nextLinkToVerify() }, [true, true, true, false])
         let error = PairingError.keyMissing(isCertain: false)
         XCTAssertEqual(
-            Orders.given { state.verified(error, bonded(), into: &$0) }, [.settle(id(1), .failed(.pairing(error)))])
+            Orders.given { state.verified(error, bonded(), into: &$0) },
+            [.cancelTimer(.search), .settle(id(1), .failed(.pairing(error)))])
         XCTAssertTrue(state.isIdle)
+    }
+
+    func testADeviceThatIsRemovedWhileItsBondIsVerifiedIsSought() {
+        _ = ask(.pair(trusting: false), 1, timeout: .infinity, bonded())
+        XCTAssertEqual(
+            change(Facts(), from: bonded()),
+            [.cancelTimer(.search), .seek, .startTimer(.search, PairingState.limit)])
+        XCTAssertEqual(
+            Orders.given { state.searchTimedOut(into: &$0) },
+            [.settle(id(1), .failed(.pairing(.timedOut))), .stopSeeking, .cancelTimer(.search)])
     }
 
     func testABondThatIsRemovedMeanwhileIsMadeAgain() {
