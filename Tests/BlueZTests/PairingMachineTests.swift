@@ -172,7 +172,7 @@ final class PairingMachineTests: RandomTestCase {
     func testTheAnswerOfThisProcessNamesTheCause() {
         let failure = error("AuthenticationFailed")
         let answers: [(PairingCause, (inout PairingMachine) -> Void)] = [
-            (.rejectedByUs, { $0.refused(isExpired: false) }), (.timedOut, { $0.refused(isExpired: true) }),
+            (.rejectedByUs, { _ = $0.refused(isExpired: false) }), (.timedOut, { _ = $0.refused(isExpired: true) }),
         ]
         for (cause, answer) in answers {
             var machine = pairing(linked)
@@ -184,6 +184,24 @@ final class PairingMachineTests: RandomTestCase {
         var machine = pairing(linked)
         machine.accepted()
         XCTAssertEqual(machine.pairReplied(failure), settled(.failed(.rejectedByPeer, failure)))
+    }
+
+    /// BlueZ asks about a pairing that an operation has begun; `Pair` has not been called, or waits for the end of that pairing.
+    func testARefusalHoldsForAPairThatWaits() {
+        var machine = Machine()
+        _ = machine.factsChanged(linked)
+        _ = machine.asked(1, limit: 60)
+        _ = machine.agentReady(error: nil, mustRelink: false)
+        XCTAssertEqual(machine.refused(isExpired: false), [.leaveQueue] + settled(.failed(.rejectedByUs, nil)))
+
+        machine = pairing(linked)
+        _ = machine.pairReplied(error("InProgress"))
+        XCTAssertEqual(machine.displayRefused(isExpired: true), settled(.failed(.timedOut, nil)))
+
+        machine = pairing(linked)
+        _ = machine.refused(isExpired: false)
+        XCTAssertEqual(
+            machine.pairReplied(error("InProgress")), settled(.failed(.rejectedByUs, error("InProgress"))))
     }
 
     func testAPasskeyThatIsRejectedWhileItIsDisplayedCancels() {
@@ -403,7 +421,7 @@ final class PairingMachineTests: RandomTestCase {
                 case 2:
                     let facts = [Facts(), linked, paired, bonded].randomElement(using: &random) ?? linked
                     perform(machine.factsChanged(facts))
-                case 3: machine.refused(isExpired: Bool.random(using: &random))
+                case 3: perform(machine.refused(isExpired: Bool.random(using: &random)))
                 default: reply()
                 }
             }

@@ -23,12 +23,20 @@ enum Seeds {
             9_365_823_039_666_552_861,
             // A manager asked although another one had called `Pair`.
             6_650_482_698_670_536_645,
+            // A bond of another program, while the user was asked, was reported as that of the operation.
+            11_964_810_282_476_630_951, 7_426_121_578_548_599_122,
+            // The test's model: a policy that accepts incoming pairings, set later.
+            15_440_390_303_866_533_561,
         ],
         // A question that was refused became a bond at the next operation.
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ582": [
             4_460_056_870_018_838_421,
             // A refusal was forgotten before BlueZ had reported the link.
             1_625_563_834_277_182_447,
+            // A refused passkey of a pairing that BlueZ had begun, while `Pair` waited for its turn.
+            15_659_988_371_299_630_583,
+            // A bond of another program was reported as that of the operation, or of the removal.
+            7_206_786_493_992_048_486, 4_303_401_410_356_220_433,
         ],
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ587": [
             // A question that was refused became a bond at the next operation.
@@ -39,6 +47,10 @@ enum Seeds {
             7_426_940_382_482_468_766,
             // A passkey was displayed to replace the keys of a bond, and no property changed at its end.
             4_434_519_438_624_506_863,
+            // A refused request of a pairing that BlueZ had begun, while `Pair` waited for its end.
+            6_810_234_226_358_349_907,
+            // The test's model: a policy that was set while an operation waited.
+            8_073_955_751_791_961_192,
             // A bond without consent, of one of these causes.
             6_211_124_760_978_248_102,
             // The test's model: another manager that accepts incoming pairings.

@@ -102,10 +102,14 @@ struct PairingState {
     /// Whether nothing is under way.
     var isIdle: Bool { step == nil }
 
-    /// The requester of a change that BlueZ reports now.
-    private var origin: PairingChange.Origin {
-        if step == nil { return isBegunByBlueZ ? .onDemand : .elsewhere }
-        return isRequested ? .application : .onDemand
+    /// Returns the requester of a change that BlueZ reports now.
+    private func origin(isPaired: Bool) -> PairingChange.Origin {
+        switch step {
+        case .pairing: isRequested ? .application : .onDemand
+        case .removing where !isPaired, .verifying: .application
+        case nil where isBegunByBlueZ: .onDemand
+        case .checking, .removing, .seeking, .asking, nil: .elsewhere
+        }
     }
 
     // MARK: Requests
@@ -366,7 +370,8 @@ struct PairingState {
         orders.append(
             .reportPairing(
                 PairingChange(
-                    isPaired: facts.isPaired, isBonded: facts.isBonded, origin: origin, error: error)))
+                    isPaired: facts.isPaired, isBonded: facts.isBonded, origin: origin(isPaired: facts.isPaired),
+                    error: error)))
     }
 
     // MARK: Missing keys

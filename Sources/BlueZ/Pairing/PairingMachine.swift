@@ -252,6 +252,7 @@ package struct PairingMachine {
         if hasLostTurn, refusal == nil { return pair() }
         switch error.cause {
         case .inProgress:
+            if let refusal { return finish(.failed(refusal, error)) }
             state = .foreign(error, wasConnected: facts.isConnected)
             return []
         case .alreadyExists where facts.isPaired: return bond()
@@ -268,14 +269,25 @@ package struct PairingMachine {
     /// This side has confirmed a number, or has allowed the pairing.
     package mutating func accepted() { hasAccepted = true }
 
-    /// The agent of this process has rejected a request. BlueZ fails `Pair`.
+    /// The agent of this process has rejected a request. BlueZ fails `Pair`, if it was called; otherwise it asks about another
+    /// pairing of the device, and the refusal holds for this one too.
     ///
     /// - Parameter isExpired: Whether it was for lack of an answer.
-    package mutating func refused(isExpired: Bool) { refusal = isExpired ? .timedOut : .rejectedByUs }
+    package mutating func refused(isExpired: Bool) -> [Order] {
+        let cause = isExpired ? PairingCause.timedOut : .rejectedByUs
+        switch state {
+        case .pairing:
+            refusal = cause
+            return []
+        case .queued: return [.leaveQueue] + finish(.failed(cause, nil))
+        case .preparing, .unlinking, .foreign: return finish(.failed(cause, nil))
+        case .idle, .bonding, .cancelling, .cleaning: return []
+        }
+    }
 
     /// The user has rejected a passkey that is displayed, which BlueZ does not ask about.
     package mutating func displayRefused(isExpired: Bool) -> [Order] {
-        guard case .pairing = state else { return [] }
+        guard case .pairing = state else { return refused(isExpired: isExpired) }
         return cancel(.failed(isExpired ? .timedOut : .rejectedByUs, nil))
     }
 

@@ -111,12 +111,14 @@ package final class Pairings: @unchecked Sendable {
 
     func accepted(_ device: ObjectKey) { sessions[device]?.machine.accepted() }
 
-    func refused(_ device: ObjectKey, isExpired: Bool) { sessions[device]?.machine.refused(isExpired: isExpired) }
+    func refused(_ device: ObjectKey, isExpired: Bool) { run(device) { $0.refused(isExpired: isExpired) } }
 
     /// BlueZ does not ask whether a passkey that it displays is accepted: the pairing is cancelled, or, if this process has
     /// not begun it, the link is ended.
     func displayRefused(_ device: ObjectKey, isExpired: Bool) {
-        guard !isPairing(device) else { return run(device) { $0.displayRefused(isExpired: isExpired) } }
+        let isCalling = sessions[device]?.machine.isCalling ?? false
+        run(device) { $0.displayRefused(isExpired: isExpired) }
+        guard !isCalling else { return }
         // BlueZ ends the link two seconds after `Disconnect`, and until then the peer's user can enter the passkey. A bond that
         // was there before stays.
         if !hasKeys(device) { refuse(device) }

@@ -334,8 +334,11 @@ private final class PairingScene: @unchecked Sendable {
             at(10, "\(member.name) policy \(policy)") { [self] in
                 member.manager?.pairingPolicy = policy
                 member.policies.append(policy)
-                for peripheral in member.peripherals where isWanted(peripheral, member) {
+                for peripheral in member.peripherals {
                     let what = "\(member.name) \(peripheral.name)"
+                    let isWaiting = waiting.values.contains { $0.hasPrefix("\(what) ") }
+                    if policy.acceptsIncoming == true { credit(policy, peripheral) }
+                    guard isWaiting || isWanted(peripheral, member) else { continue }
                     let isRequest = waiting.values.contains {
                         $0.hasPrefix("\(what) pair ") || $0.hasPrefix("\(what) repair ")
                     }
