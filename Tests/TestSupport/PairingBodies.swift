@@ -420,6 +420,20 @@ public struct PairingBodies: StagePlayer {
 
     // MARK: Consent
 
+    /// Connects until a read of the protected value makes BlueZ ask the manager. In the radio lab the manager's agent is asked for
+    /// both ends, and refuses for the peripheral's, of which it knows nothing: if that end is first, there is no other request.
+    private func readUntilAsked(_ peripheral: Peripheral) throws -> (read: Future<Data>, request: PairingRequest) {
+        for _ in 0..<20 {
+            if peripheral.state != .connected { connect(peripheral) }
+            let read: Future<Data> = peripheral.read(encrypted, timeout: limit)
+            _ = stage.wait(journal, limit: limit) { !$0.pairingRequests.isEmpty || read.completed }
+            if let request = journal.read({ $0.pairingRequests.first }) { return (read, request) }
+            peripheral.disconnect()
+            XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
+        }
+        throw PairingError.timedOut
+    }
+
     /// Reads the protected value, and rejects what the manager asks; returns the error.
     private func refuseToPair(_ peripheral: Peripheral, request number: Int) throws -> (any Error)? {
         let read: Future<Data> = peripheral.read(encrypted, timeout: limit)
@@ -432,8 +446,10 @@ public struct PairingBodies: StagePlayer {
     /// The second time the manager would have to call `Pair`, about which BlueZ asks nothing.
     public func aRefusedQuestionIsAskedAgain() throws {
         let (manager, peripheral) = try asked(.ask(.noInputNoOutput), StagePeer(hasAgent: false))
-        connect(peripheral)
-        XCTAssertNotNil(try refuseToPair(peripheral, request: 1))
+        let (read, request) = try readUntilAsked(peripheral)
+        XCTAssertEqual(request.kind, .authorize)
+        XCTAssertTrue(request.reject())
+        XCTAssertNotNil(error(of: read))
         XCTAssertTrue(waitUntil { peripheral.state == .disconnected }, "the link did not end")
         for number in 2...3 {
             connect(peripheral)
@@ -446,9 +462,7 @@ public struct PairingBodies: StagePlayer {
 
     public func aRequestEndsWhenItsDeviceIsRemoved() throws {
         let (manager, peripheral) = try asked(.ask(.noInputNoOutput), StagePeer(hasAgent: false))
-        connect(peripheral)
-        let read: Future<Data> = peripheral.read(encrypted, timeout: limit)
-        let request = try request()
+        let (read, request) = try readUntilAsked(peripheral)
         let unpaired = peripheral.unpair()
         try outcome(of: request.whenEnded())
         XCTAssertFalse(request.reject())
@@ -598,6 +612,8 @@ public struct PairingBodies: StagePlayer {
         XCTAssertEqual(peripheral.state, .disconnected)
         XCTAssertNil(try stage.linkSecurity())
         try stage.forgetKeys(of: .peripheral)
+        // A page of the old bond, for classic services, fails after five seconds, and would remove the new one.
+        expectNot("a change", 6) { _ in false }
         try outcome(of: peripheral.pair())
         XCTAssertTrue(peripheral.isBonded)
     }
