@@ -25,7 +25,8 @@ final class TestRandomTests: RandomTestCase, StartsPrograms {
             [Seeds.common, 1, 2].map { "BLUECAP_SEED=\($0) swift test --filter FuturesTests.SeedProbe/testNumbers" })
         XCTAssertEqual(numbers(first).count, 24, first)
         XCTAssertEqual(Set(numbers(first)).count, 24, first)
-        XCTAssertEqual(lines(first, "instance ").map(\.last), ["0", "0", "0"], "setUp or the properties are not anew")
+        XCTAssertEqual(
+            lines(first, "instance ").map(\.last), ["0", "0", "0"], "an instance has the properties of another one")
         XCTAssertEqual(numbers(first), numbers(try probe([:])), "two processes differ")
         XCTAssertEqual(numbers(first).suffix(8), numbers(try probe(["BLUECAP_SEED": "2"]))[...])
     }
@@ -70,7 +71,7 @@ final class TestRandomTests: RandomTestCase, StartsPrograms {
         XCTAssertFalse(lines(output, "Explore: ").isEmpty, output)
     }
 
-    /// A seed whose test has another name now would not be played, and nobody would notice.
+    /// A seed whose test has another name now would not be played, without any failure.
     func testEachSeedBelongsToATestThatExists() throws {
         let listing = try run(["--list-tests"], ProcessInfo.processInfo.environment)
         let tests = Set(listing.split(separator: "\n").map(String.init))

@@ -15,10 +15,8 @@ final class BondNoteFile: BondNoteStore {
 
     /// - Parameter folder: The state directory; `nil` for the default one.
     init(folder: String?) {
-        let root =
-            folder
-            ?? RestorationPlace.root(environment: ProcessInfo.processInfo.environment, home: NSHomeDirectory())
-        place = RestorationPlace(identifier: Self.identifier, root: root, kind: BondNotes.folder)
+        place = RestorationPlace(
+            identifier: Self.identifier, root: RestorationPlace.root(folder), kind: BondNotes.folder)
     }
 
     /// Returns the store of the notes for a bus; `nil` for another bus than the system's, whose devices are simulated, without a
@@ -47,6 +45,7 @@ final class BondNoteFile: BondNoteStore {
             do throws(StateProblem) {
                 return try StateStore(place, identifier: Self.identifier)
             } catch .inUse {
+                // The other process holds the lock for one write. Nothing reports its end.
                 usleep(1_000)
             } catch {
                 return nil

@@ -36,6 +36,11 @@ struct RestorationPlace: Equatable, Sendable {
         return home + "/.local/state/bluecap"
     }
 
+    /// Returns the state directory of an option, or the default one of this process if the option is `nil`.
+    static func root(_ folder: String?) -> String {
+        folder ?? root(environment: ProcessInfo.processInfo.environment, home: NSHomeDirectory())
+    }
+
     /// On Linux a file name may have 255 bytes; the longest additions to a name have fewer than 40.
     private static let longestName = 200
 

@@ -40,10 +40,7 @@ final class StateKeeper<State: KeptState>: Sendable {
     init?(identifier: String?, folder: String?) {
         guard let identifier else { return nil }
         self.identifier = identifier
-        let root =
-            folder
-            ?? RestorationPlace.root(environment: ProcessInfo.processInfo.environment, home: NSHomeDirectory())
-        place = RestorationPlace(identifier: identifier, root: root, kind: State.folder)
+        place = RestorationPlace(identifier: identifier, root: RestorationPlace.root(folder), kind: State.folder)
     }
 
     /// Why no state is being kept, in one sentence; `nil` if it is.
