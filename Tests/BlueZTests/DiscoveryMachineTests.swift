@@ -136,6 +136,29 @@ final class DiscoveryMachineTests: RandomTestCase {
         XCTAssertEqual(machine.stopReplied(4, error: nil), [.clearFilter(5)])
     }
 
+    func testAStopIsTriedAgainUntilItIsNotRefused() {
+        var machine = runningMachine()
+        _ = machine.scanRemoved(a)
+        var waits: [Machine.Effect] = []
+        for request in 3...9 as ClosedRange<Machine.RequestID> {
+            waits += machine.stopReplied(request, error: inProgress)
+            XCTAssertEqual(machine.timerFired(.retry), [.cancelTimer(.watchdog), .stopDiscovery(request + 1)])
+        }
+        XCTAssertEqual(waits, [0.1, 0.25, 0.5, 1, 1, 1, 1].map { .startTimer(.retry, seconds: $0) })
+        XCTAssertEqual(machine.stopReplied(10, error: nil), [.clearFilter(11)])
+    }
+
+    func testASessionWhoseStartIsRefusedAsBusyIsStoppedAfterTheScanHasFailed() {
+        var machine = Machine()
+        _ = machine.poweredOn()
+        _ = machine.scanAdded(scan(a, all))
+        var effects: [Machine.Effect] = [.setFilter(1, all)]
+        _ = secondsOfRefusedStarts(&machine, &effects, stopError: inProgress, from: 1)
+        XCTAssertEqual(effects.first, .report(a, .failed(inProgress)))
+        guard case .stopDiscovery(let request)? = effects.last else { return XCTFail("no stop: \(effects)") }
+        XCTAssertEqual(machine.stopReplied(request, error: nil), [.clearFilter(request + 1)])
+    }
+
     func testADaemonWithoutFiltersIsUsedWithoutFilters() {
         var machine = Machine()
         _ = machine.poweredOn()
@@ -294,15 +317,19 @@ final class DiscoveryMachineTests: RandomTestCase {
     }
 
     /// Each start is refused as busy, and each stop fails: how long the machine waits between them, until it gives up.
-    private func secondsOfRefusedStarts(_ machine: inout Machine, _ effects: inout [Machine.Effect]) -> Double {
-        var request: Machine.RequestID = 3
+    private func secondsOfRefusedStarts(
+        _ machine: inout Machine, _ effects: inout [Machine.Effect], stopError: BlueZError? = nil,
+        from first: Machine.RequestID = 3
+    ) -> Double {
+        var request = first
         var waited = 0.0
         while case .setFilter(request, all)? = effects.last {
             _ = machine.setFilterReplied(request, error: nil)
             effects = machine.startReplied(request + 1, error: inProgress)
             request += 2
+            if case .report(_, .failed)? = effects.first { break }
             if case .stopDiscovery(request)? = effects.last {
-                effects = machine.stopReplied(request, error: failed)
+                effects = machine.stopReplied(request, error: stopError ?? failed)
                 request += 1
             }
             guard case .startTimer(.retry, let seconds)? = effects.last else { break }

@@ -8,6 +8,10 @@ enum Seeds {
 
     /// Further seeds by the name of the test, "Module.Class/test".
     static let found: [String: [UInt64]] = [
+        // A scan failed because the adapter was busy, and a session of an earlier start stayed.
+        "BlueZTests.DiscoveryMachineTests/testAnyOrderOfEventsEndsAtRestWithoutScans": [
+            5_380_528_311_952_779_569, 9_196_814_993_484_336_118,
+        ],
         // A bond of a refused passkey stayed, because the power or the daemon went before it was removed.
         "BlueCapKitTests.PairingSoakTests/testPairingsWithBlueZ566": [
             7_846_979_552_747_449_879, 1_595_034_219_108_695_936,

@@ -9,7 +9,8 @@
 package struct DiscoveryMachine {
     package typealias RequestID = UInt32
 
-    /// How long to wait before each further attempt, in seconds; then the scans fail. Behaviour A3.
+    /// How long to wait before each further attempt, in seconds; then the scans fail. Behaviour A3. A stop that is refused
+    /// is tried again until it is not: the last of these is its interval.
     package static let retryDelays: [Double] = [0.1, 0.25, 0.5, 1]
     /// The same after the adapter was lost during a session, or during the start of one. The kernel continues the discovery
     /// of a daemon that died, for the 10.24 s of its LE scan, and refuses the next daemon's until then (seen with 5.66 and
@@ -206,10 +207,9 @@ package struct DiscoveryMachine {
         // A start that timed out may still be pending over there; until it is done, stopping is refused.
         let isRefused = error?.cause == .inProgress || error?.cause == .noReply
         if !isRefused { mayBeUp = false }
-        guard !(isRefused && isRestWanted && attempts < delays.count) else { return waitAndRetry(.stop) }
+        guard !(isRefused && isRestWanted) else { return waitAndRetry(.stop) }
         switch purpose {
         case .unwanted:
-            mayBeUp = false
             resetAttempts()
             session = .idle
             return reconcile()
@@ -354,8 +354,6 @@ extension DiscoveryMachine {
         kernelMayDiscover = false
         session = .idle
         resetAttempts()
-        // A session that BlueZ refuses to start needs no stop; one without a reply may have begun.
-        if error.cause != .noReply { mayBeUp = false }
         return failed + reconcile()
     }
 
