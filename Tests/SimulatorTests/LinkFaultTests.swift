@@ -159,6 +159,34 @@ final class LinkFaultTests: RandomTestCase {
             client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
     }
 
+    func testLateObjectsFollowServicesResolvedOneAfterAnother() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateLateObjects(by: 0.1, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 0.3)
+        let log = client.takeLog()
+        XCTAssertEqual(
+            log.dropFirst().first,
+            "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
+                + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap")
+        XCTAssertEqual(log.suffix(2), ["+ service0006", "+ char0007"])
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.takeLog().last, "+ desc0015")
+    }
+
+    func testLateObjectsEnd() {
+        var strap = GattCast.strap
+        strap.link.exportDelay = 0.1
+        let (simulator, client) = scene(isConnected: false, strap)
+        simulator.simulateLateObjects(by: 0, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        let log = client.takeLog()
+        XCTAssertEqual(log.dropLast().last, "+ desc0015")
+        XCTAssertTrue(log.last?.contains("ServicesResolved=true") == true, "\(log)")
+    }
+
     func testAChangeOfServicesTakesAwayWhatWentAndTellsWhatCame() {
         let (simulator, client) = scene()
         simulator.simulateServicesChanged(of: GattCast.strap.address, to: [Room.battery(50)])
@@ -168,9 +196,10 @@ final class LinkFaultTests: RandomTestCase {
             [
                 "- desc000d", "- char000b", "- char000e", "- desc0012", "- char0010", "- desc0015", "- char0013",
                 "- service000a",
+                "+ service000a", "+ char000b", "+ desc000d",
                 "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
                     + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
-                "+ service000a", "+ char000b", "+ desc000d", "+ dev_C0_00_00_00_00_01",
+                "+ dev_C0_00_00_00_00_01",
             ])
         XCTAssertEqual(
             client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }?.name,
