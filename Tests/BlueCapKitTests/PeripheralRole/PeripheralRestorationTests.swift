@@ -40,6 +40,26 @@ final class PeripheralRestorationTests: PeripheralStage {
         try file.write(to: URL(fileURLWithPath: place.file))
     }
 
+    func testAKeptServiceThatBlueZCannotOfferIsDamage() throws {
+        var first: PeripheralManager? = manager(options)
+        let service = Self.heart()
+        service.characteristics[0].descriptors = [.userDescription("Rate")]
+        try value(of: try XCTUnwrap(first).add(service))
+        try kill(&first)
+        let text = try String(contentsOfFile: place.file, encoding: .utf8)
+        let changed = text.replacingOccurrences(of: "\"2901\"", with: "\"2902\"")
+        XCTAssertNotEqual(changed, text)
+        try changed.write(toFile: place.file, atomically: false, encoding: .utf8)
+
+        let second = unreadyManager(options)
+        second.session.keeper?.wait()
+        let restored = second.whenStateRestored()
+        wait { restored.result != nil }
+        XCTAssertEqual(restored.result?.error as? PeripheralManagerError, .restoreFailed)
+        XCTAssertTrue(second.stateRestorationFailure?.contains("2902") == true, second.stateRestorationFailure ?? "")
+        XCTAssertEqual(offered(), [])
+    }
+
     private func restored(_ manager: PeripheralManager) throws -> PeripheralAdvertisements {
         manager.session.keeper?.wait()
         return try value(of: manager.whenStateRestored())
