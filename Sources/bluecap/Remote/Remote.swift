@@ -25,7 +25,20 @@ struct Remote: Sendable {
     func find(
         _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
     ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
-        let directory = try await discover()
+        var directory = try await discover()
+        return try await find(argument, in: &directory, usableFor: wanted)
+    }
+
+    /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
+    func find(
+        _ argument: AttributeArgument, in directory: inout AttributeDirectory,
+        usableFor wanted: CBCharacteristicProperties
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+        let candidates = argument.candidates(in: directory.tree, usableFor: wanted)
+        if candidates.count > 1 {
+            let handles = Set(candidates.map(\.characteristic.handle))
+            try await directory.readDescriptions(of: handles, timeout: timeout)
+        }
         let entry = try argument.find(in: directory.tree, usableFor: wanted)
         guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
         return (entry, target)

@@ -34,7 +34,22 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertEqual(
             text,
             "\"Battery Level\" names 2 characteristics; use the handle of one: "
-                + "@0041 (Battery/Battery Level), @0044 (Battery/Battery Level).")
+                + "@0041 (Battery/Battery Level; read, notify), @0044 (Battery/Battery Level; read).")
+    }
+
+    func testSeveralOfOneNameAreListedWithTheirDescriptions() throws {
+        var tree = TreeSamples.strap
+        for (place, text) in ["Internal", "External"].enumerated() {
+            tree.services[1].characteristics[place].descriptors = [
+                .init(
+                    handle: UInt32(0x46 + place), uuid: CBUUID(string: "2901"),
+                    reading: .value(AttributeValue(Data(text.utf8))))
+            ]
+        }
+        let argument = try XCTUnwrap(AttributeArgument(argument: "Battery Level"))
+        XCTAssertThrowsError(try argument.find(in: tree, usableFor: .read)) { error in
+            XCTAssertTrue("\(error)".contains(#"@0044 (Battery/Battery Level; read; "External")"#), "\(error)")
+        }
     }
 
     func testOfSeveralTheOneThatCanDoItIsMeant() throws {
