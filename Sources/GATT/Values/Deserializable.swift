@@ -9,7 +9,10 @@ public import Foundation
 ///
 /// For each value `T.deserialize(value.serialize())` is that value again.
 public protocol CharacteristicCodable: Sendable {
-    /// Returns the value of the bytes, or `nil` if they are too few, too many or not allowed. Never traps.
+    /// Returns the value of the bytes, or `nil` if they are too few or not allowed. Never traps.
+    ///
+    /// Peripherals add fields to values. Bytes that follow the value are ignored, except after a number of a fixed width
+    /// (`UInt16`, `Float`), which says nothing of what the bytes mean: then the value is `nil`.
     static func deserialize(_ data: Data) -> Self?
 
     /// Returns the bytes of the value as they are transmitted, the least significant byte of each number first.
@@ -36,8 +39,11 @@ public protocol Deserializable: CharacteristicCodable {
 }
 
 extension Deserializable {
-    /// Returns the value if the data is exactly as long as one.
-    public static func deserialize(_ data: Data) -> Self? {
+    /// Returns the value that the data begins with.
+    public static func deserialize(_ data: Data) -> Self? { deserialize(data, start: 0) }
+
+    /// Returns the number if the data is exactly as long as one.
+    static func exactly(_ data: Data) -> Self? {
         guard data.count == size else { return nil }
         return deserialize(data, start: 0)
     }
