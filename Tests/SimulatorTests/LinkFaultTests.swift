@@ -87,6 +87,31 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertEqual(bench.settle().outline, ["- _00_01", "reply"])
     }
 
+    /// Whether the message of a call is kept after `body`.
+    private func keeps(_ request: Request, _ bench: inout DaemonBench, after body: (inout Daemon) -> Void) -> Bool {
+        weak var kept: Message?
+        do {
+            let message = Message.call(destination: "org.bluez", path: "/", interface: "org.bluez", member: "Call")
+            kept = message
+            bench.daemon.receive(request.call(by: ":1.7", CallID(number: 99, message: message)))
+        }
+        body(&bench.daemon)
+        _ = bench.settle()
+        return kept != nil
+    }
+
+    func testACallThatNeverHasAReplyIsNotKept() {
+        var bench = DaemonBench(remembering: [GattCast.known])
+        XCTAssertTrue(keeps(.connect(DaemonBench.strap), &bench) { _ in }, "it waits")
+        bench = DaemonBench(remembering: [GattCast.known])
+        XCTAssertFalse(keeps(.connect(DaemonBench.strap), &bench) { $0.remove(DaemonBench.strap) })
+        bench = DaemonBench.connected
+        bench.daemon.client.unanswering.insert(DaemonBench.strap.address)
+        XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { _ in })
+        bench = DaemonBench.connected
+        XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { $0.remove(DaemonBench.strap) })
+    }
+
     // MARK: Requests
 
     func testALinkLossIsToldBeforeWhatItEndsFails() {
@@ -332,7 +357,7 @@ final class LinkFaultTests: RandomTestCase {
                 XCTAssertTrue(!attribute.isWriting && attribute.notifySocket == nil)
             }
         }
-        XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.calls.count + $0.watches.count }, 0)
+        XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.watches.count }, 0)
     }
 
     private let device = "org.bluez.Device1"
