@@ -95,12 +95,27 @@ struct AttributeTable {
     /// Whether the table has no services.
     var isEmpty: Bool { allServices.isEmpty }
 
-    /// Returns whether the table is complete: each service has a characteristic, and each service in `named`, which the
-    /// peripheral was found to have, is present.
-    func isWhole(naming named: some Sequence<CBUUID>) -> Bool {
-        guard !isEmpty, allServices.allSatisfy({ !records[$0.rawValue].children.isEmpty }) else { return false }
+    /// Returns whether the table is complete: each service has a characteristic or is empty, and each service in `named`,
+    /// which the peripheral was found to have, is present.
+    /// - Parameter known: The services that are known to be empty.
+    func isWhole(naming named: some Sequence<CBUUID>, empty known: Set<AttributeID> = []) -> Bool {
+        guard !isEmpty, emptyServices.isSubset(of: known.union(fullServices)) else { return false }
         let present = Set(allServices.map { records[$0.rawValue].uuid })
         return named.allSatisfy { present.contains($0) || !$0.isExportedService }
+    }
+
+    /// The services without characteristics.
+    var emptyServices: Set<AttributeID> { Set(allServices.filter { records[$0.rawValue].children.isEmpty }) }
+
+    /// The services that have no handles for characteristics: the next service follows their included services, with less
+    /// than the two handles between that a characteristic takes (Core Specification, Vol 3, Part G, 3.3).
+    private var fullServices: [AttributeID] {
+        zip(allServices, allServices.dropFirst()).filter { service, next in
+            guard let start = self[service]?.handle.attHandle, let end = self[next]?.handle.attHandle else {
+                return false
+            }
+            return Int(end) - Int(start) < 3 + includedServices(of: service).count
+        }.map(\.0)
     }
 
     // MARK: Changes
