@@ -135,3 +135,17 @@ extension Int24: ScalableNumber {
         self.init(number)
     }
 }
+
+// An `Int` is what a program without a type in mind reads into.
+
+@available(*, unavailable, message: "A transmitted number has a fixed width: write Int8, Int16, Int32 or Int64.")
+extension Int: CharacteristicCodable {
+    public static func deserialize(_ data: Data) -> Int? { nil }
+    public func serialize() -> Data { Data() }
+}
+
+@available(*, unavailable, message: "A transmitted number has a fixed width: write UInt8, UInt16, UInt32 or UInt64.")
+extension UInt: CharacteristicCodable {
+    public static func deserialize(_ data: Data) -> UInt? { nil }
+    public func serialize() -> Data { Data() }
+}
