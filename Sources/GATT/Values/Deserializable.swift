@@ -11,8 +11,8 @@ public import Foundation
 public protocol CharacteristicCodable: Sendable {
     /// Returns the value of the bytes, or `nil` if they are too few or not allowed. Never traps.
     ///
-    /// Peripherals add fields to values. Bytes that follow the value are ignored, except after a number of a fixed width
-    /// (`UInt16`, `Float`), which says nothing of what the bytes mean: then the value is `nil`.
+    /// Peripherals add fields to values, so bytes that follow the fields of a value are ignored. A number of a fixed width
+    /// (`UInt16`, `Float`, and what ``RawDeserializable`` makes of one) has no fields: it is `nil` if there are more bytes.
     static func deserialize(_ data: Data) -> Self?
 
     /// Returns the bytes of the value as they are transmitted, the least significant byte of each number first.
