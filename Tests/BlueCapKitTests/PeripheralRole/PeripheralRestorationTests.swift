@@ -92,6 +92,20 @@ final class PeripheralRestorationTests: PeripheralStage {
         try second.services[0].characteristics[0].update(withData: Data([0, 99]))
     }
 
+    func testOneOfTwoServicesWithTheSameUUIDTakesThePlaceOfOne() throws {
+        var first: PeripheralManager? = manager(options)
+        for _ in 0..<2 { try value(of: try XCTUnwrap(first).add(Self.heart())) }
+        try kill(&first)
+
+        let second = unreadyManager(options)
+        let added = second.add(Self.heart())
+        _ = try restored(second)
+        try value(of: added)
+        wait { self.offered().count == 2 }
+        XCTAssertEqual(offered(), ["180D", "180D"])
+        XCTAssertEqual(second.services.count, 2)
+    }
+
     func testTheBondsOfAManagerOutliveItAndItsServicesDoNot() throws {
         let options = options.merging([PeripheralManagerOptionPairingPolicyKey: PairingPolicy.justWorks]) { $1 }
         var first: PeripheralManager? = manager(options)
