@@ -71,7 +71,7 @@ struct Monitor: Sendable {
 
     private func follow(_ arguments: [AttributeArgument], _ remote: Remote) async throws {
         await session.console.stage("Subscribing …")
-        var directory = try await remote.discover()
+        let directory = try await remote.discover()
         let (inputs, feed) = AsyncStream.makeStream(of: MonitorLoop.Input.self)
         let token = CancelToken()
         var loop = makeLoop(remote.peripheral, inputs, feed)
@@ -82,7 +82,7 @@ struct Monitor: Sendable {
         }
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         for argument in arguments {
-            let (entry, target) = try await remote.find(argument, in: &directory, usableFor: sending.union(.read))
+            let (entry, target) = try await remote.find(argument, in: directory, usableFor: sending.union(.read))
             let source = MonitorLoop.Source(label: entry.label, characteristic: target)
             // The newest value at once: the next one may be sent only when it changes.
             if entry.properties.contains(.read) { loop.readings.append(source) }

@@ -70,11 +70,13 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
 
     /// Returns the characteristic that the text names.
     ///
-    /// - Parameter wanted: The properties of which it needs one. If the text names several characteristics, and only one of
-    ///   them has such a property, that one is returned.
+    /// - Parameters:
+    ///   - wanted: The properties of which it needs one. If the text names several characteristics, and only one of them has
+    ///     such a property, that one is returned.
+    ///   - descriptions: Those of characteristics, by their handles, for the error if the text names several.
     /// - Throws: ``ToolFailure`` if there is none, if there are several, or if it has none of the properties.
     func find(
-        in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties
+        in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties, descriptions: [UInt32: String] = [:]
     ) throws -> AttributeTree.Characteristic {
         let found = candidates(in: tree, usableFor: wanted)
         guard let first = found.first else {
@@ -85,7 +87,7 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
         guard found.count == 1 else {
             throw ToolFailure(
                 "\"\(text)\" names \(found.count) characteristics; use the handle of one:",
-                found.map(Self.text(of:)).joined(separator: ", ") + ".")
+                found.map { Self.text(of: $0, descriptions[$0.characteristic.handle]) }.joined(separator: ", ") + ".")
         }
         guard !first.characteristic.properties.isDisjoint(with: wanted) else {
             throw Self.misuse(of: first.characteristic, wanted)
@@ -106,14 +108,13 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
     }
 
     /// `@000b (Environmental Sensing/Temperature; read, notify; "Outdoor")`
-    private static func text(of candidate: Candidate) -> String {
+    private static func text(of candidate: Candidate, _ description: String?) -> String {
         let (service, characteristic) = candidate
-        let description = characteristic.descriptors.first { $0.uuid == CBUUID(string: "2901") }
         var parts = [
             "\(service.name ?? service.uuid.uuidString)/\(characteristic.label)",
             characteristic.properties.names.joined(separator: ", "),
         ]
-        if case .value(let value)? = description?.reading { parts.append(value.text) }
+        if let description { parts.append(description) }
         return "\(text(of: characteristic.handle)) (\(parts.filter { !$0.isEmpty }.joined(separator: "; ")))"
     }
 

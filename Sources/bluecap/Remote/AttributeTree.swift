@@ -147,24 +147,6 @@ struct AttributeDirectory: Sendable {
         }
     }
 
-    /// Reads the descriptions (2901) of characteristics into the tree.
-    mutating func readDescriptions(of handles: Set<UInt32>, timeout: Double) async throws {
-        for service in tree.services.indices {
-            for place in tree.services[service].characteristics.indices
-            where handles.contains(tree.services[service].characteristics[place].handle) {
-                var entry = tree.services[service].characteristics[place]
-                for place in entry.descriptors.indices where entry.descriptors[place].uuid == CBUUID(string: "2901") {
-                    guard let descriptor = descriptors[entry.descriptors[place].handle] else { continue }
-                    let value: Future<Descriptor> = descriptor.read(timeout: timeout)
-                    entry.descriptors[place].reading = try await reading {
-                        AttributeValue(try await value.value.dataValue ?? Data())
-                    }
-                }
-                tree.services[service].characteristics[place] = entry
-            }
-        }
-    }
-
     private func reading(_ read: () async throws -> AttributeValue) async throws -> AttributeTree.Reading {
         do {
             return .value(try await read())

@@ -38,16 +38,11 @@ final class AttributeArgumentTests: XCTestCase {
     }
 
     func testSeveralOfOneNameAreListedWithTheirDescriptions() throws {
-        var tree = TreeSamples.strap
-        for (place, text) in ["Internal", "External"].enumerated() {
-            tree.services[1].characteristics[place].descriptors = [
-                .init(
-                    handle: UInt32(0x46 + place), uuid: CBUUID(string: "2901"),
-                    reading: .value(AttributeValue(Data(text.utf8))))
-            ]
-        }
         let argument = try XCTUnwrap(AttributeArgument(argument: "Battery Level"))
-        XCTAssertThrowsError(try argument.find(in: tree, usableFor: .read)) { error in
+        let descriptions: [UInt32: String] = [0x44: "\"External\""]
+        XCTAssertThrowsError(
+            try argument.find(in: TreeSamples.strap, usableFor: .read, descriptions: descriptions)
+        ) { error in
             XCTAssertTrue("\(error)".contains(#"@0044 (Battery/Battery Level; read; "External")"#), "\(error)")
         }
     }
