@@ -247,6 +247,20 @@ extension Simulator {
         setFaults(of: address) { $0.isUnresolved = isUnresolved }
     }
 
+    /// The objects of a peripheral's attributes are late from the next connection on: new ones appear one by one, the first
+    /// of them after `ServicesResolved`. A program that takes `ServicesResolved` for the end of the discovery misses them.
+    /// Calls get no reply before the last object has appeared.
+    ///
+    /// In a file of virtual peripherals, `exportDelay` of the link is this fault from the beginning.
+    ///
+    /// - Parameters:
+    ///   - seconds: The time between two objects, and from `ServicesResolved` to the first. With 0 all objects precede
+    ///     `ServicesResolved` again.
+    ///   - address: The address of the peripheral.
+    public func simulateLateObjects(by seconds: TimeInterval = 0.005, of address: VirtualAddress) {
+        setFaults(of: address) { $0.exportDelay = Limits.seconds.nearest(to: seconds) }
+    }
+
     /// Gives a peripheral other services. If it is connected, BlueZ discovers them again: all its objects go, and those
     /// that it finds come; subscriptions end.
     public func simulateServicesChanged(of address: VirtualAddress, to services: [VirtualService]) {

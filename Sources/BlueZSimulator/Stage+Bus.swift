@@ -30,7 +30,6 @@ extension Stage {
             defer {
                 wire.connection = nil
                 wire.watches = [:]
-                wire.calls = [:]
             }
             return (wire.connection, wire.watches, wire.takeSockets())
         }

@@ -8,7 +8,6 @@ final class Stage: Sendable {
     /// State that only the loop's thread uses. It is locked so that the class is `Sendable` without an unchecked promise.
     struct Wire {
         var connection: Connection?
-        var calls: [CallID: Message] = [:]
         var callNumber: UInt64 = 0
         /// By client, the subscriptions to its connection's end and to the signals of its objects.
         var watches: [String: [CancelHandle]] = [:]
@@ -185,8 +184,10 @@ final class Stage: Sendable {
     }
 
     func answerCall(_ call: CallID, _ answer: @escaping @Sendable (Message) -> Message) {
-        let (connection, message) = wire.withLock { ($0.connection, $0.calls.removeValue(forKey: call)) }
-        guard let connection, let message, !message.expectsNoReply else { return }
+        guard let connection = wire.withLock({ $0.connection }), let message = call.message, !message.expectsNoReply
+        else {
+            return
+        }
         let delay = look(\.replyDelay)
         guard delay > 0 else { return connection.send(answer(message)) }
         loop.schedule(after: delay) { connection.send(answer(message)) }
@@ -209,26 +210,21 @@ final class Stage: Sendable {
     func received(_ message: Message) {
         let call = wire.withLock { wire in
             wire.callNumber += 1
-            let id = CallID(number: wire.callNumber)
-            wire.calls[id] = message
-            return MethodCall(message, id: id)
+            return MethodCall(message, number: wire.callNumber)
         }
-        let isIgnored = decide { simulation -> Bool in
+        decide { simulation in
             simulation.statistics.record(
                 Statistics.Call(
                     interface: call.interface ?? "", member: call.member, path: call.path, sender: call.client,
                     seconds: simulation.now))
             if let fault = simulation.takeCallFault(of: call.member) {
-                guard let error = fault.error else { return true }
-                simulation.daemon.core.fail(call.id, error)
-                return false
+                if let error = fault.error { simulation.daemon.core.fail(call.id, error) }
+                return
             }
             if call.member == "SetDiscoveryFilter", call.signature == "a{sv}" {
                 simulation.statistics.record(filter: FilterValue.values(of: call.options(0)))
             }
             simulation.daemon.receive(call)
-            return false
         }
-        if isIgnored { wire.withLock { $0.calls[call.id] = nil } }
     }
 }

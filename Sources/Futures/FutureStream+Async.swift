@@ -91,3 +91,15 @@ public struct FutureStreamOutcomes<T: Sendable>: AsyncSequence, Sendable {
         return AsyncIterator(elements.makeAsyncIterator())
     }
 }
+
+/// A stream is a sequence of values, of elements or of batches, and the loop says which.
+@available(
+    *, unavailable, message: "Write `for try await value in stream.values`, or `for await outcome in stream.outcomes`."
+)
+extension FutureStream: AsyncSequence {
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        public mutating func next() async throws -> T? { nil }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
+}

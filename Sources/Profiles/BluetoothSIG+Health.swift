@@ -241,10 +241,9 @@ extension HealthTemperature {
         ValueReader.read(data) { reader in
             let flags: UInt8 = try reader.next()
             let temperature: MedicalFloat = try reader.next()
-            let time: BluetoothSIG.DateTime? = try reader.next(if: flags & 0x02 != 0)
+            let time: BluetoothSIG.DateTime? = try reader.nextIfAllowed(if: flags & 0x02 != 0)
             let place: UInt8? = try reader.next(if: flags & 0x04 != 0)
             let type = place.flatMap { BluetoothSIG.HealthThermometerService.TemperatureType(rawValue: $0) }
-            guard (place == nil) == (type == nil) else { return nil }
             return Self(temperature: temperature, isFahrenheit: flags & 0x01 != 0, time: time, type: type)
         }
     }

@@ -45,8 +45,10 @@ extension BluetoothSIG {
 
             public static func deserialize(_ data: Data) -> CurrentTime? {
                 ValueReader.read(data) { reader in
-                    CurrentTime(
-                        time: try reader.next(), dayOfWeek: try reader.next(), fractions: try reader.next(),
+                    let (time, dayOfWeek): (DateTime, UInt8) = (try reader.next(), try reader.next())
+                    // A number that is not assigned is no day.
+                    return CurrentTime(
+                        time: time, dayOfWeek: dayOfWeek <= 7 ? dayOfWeek : 0, fractions: try reader.next(),
                         adjustReason: AdjustReason(rawValue: try reader.next()))
                 }
             }

@@ -87,6 +87,31 @@ final class LinkFaultTests: RandomTestCase {
         XCTAssertEqual(bench.settle().outline, ["- _00_01", "reply"])
     }
 
+    /// Whether the message of a call is kept after `body`.
+    private func keeps(_ request: Request, _ bench: inout DaemonBench, after body: (inout Daemon) -> Void) -> Bool {
+        weak var kept: Message?
+        do {
+            let message = Message.call(destination: "org.bluez", path: "/", interface: "org.bluez", member: "Call")
+            kept = message
+            bench.daemon.receive(request.call(by: ":1.7", CallID(number: 99, message: message)))
+        }
+        body(&bench.daemon)
+        _ = bench.settle()
+        return kept != nil
+    }
+
+    func testACallThatNeverHasAReplyIsNotKept() {
+        var bench = DaemonBench(remembering: [GattCast.known])
+        XCTAssertTrue(keeps(.connect(DaemonBench.strap), &bench) { _ in }, "it waits")
+        bench = DaemonBench(remembering: [GattCast.known])
+        XCTAssertFalse(keeps(.connect(DaemonBench.strap), &bench) { $0.remove(DaemonBench.strap) })
+        bench = DaemonBench.connected
+        bench.daemon.client.unanswering.insert(DaemonBench.strap.address)
+        XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { _ in })
+        bench = DaemonBench.connected
+        XCTAssertFalse(keeps(.readValue(GattCast.place.rawValue), &bench) { $0.remove(DaemonBench.strap) })
+    }
+
     // MARK: Requests
 
     func testALinkLossIsToldBeforeWhatItEndsFails() {
@@ -159,6 +184,34 @@ final class LinkFaultTests: RandomTestCase {
             client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true", "dev_C0_00_00_00_00_01 ServicesResolved=true"])
     }
 
+    func testLateObjectsFollowServicesResolvedOneAfterAnother() {
+        let (simulator, client) = scene(isConnected: false)
+        simulator.simulateLateObjects(by: 0.1, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 0.3)
+        let log = client.takeLog()
+        XCTAssertEqual(
+            log.dropFirst().first,
+            "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
+                + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
+                + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap")
+        XCTAssertEqual(log.suffix(2), ["+ service0006", "+ char0007"])
+        simulator.advance(by: 1)
+        XCTAssertEqual(client.takeLog().last, "+ desc0015")
+    }
+
+    func testLateObjectsEnd() {
+        var strap = GattCast.strap
+        strap.link.exportDelay = 0.1
+        let (simulator, client) = scene(isConnected: false, strap)
+        simulator.simulateLateObjects(by: 0, of: GattCast.strap.address)
+        XCTAssertNil(connect(client))
+        simulator.advance(by: 1)
+        let log = client.takeLog()
+        XCTAssertEqual(log.dropLast().last, "+ desc0015")
+        XCTAssertTrue(log.last?.contains("ServicesResolved=true") == true, "\(log)")
+    }
+
     func testAChangeOfServicesTakesAwayWhatWentAndTellsWhatCame() {
         let (simulator, client) = scene()
         simulator.simulateServicesChanged(of: GattCast.strap.address, to: [Room.battery(50)])
@@ -168,9 +221,10 @@ final class LinkFaultTests: RandomTestCase {
             [
                 "- desc000d", "- char000b", "- char000e", "- desc0012", "- char0010", "- desc0015", "- char0013",
                 "- service000a",
+                "+ service000a", "+ char000b", "+ desc000d",
                 "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
                     + "00001801-0000-1000-8000-00805f9b34fb,0000180f-0000-1000-8000-00805f9b34fb ServicesResolved=true",
-                "+ service000a", "+ char000b", "+ desc000d", "+ dev_C0_00_00_00_00_01",
+                "+ dev_C0_00_00_00_00_01",
             ])
         XCTAssertEqual(
             client.error(of: "ReadValue", on: characteristic, at: GattCast.place) { $0.options() }?.name,
@@ -303,7 +357,7 @@ final class LinkFaultTests: RandomTestCase {
                 XCTAssertTrue(!attribute.isWriting && attribute.notifySocket == nil)
             }
         }
-        XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.calls.count + $0.watches.count }, 0)
+        XCTAssertEqual(simulator.stage.wire.withLock { $0.sockets.count + $0.watches.count }, 0)
     }
 
     private let device = "org.bluez.Device1"

@@ -19,7 +19,7 @@ final class LinkTests: XCTestCase {
         return (simulator, client)
     }
 
-    func testAFirstConnectionTellsTheLinkThenTheUUIDsAndThenOneObjectAfterAnother() {
+    func testAFirstConnectionTellsTheLinkThenOneObjectAfterAnotherAndThenTheUUIDs() {
         let (simulator, client) = scene()
         XCTAssertNil(client.error(of: "Connect", on: device, at: GattCast.path))
         XCTAssertEqual(client.takeLog(), ["dev_C0_00_00_00_00_01 Connected=true"])
@@ -28,11 +28,11 @@ final class LinkTests: XCTestCase {
         XCTAssertEqual(
             client.takeLog(),
             [
+                "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d",
+                "+ char000e", "+ char0010", "+ desc0012", "+ char0013", "+ desc0015",
                 "dev_C0_00_00_00_00_01 UUIDs=00001800-0000-1000-8000-00805f9b34fb,"
                     + "00001801-0000-1000-8000-00805f9b34fb,0000180d-0000-1000-8000-00805f9b34fb "
                     + "ServicesResolved=true Name=Strap of the gap Alias=Strap of the gap",
-                "+ service0006", "+ char0007", "+ desc0009", "+ service000a", "+ char000b", "+ desc000d",
-                "+ char000e", "+ char0010", "+ desc0012", "+ char0013", "+ desc0015",
             ])
         XCTAssertEqual(simulator.links.map(\.address), [GattCast.strap.address])
     }

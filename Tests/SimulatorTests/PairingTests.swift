@@ -100,6 +100,50 @@ final class PairingTests: XCTestCase {
         }
     }
 
+    func testABondOutlivesTheAdapterAndPairHasAReplyAfterwards() {
+        for bluez in Self.versions {
+            let (simulator, program) = scene(bluez)
+            XCTAssertNil(program.device("Pair", path), "\(bluez)")
+            simulator.simulateAdapterRemoval()
+            simulator.advance(by: 1)
+            simulator.simulateAdapterAddition()
+            simulator.advance(by: 1)
+            XCTAssertEqual(program.state(path), ["true", "true"], "\(bluez)")
+            let again = program.client.begin("Pair", on: "org.bluez.Device1", at: path)
+            simulator.advance(by: 30)
+            XCTAssertEqual(again.succeeded, false, "\(bluez)")
+            let removal = program.client.begin("RemoveDevice", on: "org.bluez.Adapter1", at: "/org/bluez/hci0") {
+                $0.objectPath(self.path)
+            }
+            simulator.advance(by: 5)
+            XCTAssertEqual(removal.succeeded, true, "\(bluez)")
+            simulator.simulateKeyLoss(of: address)
+            program.scan()
+            XCTAssertNil(program.device("Pair", path), "\(bluez)")
+        }
+    }
+
+    func testAPairThatWaitsForItsLinkFailsWithTheAdapterAndTheNextOneSucceeds() {
+        for bluez in Self.versions {
+            for isRemoved in [false, true] {
+                let (simulator, program) = scene(bluez)
+                simulator.simulateOutOfRange(of: address)
+                let pair = program.client.begin("Pair", on: "org.bluez.Device1", at: path)
+                simulator.advance(by: 1)
+                XCTAssertNil(pair.succeeded)
+                if isRemoved { simulator.simulateAdapterRemoval() } else { simulator.simulatePowerOff() }
+                simulator.run()
+                XCTAssertEqual(pair.succeeded, false, "\(bluez) \(isRemoved)")
+                if isRemoved { simulator.simulateAdapterAddition() } else { simulator.simulatePowerOn() }
+                simulator.simulateOutOfRange(false, of: address)
+                simulator.advance(by: 1)
+                XCTAssertEqual(simulator.links, [], "\(bluez) \(isRemoved)")
+                program.scan()
+                XCTAssertNil(program.device("Pair", path), "\(bluez) \(isRemoved)")
+            }
+        }
+    }
+
     func testWithoutAnAgentNothingPairs() {
         let (simulator, program) = scene(.v5_82, nil)
         XCTAssertEqual(program.device("Pair", path)?.name, Self.failed)

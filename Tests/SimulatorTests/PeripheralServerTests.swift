@@ -222,6 +222,17 @@ final class PeripheralServerTests: XCTestCase {
         }
     }
 
+    func testAnEchoComesFromTheCharacteristicThatNotifies() throws {
+        let service = VirtualService(
+            "FFF0",
+            characteristics: [
+                VirtualCharacteristic("FFF1", [.write], echo: "FFF1"), VirtualCharacteristic("FFF1", [.notify]),
+            ])
+        let characteristics = try XCTUnwrap(
+            AttributeDatabase([service], name: nil, appearance: nil).services.last?.characteristics)
+        XCTAssertEqual(characteristics[0].echo, characteristics[1].handle)
+    }
+
     func testWhatIsWrittenIsEchoed() throws {
         var room = try Room.decoded(from: Data(file.utf8))
         room.peripherals[0].services[0].characteristics[0].notifications = nil

@@ -53,7 +53,7 @@ extension SimulatedStage: CentralStage {
 }
 
 extension StagePeripheral {
-    /// The peripheral as the simulator has it.
+    /// The peripheral as the simulator has it. Its objects are late, as the radio lab has them at a first connection.
     /// - Parameter handle: That of the first service; nil for the first free one.
     public func virtual(
         _ address: VirtualAddress, security: VirtualSecurity = VirtualSecurity(), handle: UInt16? = nil
@@ -62,7 +62,7 @@ extension StagePeripheral {
         return VirtualPeripheral(
             address, addressType: .random,
             advertisement: Advertisement(localName: name, serviceUUIDs: advertised), interval: 0.1,
-            services: services, security: security)
+            services: services, link: VirtualLink(exportDelay: 0.001), security: security)
     }
 }
 

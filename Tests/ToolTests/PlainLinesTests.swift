@@ -1,3 +1,4 @@
+import BlueCapKit
 import Foundation
 import XCTest
 
@@ -29,8 +30,12 @@ final class PlainLinesTests: XCTestCase {
     func testBeaconsAreCalledWhatTheyAre() {
         let eddystone = Samples.sighting(1, name: nil, rssi: -70, services: ["FEAA"])
         XCTAssertEqual(eddystone.servicesText, "Eddystone")
-        let iBeacon = Samples.sighting(1, name: nil, rssi: -70, manufacturerData: [0x004C: Data([0x02, 0x15, 0x00])])
-        XCTAssertEqual(iBeacon.servicesText, "iBeacon")
+        let whole = IBeacon(uuid: UUID(), major: 1, minor: 7).data
+        for (data, text) in [(whole, "iBeacon"), (whole + [0xBB], "iBeacon"), (whole.dropLast(), "")] {
+            let sighting = Samples.sighting(1, name: nil, rssi: -70, manufacturerData: [0x004C: Data(data)])
+            XCTAssertEqual(sighting.servicesText, text)
+            XCTAssertEqual(sighting.beacons.isEmpty, text.isEmpty)
+        }
         let phone = Samples.sighting(1, name: nil, rssi: -70, manufacturerData: [0x004C: Data([0x10, 0x05])])
         XCTAssertEqual(phone.servicesText, "")
     }

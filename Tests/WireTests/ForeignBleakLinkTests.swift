@@ -19,10 +19,6 @@ final class ForeignBleakLinkTests: XCTestCase {
                 values.append(data.hex())
                 if len(values) == 20:
                     got.set()
-            # It takes ServicesResolved for the end of the discovery, and on a first connection that is where the objects
-            # only begin to come (bleak#1489). On the next one they are there.
-            async with BleakClient(device):
-                pass
             async with BleakClient(device) as client:
                 tree = {
                     service.uuid[4:8] if service.uuid.startswith("0000") else service.uuid[:8]:
@@ -79,6 +75,37 @@ final class ForeignBleakLinkTests: XCTestCase {
         XCTAssertEqual(outcome.refusal?.contains("Write Not Permitted"), true, outcome.refusal ?? "was not refused")
         XCTAssertEqual(outcome.mtu, 247)
         XCTAssertTrue(simulator.wait(until: { simulator.links.isEmpty }, limit: 10), "it has disconnected")
+    }
+
+    /// The program of the guide.
+    private func program() throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let guide = try String(contentsOf: root.appendingPathComponent("Documentation/ComingFrom.md"), encoding: .utf8)
+        let blocks = guide.components(separatedBy: "```python\n").dropFirst()
+        XCTAssertEqual(blocks.count, 1)
+        return try XCTUnwrap(blocks.first?.components(separatedBy: "```").first)
+    }
+
+    func testTheProgramOfTheGuideReadsAtItsFirstConnection() throws {
+        let program = try program()
+        for version in [BlueZVersion.v5_66, .v5_72, .v5_82, .v5_87] {
+            let simulator = try Simulator.onPrivateBus(bluez: version)
+            defer { simulator.end() }
+            let run = try Foreign.run(Foreign.python(), ["-c", program], bus: simulator.address)
+            XCTAssertEqual(run.status, 0, "\(version): \(run.output)")
+            XCTAssertNotNil(UInt8(run.output.trimmingCharacters(in: .newlines)), "\(version): \(run.output)")
+        }
+    }
+
+    /// bleak takes ServicesResolved for the end of the discovery (bleak#1489).
+    func testItDoesNotFindLateObjectsAtItsFirstConnection() throws {
+        let simulator = try Simulator.onPrivateBus()
+        defer { simulator.end() }
+        simulator.simulateLateObjects(by: 0.1, of: "C0:5A:17:00:18:0D")
+        let run = try Foreign.run(Foreign.python(), ["-c", program()], bus: simulator.address)
+        XCTAssertEqual(run.status, 1, run.output)
+        XCTAssertTrue(run.output.contains("BleakCharacteristicNotFoundError"), run.output)
     }
 
     func testItExploresReadsWritesAndHearsTheEchoOverTheBus() throws {

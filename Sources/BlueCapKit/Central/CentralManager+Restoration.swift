@@ -106,8 +106,14 @@ extension Peripheral {
     /// one.
     package var restoredSubscriptions: [CharacteristicIdentifier] {
         session.readState(of: key) { state in
-            state.restoredSubscriptions.map {
+            let identifiers = state.restoredSubscriptions.map {
                 CharacteristicIdentifier(uuid: $0.characteristic, service: ServiceIdentifier(uuid: $0.service))
+            }
+            // Handles distinguish those that would be the same otherwise.
+            return zip(state.restoredSubscriptions, identifiers).map { subscription, identifier in
+                var identifier = identifier
+                if identifiers.count(where: { $0 == identifier }) > 1 { identifier.handle = subscription.handle }
+                return identifier
             }
         } ?? []
     }
@@ -117,7 +123,10 @@ extension Peripheral {
         guard let uuid = characteristic.uuid, let service = characteristic.service.uuid else { return }
         session.decide { core in
             core.state.updateState(of: key) { state in
-                state.removeRestored { $0.characteristic == uuid && $0.service == service }
+                state.removeRestored {
+                    $0.characteristic == uuid && $0.service == service
+                        && (characteristic.handle == nil || $0.handle == characteristic.handle)
+                }
             }
         }
         session.loop.perform { [session] in session.keepSoon() }

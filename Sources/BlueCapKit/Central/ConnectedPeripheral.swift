@@ -86,7 +86,9 @@ public struct ConnectedPeripheral: Sendable {
         timeout: TimeInterval = .infinity
     ) async throws -> FutureStreamValues<Data> {
         let start = peripheral.session.loop.now
-        let characteristic = try await characteristic(identifier, timeout: timeout)
+        let characteristic = try await outcome {
+            peripheral.characteristic(identifier, for: [.notify, .indicate], timeout: timeout)
+        }
         let values: FutureStream<Data> = characteristic.receiveNotificationUpdates()
         try await outcome { () -> Future<Void> in
             characteristic.startNotifying(

@@ -20,7 +20,8 @@ import Reactor
 /// active operations fail with that error or with ``PeripheralError/forcedDisconnect``. An attribute that is not found
 /// causes ``PeripheralError/serviceNotFound(_:available:)`` or
 /// ``ServiceError/characteristicNotFound(_:service:available:)``, which list the attributes that the peripheral has
-/// instead. The other errors of the discovery are ``PeripheralError/serviceDiscoveryTimeout``,
+/// instead. If several attributes have the UUID, the operation uses the one with the property that it needs, or fails with
+/// ``PeripheralError/ambiguous(_:candidates:)``, which lists all of them. The other errors of the discovery are ``PeripheralError/serviceDiscoveryTimeout``,
 /// ``PeripheralError/noServices``, and ``PeripheralError/invalidArgument(_:)`` for an identifier whose text is not a
 /// UUID.
 extension Peripheral {
@@ -45,7 +46,15 @@ extension Peripheral {
     public func characteristic(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Characteristic> {
-        find(timeout, missing: CharacteristicError.invalidated) { try AttributeName(identifier) }
+        characteristic(identifier, for: [], timeout: timeout)
+    }
+
+    /// Returns the characteristic.
+    /// - Parameter use: The properties of which the caller needs one.
+    package func characteristic(
+        _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, timeout: TimeInterval = .infinity
+    ) -> Future<Characteristic> {
+        find(timeout, missing: CharacteristicError.invalidated) { try AttributeName(identifier, for: use) }
     }
 
     private func find<Object: AttributeObject & Sendable>(
@@ -65,20 +74,50 @@ extension Peripheral {
     private func find(
         _ name: AttributeName, _ timeout: TimeInterval, outlivesLinks: Bool = false
     ) -> Future<AttributeID> {
-        session.operation(on: key) {
+        let start = session.loop.now
+        let found: Future<AttributeID> = session.operation(on: key) {
             if case .found(let id) = $0 { id } else { nil }
         } _: {
             $0.attributes.request(.attribute(name), $1, timeout: timeout, outlivesLinks: outlivesLinks, into: &$2)
+        }
+        return found.recoverWith(context: ImmediateContext()) { [self] error in
+            guard case PeripheralError.ambiguous(_, let candidates) = error else { throw error }
+            let rest = timeout - session.loop.now.seconds(since: start)
+            return describe(candidates, name, within: min(rest, Self.descriptionTimeout))
+        }
+    }
+
+    /// How long the descriptions for the error of an ambiguous identifier may take, in seconds.
+    private static let descriptionTimeout = 5.0
+
+    /// Reads the descriptors 2901 of the candidates, and fails with them.
+    private func describe(
+        _ candidates: [AttributeCandidate], _ name: AttributeName, within timeout: TimeInterval
+    ) -> Future<AttributeID> {
+        let unread: [Descriptor] = objects { table in
+            let ids = candidates.compactMap { $0.handle.flatMap { table.id(at: AttributeHandle($0)) } }
+            return ids.compactMap { table.userDescription(of: $0) }.filter { table[$0]?.value == nil }
+        }
+        let reads: [Future<Void>] = unread.map { $0.read(timeout: timeout) }
+        let ends = reads.map { $0.recover(context: ImmediateContext()) { _ in () } }
+        return ends.sequence(context: ImmediateContext()).flatMap(context: ImmediateContext()) { [self] _ in
+            let result = session.attributes(key) { $0.find(name) }
+            switch result {
+            case .success(let id)?: return Future(value: id)
+            case .failure(let failure)?: throw failure.error
+            case nil: throw PeripheralError.disconnected
+            }
         }
     }
 
     /// Finds the characteristic and applies `operation` to it, within the remaining time.
     private func with<T>(
-        _ identifier: CharacteristicIdentifier, _ timeout: TimeInterval,
+        _ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties, _ timeout: TimeInterval,
         _ operation: @escaping @Sendable (Characteristic, TimeInterval) throws -> Future<T>
     ) -> Future<T> {
         let start = session.loop.now
-        return characteristic(identifier, timeout: timeout).flatMap(context: ImmediateContext()) { [session] in
+        return characteristic(identifier, for: use, timeout: timeout).flatMap(context: ImmediateContext()) {
+            [session] in
             try operation($0, timeout - session.loop.now.seconds(since: start))
         }
     }
@@ -94,7 +133,7 @@ extension Peripheral {
     public func read(
         _ identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity
     ) -> Future<Data> {
-        with(identifier, timeout) { $0.read(from: 0, timeout: $1) }
+        with(identifier, for: .read, timeout) { $0.read(from: 0, timeout: $1) }
     }
 
     /// Reads the value as a value of a type.
@@ -132,7 +171,9 @@ extension Peripheral {
         _ data: Data, to identifier: CharacteristicIdentifier, timeout: TimeInterval = .infinity,
         type: CBCharacteristicWriteType = .withResponse
     ) -> Future<Void> {
-        with(identifier, timeout) { $0.write(data: data, timeout: $1, type: type) }
+        with(identifier, for: type == .withResponse ? .write : .writeWithoutResponse, timeout) {
+            $0.write(data: data, timeout: $1, type: type)
+        }
     }
 
     /// Writes a value of a type that can be serialized.
@@ -182,7 +223,7 @@ extension Peripheral {
         }
         let name: AttributeName
         do {
-            name = try AttributeName(identifier)
+            name = try AttributeName(identifier, for: [.notify, .indicate])
         } catch {
             session.complete { end(error) }
             return stream
@@ -226,7 +267,7 @@ extension Peripheral {
             return characteristic.stopNotifying(timeout: timeout)
         }
         let name: AttributeName
-        do { name = try AttributeName(identifier) } catch { return session.failed(error) }
+        do { name = try AttributeName(identifier, for: [.notify, .indicate]) } catch { return session.failed(error) }
         var wasLookedFor = false
         session.decide { core in
             guard core.state.hasState(of: key) else { return }
@@ -238,6 +279,6 @@ extension Peripheral {
         if let known = known.first { return stop(known, timeout) }
         // Then there was no subscription yet.
         if wasLookedFor { return session.settled(.success(())) }
-        return with(identifier, timeout, stop)
+        return with(identifier, for: [.notify, .indicate], timeout, stop)
     }
 }

@@ -40,6 +40,8 @@ struct AttributeState {
     private var isChangeUnreported = false
     /// Services that the device's `UUIDs` contain and BlueZ does not export; the discovery no longer waits for them.
     private var unexported: Set<CBUUID> = []
+    /// Services that had no characteristics when the table was last valid; the discovery no longer waits for some.
+    private var emptyServices: Set<AttributeID> = []
     /// Attributes that were missing in a reading since the table was last valid; the next reading may contain them.
     private var missing: Set<AttributeID> = []
     /// The calls of links that have ended without a reply of BlueZ so far, and their characteristics.
@@ -265,12 +267,14 @@ struct AttributeState {
         missing.formUnion(difference.invalidated)
         // The first reading of the table is not a change.
         if wasReadOnThisLink, !difference.isEmpty { isChangeUnreported = true }
-        let isWhole = table.isWhole(naming: exported.services.filter { !unexported.contains($0) })
+        let isWhole = table.isWhole(
+            naming: exported.services.filter { !unexported.contains($0) }, empty: emptyServices)
         let change = discovery.event(.read(isWhole ? .whole : table.isEmpty ? .nothing : .some), into: &orders)
         if discovery.isReady {
             let gone = missing.filter { table[$0]?.isPresent != true }.sorted()
             if !gone.isEmpty { orders.append(.release(gone)) }
             missing = []
+            emptyServices = table.emptyServices
             unexported = Set(exported.services).subtracting(table.allServices.compactMap { table[$0]?.uuid })
         }
         apply(change, &orders)

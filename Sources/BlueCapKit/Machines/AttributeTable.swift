@@ -95,12 +95,27 @@ struct AttributeTable {
     /// Whether the table has no services.
     var isEmpty: Bool { allServices.isEmpty }
 
-    /// Returns whether the table is complete: each service has a characteristic, and each service in `named`, which the
-    /// peripheral was found to have, is present.
-    func isWhole(naming named: some Sequence<CBUUID>) -> Bool {
-        guard !isEmpty, allServices.allSatisfy({ !records[$0.rawValue].children.isEmpty }) else { return false }
+    /// Returns whether the table is complete: each service has a characteristic or is empty, and each service in `named`,
+    /// which the peripheral was found to have, is present.
+    /// - Parameter known: The services that are known to be empty.
+    func isWhole(naming named: some Sequence<CBUUID>, empty known: Set<AttributeID> = []) -> Bool {
+        guard !isEmpty, emptyServices.isSubset(of: known.union(fullServices)) else { return false }
         let present = Set(allServices.map { records[$0.rawValue].uuid })
         return named.allSatisfy { present.contains($0) || !$0.isExportedService }
+    }
+
+    /// The services without characteristics.
+    var emptyServices: Set<AttributeID> { Set(allServices.filter { records[$0.rawValue].children.isEmpty }) }
+
+    /// The services that have no handles for characteristics: the next service follows their included services, with less
+    /// than the two handles between that a characteristic takes (Core Specification, Vol 3, Part G, 3.3).
+    private var fullServices: [AttributeID] {
+        zip(allServices, allServices.dropFirst()).filter { service, next in
+            guard let start = self[service]?.handle.attHandle, let end = self[next]?.handle.attHandle else {
+                return false
+            }
+            return Int(end) - Int(start) < 3 + includedServices(of: service).count
+        }.map(\.0)
     }
 
     // MARK: Changes
@@ -248,38 +263,66 @@ private struct AttributeMatching {
     }
 }
 
-/// Identifies a service, or a characteristic of a service, by UUIDs.
+/// Identifies a service, or a characteristic of a service, by UUIDs and by what is to be done with it.
 struct AttributeName: Hashable, Sendable {
     let service: CBUUID
     var characteristic: CBUUID?
+    var handle: UInt16?
+    /// The properties of which one is needed; none if it is not known what is to be done.
+    var use: CBCharacteristicProperties = []
 }
 
 extension AttributeName {
     init(_ identifier: ServiceIdentifier) throws { self.init(service: try identifier.checked()) }
 
-    init(_ identifier: CharacteristicIdentifier) throws {
+    init(_ identifier: CharacteristicIdentifier, for use: CBCharacteristicProperties) throws {
         let (service, characteristic) = try identifier.checked()
-        self.init(service: service, characteristic: characteristic)
+        self.init(service: service, characteristic: characteristic, handle: identifier.handle, use: use)
     }
 }
 
 extension AttributeTable {
-    /// Returns the first attribute that has this name, or else an error with those that exist instead.
+    /// Returns the attribute that has this name, or else an error with those that exist instead. Of several, it is the only
+    /// one that can be used as the name says, or else an error with all of them.
     ///
     /// A peripheral may have a service several times. The characteristic may then be in any of them.
     func find(_ name: AttributeName) -> Result<AttributeID, PeripheralFailure> {
         let services = allServices.filter { self[$0]?.uuid == name.service }
-        guard let first = services.first else {
+        guard !services.isEmpty else {
             return .failure(.peripheral(.serviceNotFound(name.service, available: unique(allServices))))
         }
-        guard let wanted = name.characteristic else { return .success(first) }
+        guard let wanted = name.characteristic else { return onlyOne(of: services, named: name.service) }
         let characteristics = services.flatMap { self[$0]?.children ?? [] }
-        guard let found = characteristics.first(where: { self[$0]?.uuid == wanted }) else {
+        let found = characteristics.filter {
+            self[$0]?.uuid == wanted && (name.handle == nil || self[$0]?.handle.attHandle == name.handle)
+        }
+        guard !found.isEmpty else {
             return .failure(
                 .service(
                     .characteristicNotFound(wanted, service: name.service, available: unique(characteristics))))
         }
-        return .success(found)
+        let usable = found.filter { self[$0]?.declaration.properties.isDisjoint(with: name.use) == false }
+        return onlyOne(of: usable.count == 1 ? usable : found, named: wanted)
+    }
+
+    private func onlyOne(of ids: [AttributeID], named uuid: CBUUID) -> Result<AttributeID, PeripheralFailure> {
+        guard ids.count > 1 else { return .success(ids[0]) }
+        return .failure(.peripheral(.ambiguous(uuid, candidates: ids.compactMap(candidate))))
+    }
+
+    private func candidate(_ id: AttributeID) -> AttributeCandidate? {
+        self[id].map { record in
+            let text = userDescription(of: id).flatMap { self[$0]?.value }
+            return AttributeCandidate(
+                handle: record.handle.attHandle,
+                properties: record.declaration.kind == .characteristic ? record.declaration.properties : nil,
+                userDescription: text.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+    }
+
+    /// The descriptor with a readable description of a characteristic.
+    func userDescription(of characteristic: AttributeID) -> AttributeID? {
+        descriptors(of: characteristic).first { self[$0]?.uuid == .userDescription }
     }
 
     /// Finds an attribute by its name, and marks it as requested, a characteristic together with its service.

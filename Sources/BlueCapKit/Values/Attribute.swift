@@ -85,6 +85,7 @@ extension AttributeDeclaration {
 
 extension CBUUID {
     static let battery = CBUUID(0x180F)
+    static let userDescription = CBUUID(0x2901)
 
     /// Whether BlueZ exports a service with this UUID if the peripheral has one.
     ///

@@ -1,3 +1,4 @@
+import Foundation
 public import GATT
 
 /// The identifier of a service: its UUID, whether or not a peripheral has the service.
@@ -6,7 +7,9 @@ public import GATT
 /// let heartRate = ServiceIdentifier(uuid: "180D")
 /// ```
 ///
-/// All forms of one UUID identify the same service: `"180D"` and `"0000180d-0000-1000-8000-00805f9b34fb"` are equal.
+/// All forms of one UUID identify the same service: `"180D"` and `"0000180d-0000-1000-8000-00805f9b34fb"` are equal. If a
+/// peripheral has several services with this UUID, a characteristic may be in any of them, and a request for the service
+/// itself fails with ``PeripheralError/ambiguous(_:candidates:)``.
 public struct ServiceIdentifier: Hashable, Sendable {
     let spelling: UUIDSpelling
 
@@ -92,11 +95,18 @@ extension [CBUUID] {
 /// let bodySensorLocation = CharacteristicIdentifier(uuid: "2A38", service: heartRate)
 /// ```
 ///
-/// If a peripheral has several characteristics with this identifier, it means the first in the peripheral's table.
+/// If a peripheral has several characteristics with this identifier, an operation uses the one that has the property for
+/// it: ``Peripheral`` reads the one that can be read, and subscribes to the one that notifies. If none or more than one has
+/// the property, the operation fails with ``PeripheralError/ambiguous(_:candidates:)``. A ``handle`` chooses one.
 public struct CharacteristicIdentifier: Hashable, Sendable {
     let spelling: UUIDSpelling
     /// The service that it belongs to.
     public let service: ServiceIdentifier
+    /// The handle of its declaration, for a peripheral that has several characteristics with this UUID; initially `nil`.
+    ///
+    /// Handles differ from peripheral to peripheral, and may change with its firmware. `bluecap explore` and
+    /// ``PeripheralAttribute/handle`` have them.
+    public var handle: UInt16?
 
     /// Creates an identifier from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens
     /// (8-4-4-4-12).
@@ -137,6 +147,8 @@ public struct CharacteristicIdentifier: Hashable, Sendable {
 }
 
 extension CharacteristicIdentifier: CustomStringConvertible {
-    /// `2A38 of service 180D (Heart Rate)`
-    public var description: String { "\(uuidString) of service \(service)" }
+    /// `2A38 of service 180D (Heart Rate)`, and the handle if there is one
+    public var description: String {
+        "\(uuidString) of service \(service)" + (handle.map { " at 0x" + String(format: "%04x", Int($0)) } ?? "")
+    }
 }

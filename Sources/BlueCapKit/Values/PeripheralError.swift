@@ -24,6 +24,12 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     /// The peripheral does not have the service with the requested identifier; `available` are the services that it
     /// has.
     case serviceNotFound(CBUUID, available: [CBUUID])
+    /// The peripheral has several services, or several characteristics, that the requested identifier can mean. An operation
+    /// uses the one of several characteristics that has the property for it; this is the error if none or more than one has.
+    ///
+    /// Set the `handle` of the ``CharacteristicIdentifier``, or choose the object among ``Peripheral/services`` and
+    /// ``Service/characteristics`` by its handle.
+    case ambiguous(CBUUID, candidates: [AttributeCandidate])
     /// The work of a run did not end within its time limit.
     case runTimeout
     /// A run was requested inside a run of the same peripheral, and would have waited for itself.
@@ -32,6 +38,29 @@ public enum PeripheralError: Swift.Error, Hashable, Sendable {
     case runEnded
     /// An argument is out of its range; the text names the argument and the values that it takes.
     case invalidArgument(String)
+}
+
+/// One of several attributes with the same UUID.
+public struct AttributeCandidate: Hashable, Sendable {
+    /// The handle of its declaration; `nil` if BlueZ does not export it.
+    public let handle: UInt16?
+    /// The properties of a characteristic; `nil` for a service.
+    public let properties: CBCharacteristicProperties?
+    /// The text of its descriptor 2901, if it has one that can be read.
+    public let userDescription: String?
+}
+
+extension AttributeCandidate: CustomStringConvertible {
+    /// `0x002b (read, notify, "Outdoor")`
+    public var description: String {
+        let details = (properties?.names ?? []) + (userDescription.map { ["\"\($0)\""] } ?? [])
+        let name = handle.map { "0x" + String(format: "%04x", Int($0)) } ?? "one without a handle"
+        return name + (details.isEmpty ? "" : " (\(details.joined(separator: ", ")))")
+    }
+}
+
+extension [AttributeCandidate] {
+    fileprivate var listed: String { map(\.description).joined(separator: ", ") }
 }
 
 extension PeripheralError {
@@ -68,6 +97,15 @@ extension PeripheralError: LocalizedError, CustomStringConvertible {
             "The peripheral does not have the service \(uuid.named(AssignedNumbers.serviceName)): it has "
                 + available.listed(AssignedNumbers.serviceName) + "."
                 + (uuid.isExportedService ? "" : " bluetoothd does not export services of this kind.")
+        case .ambiguous(let uuid, let candidates):
+            if candidates.first?.properties == nil {
+                "The peripheral has the service \(uuid.named(AssignedNumbers.serviceName)) \(candidates.count) times: "
+                    + candidates.listed + ". Discover all services, and choose one by its handle."
+            } else {
+                "The peripheral has the characteristic \(uuid.named(AssignedNumbers.characteristicName)) "
+                    + "\(candidates.count) times: " + candidates.listed
+                    + ". Set the handle of the identifier to one of these."
+            }
         case .runTimeout:
             "The run did not end within its time-out."
         case .runInsideRun:

@@ -71,10 +71,14 @@ package final class ServerAnswer: Sendable {
         open.withLock { $0?.whenReplied = work }
     }
 
-    /// - Parameter value: What the central reads; nothing for a write.
+    /// - Parameter value: What the central reads; nothing for a write. Of more than 512 bytes, which no attribute has, the
+    ///   central receives none: the request is refused with `invalidAttributeValueLength`.
     /// - Returns: Whether this was the reply; `false` if there was one before.
     @discardableResult
-    package func succeed(_ value: Data = Data()) -> Bool { reply(.success(value)) != nil }
+    package func succeed(_ value: Data = Data()) -> Bool {
+        guard value.count <= AttributeProtocol.longestValue else { return refuse(.invalidAttributeValueLength) }
+        return reply(.success(value)) != nil
+    }
 
     /// - Parameter code: What the central receives. BlueZ can express 0x80 to 0x9F, `readNotPermitted` for reads,
     ///   `writeNotPermitted` for writes, `requestNotSupported`, `invalidOffset`, `insufficientAuthorization`,

@@ -77,7 +77,6 @@ extension ValueRecord {
 
     /// BlueZ sends the reply as the packet for that offset, and cuts it to the packet's size.
     private func reply(_ value: Data, _ options: ServerOptions, _ invocation: Invocation) {
-        let value = value.prefix(WriteAssembly.longestValue)
         guard options.offset <= value.count else {
             snapshots[options.peer.device] = nil
             return invocation.fail(.refusal(.invalidOffset, ofRead: true))
@@ -85,7 +84,7 @@ extension ValueRecord {
         let rest = value.dropFirst(options.offset)
         let isLong = rest.count >= (options.peer.mtu ?? 23) - 1
         snapshots[options.peer.device] =
-            isLong ? Snapshot(value: Data(value), usedAt: content.client.loop.now) : nil
+            isLong ? Snapshot(value: value, usedAt: content.client.loop.now) : nil
         invocation.reply { $0.bytes(rest) }
     }
 
@@ -189,8 +188,6 @@ struct ServerOptions {
 /// offset, and the next one only after the last was answered. They do not mark the last part: it is one that does not
 /// fill its packet, or a full one that nothing follows within ``pause`` seconds.
 struct WriteAssembly {
-    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
-    static let longestValue = 512
     static let pause = 0.05
 
     /// What becomes of a write.
@@ -210,7 +207,9 @@ struct WriteAssembly {
 
     /// - Parameter mtu: Of the central's link. A part of a long write carries at most that less 5 (prepare write request).
     mutating func written(_ value: Data, at offset: Int, mtu: Int?) -> Step {
-        guard offset + value.count <= Self.longestValue else { return .refuse(.invalidAttributeValueLength) }
+        guard offset + value.count <= AttributeProtocol.longestValue else {
+            return .refuse(.invalidAttributeValueLength)
+        }
         if isContinued(at: offset) {
             bytes += value
         } else {

@@ -77,10 +77,11 @@ struct MethodCall: Hashable, Sendable {
 }
 
 extension MethodCall {
-    init(_ message: Message, id: CallID) {
+    init(_ message: Message, number: UInt64) {
         self.init(
             path: message.path?.rawValue ?? "/", interface: message.interface, member: message.member ?? "",
-            signature: message.signature, arguments: message.values, client: message.sender ?? "", id: id)
+            signature: message.signature, arguments: message.values, client: message.sender ?? "",
+            id: CallID(number: number, message: message))
     }
 }
 
@@ -100,8 +101,16 @@ struct AttributeKey: Hashable, Sendable {
 }
 
 /// Identifies a call that waits for its reply.
+///
+/// It has the call's message, so that the message is kept for as long as the daemon can reply. A call that the daemon forgets,
+/// because BlueZ never replies to it, takes no memory.
 struct CallID: Hashable, Sendable {
     let number: UInt64
+    /// Nil in tests of the daemon alone.
+    var message: Message?
+
+    static func == (left: CallID, right: CallID) -> Bool { left.number == right.number }
+    func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
 /// Identifies a socket that the daemon shares with a client.

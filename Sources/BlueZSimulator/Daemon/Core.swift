@@ -162,8 +162,11 @@ struct Core: Sendable {
         outbox.added(.device(key))
     }
 
-    /// Restores a device from BlueZ's storage, without a signal.
-    mutating func restore(_ device: Device) { tree.devices[device.key] = device }
+    /// Adds the object of a device from BlueZ's storage.
+    mutating func restore(_ device: Device) {
+        tree.devices[device.key] = device
+        outbox.added(.device(device.key))
+    }
 
     mutating func removeDevice(_ key: DeviceKey) {
         guard let device = tree.devices[key] else { return }

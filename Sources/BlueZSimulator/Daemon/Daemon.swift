@@ -24,6 +24,8 @@ struct Daemon: Sendable {
     private var ignored: [MethodCall] = []
     /// Calls that came while objects were put on the bus.
     private var held: [MethodCall] = []
+    /// What BlueZ has stored of the adapters that were unplugged or stopped, by their addresses.
+    private var storage: [VirtualAddress: (alias: String?, devices: [Device])] = [:]
     /// Clients that have something here, which ends with their connection to the bus.
     private var watched: Set<String> = []
 
@@ -170,7 +172,8 @@ struct Daemon: Sendable {
         }
         while client.exporting.isEmpty, !held.isEmpty { perform(held.removeFirst()) }
         let owners = Set(
-            agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners)
+            agents.owners + discovery.owners + client.owners + server.applications.owners + advertising.owners
+                + ignored.map(\.client))
         for client in owners.subtracting(watched).sorted() { core.perform(.watch(client: client)) }
         for client in watched.subtracting(owners).sorted() { core.perform(.unwatch(client: client)) }
         watched = owners
@@ -445,6 +448,7 @@ struct Daemon: Sendable {
     /// Ends every link and every attempt to connect.
     private mutating func endLinks(of index: Int) {
         connections.endAttempts(of: index, &core)
+        pairings.endAttempts(of: index, &core)
         for key in client.links.keys.filter({ $0.adapter == index }).sorted() {
             core.order(.disconnect(key))
             linkWentDown(key, .unknown)
@@ -481,18 +485,30 @@ struct Daemon: Sendable {
         powerChanged(to: !isBlocked, on: index)
     }
 
-    /// An adapter is plugged in, with the devices that BlueZ has stored for it.
+    /// Stores what outlives an adapter's object: its alias, and the devices that are not temporary.
+    private mutating func store(_ adapter: Adapter) {
+        let devices = core.tree.devices(of: adapter.hardware.index).filter { !$0.isTemporary }
+        storage[adapter.hardware.address] = (adapter.alias, devices.map(\.stored))
+    }
+
+    /// An adapter is plugged in, with the devices and the keys that BlueZ has stored for it.
     mutating func addAdapter(_ hardware: VirtualAdapter, remembering peripherals: [VirtualPeripheral]) {
         core.add(Adapter(hardware, version: version))
         server.applications.databases[hardware.index] = AttributeDatabase(
             name: hardware.name, hasAddressResolution: core.traits.hasAddressResolution, version: version)
         agents.introduce(hardware.index, &core)
+        if let storage = storage[hardware.address] {
+            core.change(hardware.index) { $0.alias = storage.alias }
+            for device in storage.devices where device.key.adapter == hardware.index { core.restore(device) }
+        }
+        core.order(.loadKeys(hardware.address))
         for peripheral in peripherals where peripheral.isRemembered { remember(peripheral, on: hardware.index) }
     }
 
     /// An adapter is pulled out: its devices are removed first, then its own object.
     mutating func removeAdapter(_ index: Int) {
-        guard core.tree.adapters[index] != nil else { return }
+        guard let adapter = core.tree.adapters[index] else { return }
+        store(adapter)
         server.removeAdapter(index, &core)
         advertising.removeAdapter(index, &core)
         remove(core.tree.devices(of: index).map(\.key))
@@ -522,23 +538,19 @@ struct Daemon: Sendable {
     /// strength.
     mutating func restart(_ hardware: [VirtualAdapter], remembering peripherals: [VirtualPeripheral]) {
         let before = core.tree
+        for adapter in before.adapters.values { store(adapter) }
         forgetClients()
         discovery.reset()
         core.reset()
         for adapter in hardware {
             addAdapter(adapter, remembering: peripherals)
             let isBlocked = before.adapters[adapter.index]?.isBlocked == true
+            guard isBlocked else { continue }
             core.change(adapter.index) { state in
-                state.alias = before.adapters[adapter.index]?.alias
-                guard isBlocked else { return }
                 state.isBlocked = true
                 state.isPowered = false
                 state.powerState = .blocked
             }
-        }
-        for device in before.devices.values.sorted(by: { $0.sequence < $1.sequence })
-        where !device.isTemporary && core.tree.adapters[device.key.adapter] != nil {
-            core.restore(device.stored)
         }
         agents.restart(&core)
         // There is no signal for them: a client that starts now asks for all objects.

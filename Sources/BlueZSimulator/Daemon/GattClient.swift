@@ -10,12 +10,10 @@ struct GattClient: Sendable {
         fileprivate var security = LinkSecurity.none
         /// Whether no request is sent any more, because the security was refused.
         fileprivate var isStalled = false
-        /// Seconds between two objects that are put on the bus.
+        /// Seconds between two objects that are put on the bus; 0 for all of them at once.
         fileprivate var exportDelay: Double
         /// Discovered attributes that have no objects yet.
         fileprivate var unseen: [UInt16] = []
-        /// Whether the services count as resolved only when all of these have objects.
-        fileprivate var resolvesAfterExport = false
         /// The requests that have no response yet, by their numbers.
         fileprivate(set) var requests: [UInt64: Request] = [:]
         /// The numbers of BlueZ's own reads of the battery level that have no response yet.
@@ -585,15 +583,20 @@ struct GattClient: Sendable {
 
     /// Discovery has ended, with or without success: BlueZ calls the services resolved in both cases.
     ///
-    /// Objects that are not there any more are removed first. Then the UUIDs of all services and `ServicesResolved` are
-    /// announced. The new objects follow one by one, parents first. If BlueZ has stored the device's table before it was
-    /// started, the objects come first.
+    /// Objects that are not there any more are removed first. Then the new objects are announced, parents first, and then the
+    /// UUIDs of all services with `ServicesResolved`. Late objects follow that one by one, unless BlueZ has stored the
+    /// device's table before it was started.
     mutating func discovered(
         _ services: [AttributeDatabase.Service], name: String?, of key: DeviceKey, _ core: inout Core
     ) {
         guard links[key] != nil, let device = core.tree.devices[key] else { return }
         let isStored = tables[key] == nil && !services.isEmpty && device.storedServices == services
+        let areLate = links[key].map { $0.exportDelay > 0 } == true && !isStored
         let isAddition = take(services, of: device, &core)
+        if !areLate {
+            core.flush()
+            exportAll(of: key, &core)
+        }
         if !services.isEmpty {
             core.change(key) { $0.storedServices = services }
             let known = services.filter { service in
@@ -603,17 +606,14 @@ struct GattClient: Sendable {
             }
             core.set(\.gattUUIDs, to: Set(known.map(\.uuid)).sorted(), of: key, announcing: .uuids)
         }
-        links[key]?.resolvesAfterExport = isStored
-        if !isStored { resolve(key, repeating: isAddition, &core) }
+        if isAddition || !device.areServicesResolved {
+            // Announced again, although it is the same, if services were added to those of a link.
+            core.change(key) { $0.areServicesResolved = true }
+            core.announce(.servicesResolved, of: key)
+        }
         if let name, !services.isEmpty { core.setName(name, of: key) }
         core.flush()
         exportNext(of: key, &core)
-    }
-
-    private func resolve(_ key: DeviceKey, repeating: Bool, _ core: inout Core) {
-        guard let device = core.tree.devices[key], !device.areServicesResolved || repeating else { return }
-        core.change(key) { $0.areServicesResolved = true }
-        core.announce(.servicesResolved, of: key)
     }
 
     /// Takes a table: objects of unchanged services stay, and those of changed ones are removed and made again. Returns
@@ -652,7 +652,7 @@ struct GattClient: Sendable {
     private mutating func exportNext(of key: DeviceKey, _ core: inout Core) {
         guard let link = links[key] else { return }
         guard link.exportDelay > 0, !link.unseen.isEmpty else {
-            for handle in link.unseen { export(handle, of: key, &core) }
+            exportAll(of: key, &core)
             return exportEnded(of: key, &core)
         }
         exporting.insert(key)
@@ -666,18 +666,18 @@ struct GattClient: Sendable {
         exportNext(of: key, &core)
     }
 
+    private mutating func exportAll(of key: DeviceKey, _ core: inout Core) {
+        for handle in links[key]?.unseen ?? [] { export(handle, of: key, &core) }
+        links[key]?.unseen = []
+    }
+
     private func export(_ handle: UInt16, of key: DeviceKey, _ core: inout Core) {
         guard let attribute = tables[key]?[handle] else { return }
         core.add(attribute.object, as: AttributeKey(device: key, handle: handle))
     }
 
     private mutating func exportEnded(of key: DeviceKey, _ core: inout Core) {
-        links[key]?.unseen = []
         core.flush()
-        if links[key]?.resolvesAfterExport == true {
-            links[key]?.resolvesAfterExport = false
-            resolve(key, repeating: false, &core)
-        }
         readBattery(of: key, &core)
         exporting.remove(key)
     }

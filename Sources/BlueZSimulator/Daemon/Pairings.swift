@@ -111,6 +111,14 @@ struct Pairings: Sendable {
         if bondings[key] != nil { fail(key, .pageTimeout, &core) }
     }
 
+    /// The attempts of an adapter to connect fail, because it goes off.
+    mutating func endAttempts(of index: Int, _ core: inout Core) {
+        for key in bondings.keys.filter({ $0.adapter == index && isConnecting($0) }).sorted() {
+            core.order(.disconnect(key))
+            linkFailed(key, &core)
+        }
+    }
+
     /// A link has ended, and its end is announced. The agent is told, and then a call of `Pair` fails, in the order of the radio
     /// tests. Keys that are not kept end with the link.
     mutating func linkEnded(_ key: DeviceKey, _ agents: inout Agents, _ core: inout Core) {
@@ -130,6 +138,7 @@ struct Pairings: Sendable {
     mutating func end(_ key: DeviceKey, _ error: DaemonError, _ core: inout Core) {
         pending.remove(key)
         core.alarms.remove(.pageTimeout(key))
+        if isConnecting(key) { core.order(.disconnect(key)) }
         fail(key, error, &core)
     }
 

@@ -339,7 +339,9 @@ struct Air: Sendable {
             }
             comeUp(end)
             radio.setBusy(address, true, now: now)
-            events.append(.central(end, .connected(peripheral.peripheral.link)))
+            var parameters = peripheral.peripheral.link
+            parameters.exportDelay = peripheral.faults.exportDelay ?? parameters.exportDelay
+            events.append(.central(end, .connected(parameters)))
             notify(peripheral, isUp: true)
             secure(end)
             if let end = peripheral.peripheral.disappearsAfter { deadlines.set(.drop(.adapter(key)), to: end) }

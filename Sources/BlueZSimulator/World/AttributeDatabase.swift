@@ -335,7 +335,9 @@ extension AttributeDatabase {
             let echoes = service.characteristics.filter { ServiceUUID.long($0.uuid) != nil }.map(\.echo)
             for (place, echo) in echoes.enumerated() {
                 guard let echo, let long = ServiceUUID.long(echo) else { continue }
-                services[index].characteristics[place].echo = declared.first { $0.uuid == long }?.handle
+                let targets = declared.filter { $0.uuid == long }
+                services[index].characteristics[place].echo =
+                    (targets.first(where: \.canNotify) ?? targets.first)?.handle
             }
         }
     }

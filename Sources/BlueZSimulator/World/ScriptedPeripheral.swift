@@ -152,6 +152,8 @@ struct PeripheralFaults: Sendable {
     var vanishesInWrite = false
     /// Whether a discovery finds nothing.
     var isUnresolved = false
+    /// In place of the link's own delay of objects; nil for that.
+    var exportDelay: TimeInterval?
 }
 
 /// Faults that are drawn for each attempt to connect.

@@ -144,8 +144,8 @@ public struct VirtualLink: Hashable, Sendable {
     public var connectLatency: TimeInterval { didSet { connectLatency = Limits.seconds.nearest(to: connectLatency) } }
     /// From the link until BlueZ has read the services, characteristics and descriptors.
     public var resolveLatency: TimeInterval { didSet { resolveLatency = Limits.seconds.nearest(to: resolveLatency) } }
-    /// Between the exports of two attributes' objects, and from `ServicesResolved` to the first. BlueZ takes about
-    /// 5 ms for each.
+    /// Between the exports of two attributes' objects, and from `ServicesResolved` to the first. With 0 all objects precede
+    /// `ServicesResolved`; another number is the fault of ``Simulator/simulateLateObjects(by:of:)`` from the beginning.
     public var exportDelay: TimeInterval { didSet { exportDelay = Limits.seconds.nearest(to: exportDelay) } }
     /// For each request and its response; a link carries one at a time.
     public var callLatency: TimeInterval { didSet { callLatency = Limits.seconds.nearest(to: callLatency) } }
@@ -159,12 +159,13 @@ public struct VirtualLink: Hashable, Sendable {
     /// - Parameters:
     ///   - connectLatency: From `Connect` until the link is up.
     ///   - resolveLatency: From the link until BlueZ has read the attributes.
-    ///   - exportDelay: Between the exports of two attributes' objects.
+    ///   - exportDelay: Between the exports of two attributes' objects, which are late then; 0 for all of them before
+    ///     `ServicesResolved`.
     ///   - callLatency: For each request and its response.
     ///   - mtu: The largest packet of the attribute protocol in bytes.
     ///   - connectTimeout: Until an attempt to connect fails if the peripheral is out of range.
     public init(
-        connectLatency: TimeInterval = 0.05, resolveLatency: TimeInterval = 0.1, exportDelay: TimeInterval = 0.001,
+        connectLatency: TimeInterval = 0.05, resolveLatency: TimeInterval = 0.1, exportDelay: TimeInterval = 0,
         callLatency: TimeInterval = 0.005, mtu: Int = 247, connectTimeout: TimeInterval = 40
     ) {
         self.connectLatency = Limits.seconds.nearest(to: connectLatency)
@@ -176,8 +177,7 @@ public struct VirtualLink: Hashable, Sendable {
     }
 
     /// A link without any delay, for benchmarks.
-    public static let immediate = VirtualLink(
-        connectLatency: 0, resolveLatency: 0, exportDelay: 0, callLatency: 0)
+    public static let immediate = VirtualLink(connectLatency: 0, resolveLatency: 0, callLatency: 0)
 }
 
 /// In JSON every key is optional: `{"mtu": 185, "callLatency": 0.03}`.

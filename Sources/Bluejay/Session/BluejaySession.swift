@@ -443,8 +443,8 @@ final class BluejaySession: Swift.Sendable {
         }
         guard let peripheral else { return finished(id, .failure(BluejayError.multipleListenTrapped)) }
         replaced?.end(with: BluejayError.multipleListenReplaced)
-        let subscription = peripheral.characteristic(identifier).flatMap(context: ImmediateContext()) {
-            characteristic in
+        let found = peripheral.characteristic(identifier, for: [.notify, .indicate])
+        let subscription = found.flatMap(context: ImmediateContext()) { characteristic in
             try listen.subscribe(to: characteristic) { [weak self] error in
                 guard let self, remove(listen) else { return }
                 listen.end(with: BluejayError.documented(error, of: identifier))

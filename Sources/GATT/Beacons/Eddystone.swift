@@ -34,11 +34,11 @@ public enum Eddystone {
             self.instance = Data(instance)
         }
 
-        /// Reads data of the service FEAA; `nil` if they are no UID frame. The last two bytes are reserved, and many
-        /// beacons omit them.
+        /// Reads data of the service FEAA; `nil` if they do not begin with a UID frame. The last two of its twenty bytes are
+        /// reserved, and many beacons omit them; bytes that follow are ignored.
         public init?(data: Data) {
             let bytes = [UInt8](data)
-            guard bytes.count == 18 || bytes.count == 20, bytes[0] == 0x00 else { return nil }
+            guard bytes.count >= 18, bytes[0] == 0x00 else { return nil }
             self.init(
                 namespace: Data(bytes[2..<12]), instance: Data(bytes[12..<18]),
                 powerAtZeroMetres: Int8(bitPattern: bytes[1]))
@@ -95,10 +95,11 @@ public enum Eddystone {
             self.temperature = temperature
         }
 
-        /// Reads data of the service FEAA; `nil` if they are no unencrypted TLM frame.
+        /// Reads data of the service FEAA; `nil` if they do not begin with an unencrypted TLM frame. Bytes that follow are
+        /// ignored.
         public init?(data: Data) {
             let bytes = [UInt8](data)
-            guard bytes.count == 14, bytes[0] == 0x20, bytes[1] == 0x00 else { return nil }
+            guard bytes.count >= 14, bytes[0] == 0x20, bytes[1] == 0x00 else { return nil }
             self.init(
                 batteryMillivolts: UInt16(bigEndian: bytes[2..<4]),
                 advertisementCount: UInt32(bigEndian: bytes[6..<10]),

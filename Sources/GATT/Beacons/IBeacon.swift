@@ -35,10 +35,11 @@ public struct IBeacon: Hashable, Sendable {
         self.measuredPower = measuredPower
     }
 
-    /// Reads manufacturer data without its company identifier; `nil` if they are no iBeacon's 23 bytes.
+    /// Reads manufacturer data without its company identifier; `nil` if they do not begin with an iBeacon's 23 bytes. Some
+    /// beacons add bytes, such as the level of a battery; they are ignored.
     public init?(data: Data) {
         let bytes = [UInt8](data)
-        guard bytes.count == 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(validating: Data(bytes[2..<18]))
+        guard bytes.count >= 23, bytes[0] == 0x02, bytes[1] == 0x15, let uuid = CBUUID(validating: Data(bytes[2..<18]))
         else {
             return nil
         }
@@ -89,10 +90,11 @@ public struct AltBeacon: Hashable, Sendable {
         self.manufacturerReserved = manufacturerReserved
     }
 
-    /// Reads manufacturer data without its company identifier; `nil` if they are no AltBeacon's 24 bytes.
+    /// Reads manufacturer data without its company identifier; `nil` if they do not begin with an AltBeacon's 24 bytes. Bytes
+    /// that follow are ignored.
     public init?(company: UInt16, data: Data) {
         let bytes = [UInt8](data)
-        guard bytes.count == 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(validating: Data(bytes[2..<18]))
+        guard bytes.count >= 24, bytes[0] == 0xBE, bytes[1] == 0xAC, let id = CBUUID(validating: Data(bytes[2..<18]))
         else {
             return nil
         }

@@ -41,6 +41,29 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public static let indicateSecureConnectionRequired = CBCharacteristicProperties(rawValue: 0x2000)
 }
 
+extension CBCharacteristicProperties {
+    /// The names that BlueZ and the specification use, in the order of the bits.
+    private static let namesInOrder: [(CBCharacteristicProperties, String)] = [
+        (.broadcast, "broadcast"), (.read, "read"), (.writeWithoutResponse, "write-without-response"),
+        (.write, "write"), (.notify, "notify"), (.indicate, "indicate"),
+        (.authenticatedSignedWrites, "authenticated-signed-writes"), (.extendedProperties, "extended-properties"),
+        (.notifyEncryptionRequired, "notify-encryption-required"),
+        (.indicateEncryptionRequired, "indicate-encryption-required"),
+        (.notifyAuthenticationRequired, "notify-authentication-required"),
+        (.indicateAuthenticationRequired, "indicate-authentication-required"),
+        (.notifySecureConnectionRequired, "notify-secure-connection-required"),
+        (.indicateSecureConnectionRequired, "indicate-secure-connection-required"),
+    ]
+
+    /// The names of the properties.
+    package var names: [String] { Self.namesInOrder.filter { contains($0.0) }.map(\.1) }
+
+    /// The properties of these names; others are ignored.
+    package init(names: some Collection<String>) {
+        self = Self.namesInOrder.reduce(into: []) { if names.contains($1.1) { $0.insert($1.0) } }
+    }
+}
+
 /// The access that a characteristic or descriptor of this program allows a central.
 ///
 /// A permission that requires security permits the access as well, without ``readable`` or ``writeable``. Of several for

@@ -9,7 +9,10 @@ public import Foundation
 ///
 /// For each value `T.deserialize(value.serialize())` is that value again.
 public protocol CharacteristicCodable: Sendable {
-    /// Returns the value of the bytes, or `nil` if they are too few, too many or not allowed. Never traps.
+    /// Returns the value of the bytes, or `nil` if they are too few or not allowed. Never traps.
+    ///
+    /// Peripherals add fields to values, so bytes that follow the fields of a value are ignored. A number of a fixed width
+    /// (`UInt16`, `Float`, and what ``RawDeserializable`` makes of one) has no fields: it is `nil` if there are more bytes.
     static func deserialize(_ data: Data) -> Self?
 
     /// Returns the bytes of the value as they are transmitted, the least significant byte of each number first.
@@ -36,8 +39,11 @@ public protocol Deserializable: CharacteristicCodable {
 }
 
 extension Deserializable {
-    /// Returns the value if the data is exactly as long as one.
-    public static func deserialize(_ data: Data) -> Self? {
+    /// Returns the value that the data begins with.
+    public static func deserialize(_ data: Data) -> Self? { deserialize(data, start: 0) }
+
+    /// Returns the number if the data is exactly as long as one.
+    static func exactly(_ data: Data) -> Self? {
         guard data.count == size else { return nil }
         return deserialize(data, start: 0)
     }

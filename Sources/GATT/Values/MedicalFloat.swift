@@ -54,6 +54,8 @@ public struct MedicalFloat: Deserializable, Hashable {
         return MedicalFloat(mantissa: mantissa.value, exponent: exponent)
     }
 
+    public static func deserialize(_ data: Data) -> MedicalFloat? { exactly(data) }
+
     public func serialize() -> Data { .joined(mantissa.serialize().prefix(Int24.size), exponent.serialize()) }
 
     /// The number in decimal digits with as many after the point as were measured, or as `"12e9"`.

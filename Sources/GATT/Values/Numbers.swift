@@ -7,6 +7,8 @@ extension Deserializable where Self: FixedWidthInteger & BitwiseCopyable {
         data.number(at: start, count: size).map { Self(truncatingIfNeeded: $0) }
     }
 
+    public static func deserialize(_ data: Data) -> Self? { exactly(data) }
+
     public func serialize() -> Data {
         withUnsafeBytes(of: littleEndian) { Data($0) }
     }
@@ -29,6 +31,8 @@ extension Float: Deserializable {
         UInt32.deserialize(data, start: start).map { Float(bitPattern: $0) }
     }
 
+    public static func deserialize(_ data: Data) -> Float? { exactly(data) }
+
     public func serialize() -> Data { bitPattern.serialize() }
 }
 
@@ -39,6 +43,8 @@ extension Double: Deserializable {
     public static func deserialize(_ data: Data, start: Int) -> Double? {
         UInt64.deserialize(data, start: start).map { Double(bitPattern: $0) }
     }
+
+    public static func deserialize(_ data: Data) -> Double? { exactly(data) }
 
     public func serialize() -> Data { bitPattern.serialize() }
 }
@@ -65,6 +71,8 @@ public struct UInt24: Deserializable, Hashable {
         data.number(at: start, count: 3).map { UInt24(truncating: UInt32($0)) }
     }
 
+    public static func deserialize(_ data: Data) -> UInt24? { exactly(data) }
+
     public func serialize() -> Data { value.serialize().prefix(3) }
 }
 
@@ -86,6 +94,8 @@ public struct Int24: Deserializable, Hashable {
         // Shifting up and down again extends the sign over the highest byte.
         return Int24(Int32(bitPattern: bits.value << 8) >> 8)
     }
+
+    public static func deserialize(_ data: Data) -> Int24? { exactly(data) }
 
     public func serialize() -> Data { value.serialize().prefix(3) }
 }
@@ -124,4 +134,18 @@ extension Int24: ScalableNumber {
         guard let number = Int32(nearest: value) else { return nil }
         self.init(number)
     }
+}
+
+// An `Int` is what a program without a type in mind reads into.
+
+@available(*, unavailable, message: "A transmitted number has a fixed width: write Int8, Int16, Int32 or Int64.")
+extension Int: CharacteristicCodable {
+    public static func deserialize(_ data: Data) -> Int? { nil }
+    public func serialize() -> Data { Data() }
+}
+
+@available(*, unavailable, message: "A transmitted number has a fixed width: write UInt8, UInt16, UInt32 or UInt64.")
+extension UInt: CharacteristicCodable {
+    public static func deserialize(_ data: Data) -> UInt? { nil }
+    public func serialize() -> Data { Data() }
 }

@@ -76,7 +76,8 @@ public protocol RawArrayPairDeserializable: CharacteristicCodable {
 
 extension RawDeserializable {
     public static func deserialize(_ data: Data) -> Self? {
-        ValueReader.read(data) { Self(rawValue: try $0.next()) }
+        let number: RawType? = RawType.deserialize(data)
+        return number.flatMap { Self(rawValue: $0) }
     }
 
     public func serialize() -> Data { rawValue.serialize() }

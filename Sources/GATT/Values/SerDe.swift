@@ -30,7 +30,7 @@ public enum SerDe {
     /// Returns the bytes of a value.
     public static func serialize<Value: CharacteristicCodable>(_ value: Value) -> Data { value.serialize() }
 
-    /// Returns the value of the bytes, or `nil` if they are too few, too many or not allowed.
+    /// Returns the value of the bytes, or `nil` if they are too few or not allowed, as ``CharacteristicCodable`` says.
     public static func deserialize<Value: CharacteristicCodable>(_ data: Data) -> Value? { Value.deserialize(data) }
 
     /// Returns the bytes of values, one after another.

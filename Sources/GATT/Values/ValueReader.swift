@@ -13,11 +13,11 @@ package struct ValueReader {
 
     fileprivate init(_ data: Data) { self.data = data }
 
-    /// Returns what `body` reads, or `nil` if bytes are missing or left over, or if `body` returns `nil`.
+    /// Returns what `body` reads, or `nil` if bytes are missing, or if `body` returns `nil`. Bytes that are left over are
+    /// ignored.
     package static func read<Value>(_ data: Data, _ body: (inout ValueReader) throws -> Value?) -> Value? {
         var reader = ValueReader(data)
-        guard let value = try? body(&reader), reader.position == data.count else { return nil }
-        return value
+        return try? body(&reader)
     }
 
     /// Returns the next value.
@@ -29,6 +29,15 @@ package struct ValueReader {
     /// Returns the next value if a flag says that there is one, else `nil`.
     package mutating func next<Value: Deserializable>(if isPresent: Bool) throws -> Value? {
         isPresent ? try next() as Value : nil
+    }
+
+    /// Returns the next value if a flag says that there is one, else `nil`; `nil` also if its bytes are not allowed, so that
+    /// the other fields can be read.
+    package mutating func nextIfAllowed<Value: Deserializable>(if isPresent: Bool) throws -> Value? {
+        guard isPresent else { return nil }
+        guard Value.size > 0, Value.size <= data.count - position else { throw Malformed() }
+        defer { position += Value.size }
+        return Value.deserialize(data, start: position)
     }
 
     /// Returns the next `count` values.

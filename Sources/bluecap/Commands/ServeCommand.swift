@@ -104,6 +104,8 @@ struct ServeCommand: AsyncParsableCommand {
             let names = peripheral.services.filter { left.contains($0.uuid) }.map(\.label).joined(separator: ", ")
             Output.remark("The advertisement has space for some of the services only; not in it: \(names).")
         }
+        let omissions = peripheral.omissions
+        if !omissions.isEmpty { Output.remark("Not served: \(omissions.joined(separator: "; ")).") }
         try await options.run(
             services: peripheral.services, advertising: advertisement.map { [AdvertisingPlan($0.data)] } ?? [],
             showsUpdates: updates, pairing: plan, pairableTime: pairable)

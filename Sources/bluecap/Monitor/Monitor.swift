@@ -82,8 +82,7 @@ struct Monitor: Sendable {
         }
         let sending: CBCharacteristicProperties = [.notify, .indicate]
         for argument in arguments {
-            let entry = try argument.find(in: directory.tree, usableFor: sending.union(.read))
-            guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
+            let (entry, target) = try await remote.find(argument, in: directory, usableFor: sending.union(.read))
             let source = MonitorLoop.Source(label: entry.label, characteristic: target)
             // The newest value at once: the next one may be sent only when it changes.
             if entry.properties.contains(.read) { loop.readings.append(source) }

@@ -70,41 +70,52 @@ struct AttributeArgument: ExpressibleByArgument, Equatable, Sendable {
 
     /// Returns the characteristic that the text names.
     ///
-    /// - Parameter wanted: The properties of which it needs one. If the text names several characteristics, and only one of
-    ///   them has such a property, that one is returned.
+    /// - Parameters:
+    ///   - wanted: The properties of which it needs one. If the text names several characteristics, and only one of them has
+    ///     such a property, that one is returned.
+    ///   - descriptions: Those of characteristics, by their handles, for the error if the text names several.
     /// - Throws: ``ToolFailure`` if there is none, if there are several, or if it has none of the properties.
     func find(
-        in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties
+        in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties, descriptions: [UInt32: String] = [:]
     ) throws -> AttributeTree.Characteristic {
-        var found: [(service: AttributeTree.Service, characteristic: AttributeTree.Characteristic)] = []
-        for service in tree.services {
-            for characteristic in service.characteristics where isNamed(characteristic, of: service) {
-                found.append((service, characteristic))
-            }
-        }
-        if found.count > 1 {
-            let usable = found.filter { !$0.characteristic.properties.isDisjoint(with: wanted) }
-            if usable.count == 1 { found = usable }
-        }
+        let found = candidates(in: tree, usableFor: wanted)
         guard let first = found.first else {
             throw ToolFailure(
                 "The peripheral has no characteristic \"\(text)\":",
                 "`bluecap explore \(tree.address)` lists those that it has.")
         }
         guard found.count == 1 else {
-            let candidates = found.map { entry in
-                let service = entry.service.name ?? entry.service.uuid.uuidString
-                let name = entry.characteristic.name ?? entry.characteristic.uuid.uuidString
-                return "\(Self.text(of: entry.characteristic.handle)) (\(service)/\(name))"
-            }
             throw ToolFailure(
                 "\"\(text)\" names \(found.count) characteristics; use the handle of one:",
-                candidates.joined(separator: ", ") + ".")
+                found.map { Self.text(of: $0, descriptions[$0.characteristic.handle]) }.joined(separator: ", ") + ".")
         }
         guard !first.characteristic.properties.isDisjoint(with: wanted) else {
             throw Self.misuse(of: first.characteristic, wanted)
         }
         return first.characteristic
+    }
+
+    typealias Candidate = (service: AttributeTree.Service, characteristic: AttributeTree.Characteristic)
+
+    /// Returns the characteristics that the text can mean: those that it names, or the only one of them that has one of the
+    /// properties.
+    func candidates(in tree: AttributeTree, usableFor wanted: CBCharacteristicProperties) -> [Candidate] {
+        let found = tree.services.flatMap { service in
+            service.characteristics.filter { isNamed($0, of: service) }.map { Candidate(service, $0) }
+        }
+        let usable = found.filter { !$0.characteristic.properties.isDisjoint(with: wanted) }
+        return usable.count == 1 ? usable : found
+    }
+
+    /// `@000b (Environmental Sensing/Temperature; read, notify; "Outdoor")`
+    private static func text(of candidate: Candidate, _ description: String?) -> String {
+        let (service, characteristic) = candidate
+        var parts = [
+            "\(service.name ?? service.uuid.uuidString)/\(characteristic.label)",
+            characteristic.properties.names.joined(separator: ", "),
+        ]
+        if let description { parts.append(description) }
+        return "\(text(of: characteristic.handle)) (\(parts.filter { !$0.isEmpty }.joined(separator: "; ")))"
     }
 
     private func isNamed(_ characteristic: AttributeTree.Characteristic, of service: AttributeTree.Service) -> Bool {

@@ -25,10 +25,35 @@ struct Remote: Sendable {
     func find(
         _ argument: AttributeArgument, usableFor wanted: CBCharacteristicProperties
     ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
-        let directory = try await discover()
-        let entry = try argument.find(in: directory.tree, usableFor: wanted)
+        try await find(argument, in: try await discover(), usableFor: wanted)
+    }
+
+    /// Finds the characteristic that an argument names. If it can be several, their descriptions are read for the error.
+    func find(
+        _ argument: AttributeArgument, in directory: AttributeDirectory, usableFor wanted: CBCharacteristicProperties
+    ) async throws -> (entry: AttributeTree.Characteristic, target: Characteristic) {
+        let candidates = argument.candidates(in: directory.tree, usableFor: wanted)
+        var descriptions: [UInt32: String] = [:]
+        for (_, entry) in candidates where candidates.count > 1 {
+            guard let target = directory.characteristics[entry.handle] else { continue }
+            descriptions[entry.handle] = try await description(of: target)
+        }
+        let entry = try argument.find(in: directory.tree, usableFor: wanted, descriptions: descriptions)
         guard let target = directory.characteristics[entry.handle] else { throw CharacteristicError.invalidated }
         return (entry, target)
+    }
+
+    /// Reads the description (2901) of a characteristic; `nil` if it has none that can be read.
+    private func description(of characteristic: Characteristic) async throws -> String? {
+        guard let descriptor = characteristic.descriptor(CBUUID(string: "2901")) else { return nil }
+        let read: Future<Descriptor> = descriptor.read(timeout: timeout)
+        do {
+            return AttributeValue(try await read.value.dataValue ?? Data()).text
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return nil
+        }
     }
 }
 

@@ -93,7 +93,7 @@ extension Sighting {
             let uuid = service.uuidString
             return AssignedNumbers.serviceName(service) ?? (uuid.utf8.count <= 8 ? uuid : uuid.prefix(8) + "…")
         }
-        if manufacturerData[IBeacon.company]?.starts(with: Self.iBeaconPrefix) == true { words.append("iBeacon") }
+        if beacons.contains(where: { $0.kind == .iBeacon }) { words.append("iBeacon") }
         return words.joined(separator: ", ")
     }
 
@@ -101,9 +101,6 @@ extension Sighting {
     var makersText: String { manufacturerData.keys.sorted().map(Wording.company).joined(separator: ", ") }
 
     var nameText: String { name.map(DisplayText.name) ?? "(no name)" }
-
-    /// Type and length of an iBeacon in Apple's manufacturer data (Proximity Beacon Specification, 2.2).
-    private static let iBeaconPrefix: [UInt8] = [0x02, 0x15]
 
     fileprivate func line(_ event: String, _ format: Format) -> String {
         guard format != .json else { return JSON([("event", JSON(event))] + members).text }

@@ -47,7 +47,23 @@ extension PeripheralModel {
                     try characteristic($0, of: service, profile: profile, source: source)
                 })
         }
-        return PeripheralModel(name: file.name, appearance: file.appearance, services: services)
+        return PeripheralModel(
+            name: file.name, appearance: file.appearance, services: services,
+            omissions: file.services.flatMap { omissions(of: $0) })
+    }
+
+    /// Returns what of a service only the simulator can have.
+    private static func omissions(of service: VirtualService) -> [String] {
+        let members = [
+            ("includes", !service.includes.isEmpty), ("handle", service.handle != nil),
+            ("appearsAfter", service.appearsAfter != 0), ("isAnnounced", !service.isAnnounced),
+        ]
+        return members.filter(\.1).map { "\"\($0.0)\" of the service \(service.uuid)" }
+            + service.characteristics.flatMap { characteristic in
+                CharacteristicFlag.allCases.filter {
+                    characteristic.flags.contains($0) && CBCharacteristicProperties(names: [$0.rawValue]).isEmpty
+                }.map { "the flag \($0.rawValue) of the characteristic \(characteristic.uuid)" }
+            }
     }
 
     private static func characteristic(
@@ -60,8 +76,11 @@ extension PeripheralModel {
                 .requiring(characteristic.security.subscribe),
             value: Data(characteristic.value),
             descriptors: characteristic.descriptors.map {
-                Descriptor(
-                    uuid: self.uuid($0.uuid), value: Data($0.value), protection: .init(reading: $0.security.read))
+                let isWritable = $0.flags.contains(.write)
+                return Descriptor(
+                    uuid: self.uuid($0.uuid), value: Data($0.value), isReadable: $0.flags.contains(.read),
+                    isWritable: isWritable,
+                    protection: isWritable ? .init($0.security) : .init(reading: $0.security.read))
             },
             protection: .init(characteristic.security))
         let place = "\(source) does not describe a peripheral: characteristic \(characteristic.uuid)"

@@ -9,6 +9,8 @@ struct PeripheralModel: Sendable {
     /// Its appearance (Assigned Numbers, 2.6).
     var appearance: UInt16?
     var services: [Service]
+    /// What of a file is for the simulator only, or of several profiles is served once.
+    var omissions: [String] = []
 
     struct Service: Sendable {
         var uuid: CBUUID
@@ -69,8 +71,15 @@ struct PeripheralModel: Sendable {
     struct Descriptor: Sendable, Equatable {
         var uuid: CBUUID
         var value: Data
-        /// The security of the link that reading needs.
+        var isReadable = true
+        var isWritable = false
+        /// The security of the link that reading and writing need.
         var protection: CBAttributePermissions = []
+
+        /// The permissions that its flags and its protection need.
+        var permissions: CBAttributePermissions {
+            protection.union(isReadable ? .readable : []).union(isWritable ? .writeable : [])
+        }
     }
 
     /// How a characteristic behaves. Other characteristics that are named belong to its own service.
@@ -100,14 +109,18 @@ struct PeripheralModel: Sendable {
         return model
     }
 
-    /// Joins several models: the services of all, each once; the name if there is one model only.
+    /// Joins several models: their services, without those that an earlier one has; the name if there is one model only.
     static func joined(_ models: [PeripheralModel]) -> PeripheralModel {
-        var model = PeripheralModel(
+        var joined = PeripheralModel(
             name: models.count == 1 ? models[0].name : nil, appearance: models.first?.appearance, services: [])
-        for service in models.flatMap(\.services) where !model.services.contains(where: { $0.uuid == service.uuid }) {
-            model.services.append(service)
+        for model in models {
+            let known = Set(joined.services.map(\.uuid))
+            joined.services += model.services.filter { !known.contains($0.uuid) }
+            joined.omissions += model.omissions
+            joined.omissions += model.services.filter { known.contains($0.uuid) }
+                .map { "\($0.label), which an earlier profile has" }
         }
-        return model
+        return joined
     }
 }
 

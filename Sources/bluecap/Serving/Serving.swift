@@ -146,7 +146,7 @@ struct Serving: Sendable {
                 // Values that a slow link has not sent are old when the next central subscribes.
                 characteristic.unsubscribedUpdatePolicy = .discard
                 characteristic.descriptors = model.descriptors.map {
-                    MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.protection.union(.readable))
+                    MutableDescriptor(uuid: $0.uuid, value: $0.value, permissions: $0.permissions)
                 }
                 return characteristic
             }

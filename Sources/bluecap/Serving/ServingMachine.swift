@@ -67,7 +67,7 @@ struct ServingMachine: Sendable {
         switch characteristic.behaviour {
         case .echoes(let uuid):
             self[key].value = data
-            guard let target = sibling(of: key, uuid) else { return (.success, []) }
+            guard let target = sibling(of: key, uuid, usableFor: [.notify, .indicate]) else { return (.success, []) }
             self[target].value = data
             return (.success, [.value(target, data)])
         case .resets(let uuid):
@@ -88,9 +88,12 @@ struct ServingMachine: Sendable {
         return profile.stringValue(data) != nil
     }
 
-    private func sibling(of key: Key, _ uuid: CBUUID) -> Key? {
-        services[key.service].characteristics.firstIndex { $0.uuid == uuid }
-            .map { Key(service: key.service, characteristic: $0) }
+    /// Returns the characteristic of the same service with this UUID; of several, the first that has one of the properties.
+    private func sibling(of key: Key, _ uuid: CBUUID, usableFor wanted: CBCharacteristicProperties = []) -> Key? {
+        let characteristics = services[key.service].characteristics
+        let places = characteristics.indices.filter { characteristics[$0].uuid == uuid }
+        let usable = places.first { !characteristics[$0].properties.isDisjoint(with: wanted) }
+        return (usable ?? places.first).map { Key(service: key.service, characteristic: $0) }
     }
 
     /// Returns the sensors of which this is the switch or the period.

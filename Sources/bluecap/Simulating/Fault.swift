@@ -121,6 +121,10 @@ struct Fault: Sendable {
         Form("slow-answers", takes: [.address, .seconds()], "Its responses are late; 0 ends it.") {
             $0.simulator.simulateLateAnswers(by: $1.seconds, of: try $0.present($1.address))
         },
+        Form("late-objects", takes: [.address, .seconds(or: 0.005)], "Its objects follow ServicesResolved; 0 ends it.")
+        {
+            $0.simulator.simulateLateObjects(by: $1.seconds, of: try $0.present($1.address))
+        },
         Form("lose-keys", takes: [.address], "It loses the keys of its bonds.") {
             $0.simulator.simulateKeyLoss(of: try $0.present($1.address))
         },

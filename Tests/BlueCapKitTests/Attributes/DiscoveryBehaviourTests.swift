@@ -41,6 +41,33 @@ final class DiscoveryBehaviourTests: XCTestCase {
         XCTAssertLessThan(stage.simulator.seconds - before, 0.12)
     }
 
+    /// Returns the seconds that the discovery takes on the first link and on the next one.
+    private func discoveryTimes(of services: [VirtualService]) throws -> [TimeInterval] {
+        let stage = try AttributeStage(services, link: VirtualLink(resolveLatency: 0.1))
+        return try (0..<2).map { _ in
+            stage.connect()
+            let before = stage.simulator.seconds
+            let discovery: Future<Peripheral> = stage.peripheral.discoverAllServices()
+            try stage.wait(discovery)
+            defer {
+                stage.peripheral.disconnect()
+                XCTAssertTrue(stage.simulator.advance(until: { stage.simulator.links.isEmpty }, limit: 10))
+            }
+            return stage.simulator.seconds - before
+        }
+    }
+
+    func testAServiceWithoutCharacteristicsIsNotWaitedFor() throws {
+        let empty = [VirtualService("FEEE"), VirtualService("FEEF", includes: ["180D"])]
+        for time in try discoveryTimes(of: [heartRate] + empty + [battery]) { XCTAssertLessThan(time, 0.12) }
+    }
+
+    func testAServiceThatMayHaveCharacteristicsIsWaitedForOnce() throws {
+        let times = try discoveryTimes(of: [heartRate, VirtualService("FEEE")])
+        XCTAssertGreaterThan(times[0], 0.3)
+        XCTAssertLessThan(times[1], 0.12)
+    }
+
     func testAServiceThatComesLateIsWaitedFor() throws {
         var late = battery
         late.appearsAfter = 0.2

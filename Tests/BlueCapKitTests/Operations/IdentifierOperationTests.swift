@@ -34,6 +34,16 @@ final class IdentifierOperationTests: XCTestCase {
         XCTAssertEqual(stage.peripheral.services.first?.characteristics.map(\.uuid.uuidString), ["2A38"])
     }
 
+    func testATextIsWrittenAndRead() throws {
+        let stage = try stage()
+        stage.connect()
+        try stage.wait(stage.peripheral.write("Grüße", to: location))
+        XCTAssertEqual(answers.written, [Array("Grüße".utf8)])
+        answers.answerReads(of: "2A38", .value(Array("Model 7\0\0".utf8)))
+        let text: Future<String> = stage.peripheral.read(location)
+        XCTAssertEqual(try stage.wait(text), "Model 7")
+    }
+
     func testManyAtOnceShareOneDiscovery() throws {
         let stage = try stage()
         stage.connect()

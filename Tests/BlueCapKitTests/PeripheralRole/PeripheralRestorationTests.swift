@@ -40,6 +40,26 @@ final class PeripheralRestorationTests: PeripheralStage {
         try file.write(to: URL(fileURLWithPath: place.file))
     }
 
+    func testAKeptServiceThatBlueZCannotOfferIsDamage() throws {
+        var first: PeripheralManager? = manager(options)
+        let service = Self.heart()
+        service.characteristics[0].descriptors = [.userDescription("Rate")]
+        try value(of: try XCTUnwrap(first).add(service))
+        try kill(&first)
+        let text = try String(contentsOfFile: place.file, encoding: .utf8)
+        let changed = text.replacingOccurrences(of: "\"2901\"", with: "\"2902\"")
+        XCTAssertNotEqual(changed, text)
+        try changed.write(toFile: place.file, atomically: false, encoding: .utf8)
+
+        let second = unreadyManager(options)
+        second.session.keeper?.wait()
+        let restored = second.whenStateRestored()
+        wait { restored.result != nil }
+        XCTAssertEqual(restored.result?.error as? PeripheralManagerError, .restoreFailed)
+        XCTAssertTrue(second.stateRestorationFailure?.contains("2902") == true, second.stateRestorationFailure ?? "")
+        XCTAssertEqual(offered(), [])
+    }
+
     private func restored(_ manager: PeripheralManager) throws -> PeripheralAdvertisements {
         manager.session.keeper?.wait()
         return try value(of: manager.whenStateRestored())
@@ -70,6 +90,20 @@ final class PeripheralRestorationTests: PeripheralStage {
         phone.write([1], to: "2A39")
         wait { requests.count == 1 }
         try second.services[0].characteristics[0].update(withData: Data([0, 99]))
+    }
+
+    func testOneOfTwoServicesWithTheSameUUIDTakesThePlaceOfOne() throws {
+        var first: PeripheralManager? = manager(options)
+        for _ in 0..<2 { try value(of: try XCTUnwrap(first).add(Self.heart())) }
+        try kill(&first)
+
+        let second = unreadyManager(options)
+        let added = second.add(Self.heart())
+        _ = try restored(second)
+        try value(of: added)
+        wait { self.offered().count == 2 }
+        XCTAssertEqual(offered(), ["180D", "180D"])
+        XCTAssertEqual(second.services.count, 2)
     }
 
     func testTheBondsOfAManagerOutliveItAndItsServicesDoNot() throws {

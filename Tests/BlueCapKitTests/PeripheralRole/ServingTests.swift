@@ -146,6 +146,49 @@ final class ServingTests: PeripheralStage {
         guard case .invalidService? = managerError(of: manager.add(twice)) else { return XCTFail("It was taken.") }
     }
 
+    func testAServiceThatBlueZCannotOfferIsNotAdded() throws {
+        let manager = manager()
+        func refusal(_ change: (MutableCharacteristic) -> Void) -> String? {
+            let characteristic = MutableCharacteristic(uuid: "AA01", properties: [.read, .notify])
+            change(characteristic)
+            let service = MutableService(uuid: "AA00")
+            service.characteristics = [characteristic]
+            guard case .invalidService(let text)? = managerError(of: manager.add(service)) else { return nil }
+            return text
+        }
+        for uuid in ["2900", "2902", "00002902-0000-1000-8000-00805f9b34fb"] {
+            let short = CBUUID(string: uuid).uuidString
+            XCTAssertEqual(
+                refusal { $0.descriptors = [MutableDescriptor(uuid: CBUUID(string: uuid))] },
+                "The descriptor \(short) of the characteristic AA01 cannot be added: "
+                    + "BlueZ adds it where the properties need it.")
+        }
+        let text = MutableDescriptor.userDescription("Level")
+        XCTAssertEqual(
+            refusal { $0.descriptors = [text, text] },
+            "The descriptor 2901 of the characteristic AA01 is in the service AA00 twice: make one for each place.")
+        XCTAssertEqual(
+            refusal { $0.value = Data(count: 513) },
+            "The value of the characteristic AA01 has 513 bytes, and an attribute at most 512.")
+        XCTAssertEqual(
+            refusal { $0.descriptors = [MutableDescriptor(uuid: CBUUID(string: "2901"), value: Data(count: 513))] },
+            "The value of the descriptor 2901 of the characteristic AA01 has 513 bytes, and an attribute at most 512.")
+        XCTAssertEqual(manager.services, [])
+    }
+
+    func testAValueThatHasBecomeTooLongIsNotCut() throws {
+        let manager = manager()
+        let heart = Self.heart()
+        try serve(heart, Self.battery(), with: manager)
+        let phone = phone()
+        heart.characteristics[0].value = Data(count: 512)
+        XCTAssertEqual(try result(of: phone.read("2A37"))?.get(), [UInt8](repeating: 0, count: 512))
+        heart.characteristics[0].value = Data(count: 513)
+        XCTAssertThrowsError(try result(of: phone.read("2A37"))?.get()) { error in
+            XCTAssertEqual(error as? CentralFailure, .attribute(0x0D))
+        }
+    }
+
     func testServicesAndHandlesOutliveTheDaemon() throws {
         let manager = manager()
         let (heart, battery) = (Self.heart(), Self.battery())

@@ -113,6 +113,37 @@ final class RestorationBehaviourTests: ConnectionStage {
         XCTAssertTrue(simulator.advance(until: { values.read(\.completions) == 1 }, limit: 5))
     }
 
+    private func subscribeToTwoWithTheSameUUID() throws {
+        let (manager, _) = try restoring()
+        var device = Self.sensor
+        device.services = [
+            VirtualService("180D", characteristics: (0..<2).map { _ in VirtualCharacteristic("2A37", [.notify]) })
+        ]
+        let strap = find([device], with: manager)[0]
+        journal.watch(strap.connect())
+        expect(.connect)
+        let service = try XCTUnwrap(try measurement(of: strap).service)
+        for characteristic in service.characteristics {
+            let subscribed: Future<Characteristic> = characteristic.startNotifying()
+            XCTAssertTrue(simulator.advance(until: { subscribed.completed }, limit: 10))
+        }
+        keep(manager)
+        running = []
+    }
+
+    func testRestoredSubscriptionsWithTheSameUUIDHaveTheirHandles() throws {
+        try subscribeToTwoWithTheSameUUID()
+        simulator.simulateOutOfRange(of: Self.strapAddress)
+        simulator.advance(by: 5)
+
+        let (_, restored) = try restoring()
+        let again = try XCTUnwrap(restored.peripherals.first)
+        let identifiers = again.restoredSubscriptions
+        XCTAssertEqual(Set(identifiers.compactMap(\.handle)).count, 2, "\(identifiers)")
+        again.forgetRestoredSubscription(to: try XCTUnwrap(identifiers.first))
+        XCTAssertEqual(again.restoredSubscriptions.map(\.handle), [nil], "one alone needs none")
+    }
+
     func testALinkThatIsGoneComesBackWithItsSubscriptionAndStaysWanted() throws {
         try runOnce()
         simulator.simulateLinkLoss(of: Self.strapAddress)

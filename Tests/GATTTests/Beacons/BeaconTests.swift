@@ -142,13 +142,15 @@ final class BeaconTests: RandomTestCase {
             for count in 0..<data.count {
                 XCTAssertNil(Beacon(company: company, manufacturerData: data.prefix(count)), "\(count) bytes")
             }
-            XCTAssertNil(Beacon(company: company, manufacturerData: data + Data([0])))
+            let beacon = Beacon(company: company, manufacturerData: data)
+            XCTAssertEqual(
+                Beacon(company: company, manufacturerData: data + Data([0xBB])), beacon, "what follows is ignored")
         }
         for bytes: [UInt8] in [
             [], [0x00], [0x10], [0x10, 0, 3], [0x10, 0, 4, 0x61], [0x10, 0, 3, 0x20], [0x10, 0, 3, 0x0E],
             [0x10, 0, 3, 0x7F], [0x10, 0, 3] + Array(repeating: 0x61, count: 18), [0x20, 0x00],
             [0x20, 0x01] + Array(repeating: 0, count: 12),
-            [0x30] + Array(repeating: 0, count: 9), Array(repeating: 0, count: 19),
+            [0x30] + Array(repeating: 0, count: 9), Array(repeating: 0, count: 17),
         ] {
             XCTAssertNil(frame(bytes), "\(bytes)")
         }
@@ -164,7 +166,7 @@ final class BeaconTests: RandomTestCase {
                 switch beacon {
                 case .eddystoneUID(let frame): XCTAssertEqual(Eddystone.UID(data: frame.data), frame)
                 case .eddystoneURL(let frame): XCTAssertEqual(Eddystone.URL(data: frame.data), frame)
-                case .eddystoneTLM(let frame): XCTAssertEqual(frame.data, Data([first] + bytes))
+                case .eddystoneTLM(let frame): XCTAssertEqual(frame.data, Data([first] + bytes.prefix(13)))
                 case .iBeacon, .altBeacon: XCTFail("\(beacon)")
                 }
             }

@@ -22,8 +22,7 @@ final class BluetoothSIGTests: XCTestCase {
                 [0x1E, 72, 5, 0, 0, 4],
                 HeartRate(beatsPerMinute: 72, isInContact: true, energyExpended: 5, intervals: [1024])
             ),
-            ([], nil), ([0x00], nil), ([0x01, 72], nil), ([0x00, 72, 1], nil), ([0x08, 72, 1], nil),
-            ([0x10, 72, 0], nil),
+            ([], nil), ([0x00], nil), ([0x01, 72], nil), ([0x08, 72, 1], nil),
         ]
         for (bytes, expected) in table {
             XCTAssertEqual(HeartRate.deserialize(Data(bytes)), expected, "\(bytes)")
@@ -49,7 +48,26 @@ final class BluetoothSIGTests: XCTestCase {
         for count in 0..<bytes.count {
             XCTAssertNil(Thermometer.TemperatureMeasurement.deserialize(bytes.prefix(count)))
         }
-        XCTAssertNil(Thermometer.TemperatureMeasurement.deserialize(bytes + [0]))
+        XCTAssertEqual(Thermometer.TemperatureMeasurement.deserialize(bytes + [0]), value, "what follows is ignored")
+    }
+
+    func testAFieldThatIsNotKnownDoesNotVoidTheOthers() throws {
+        let bytes = Data([0x06, 0x6C, 0x01, 0x00, 0xFF, 0xE8, 0x07, 2, 29, 13, 5, 0, 3])
+        var (place, month) = (bytes, bytes)
+        place[12] = 0x7F
+        month[7] = 13
+        let unplaced = try XCTUnwrap(Thermometer.TemperatureMeasurement.deserialize(place))
+        XCTAssertEqual(unplaced.stringValue, ["Temperature": "36.4 °C", "Time": "2024-02-29T13:05:00"])
+        let untimed = try XCTUnwrap(Thermometer.TemperatureMeasurement.deserialize(month))
+        XCTAssertEqual(untimed.stringValue, ["Temperature": "36.4 °C", "Type": "Ear"])
+
+        let time = Data([0xE8, 0x07, 2, 29, 13, 5, 59, 9, 128, 1])
+        XCTAssertEqual(BluetoothSIG.CurrentTimeService.CurrentTime.deserialize(time)?.dayOfWeek, 0)
+        XCTAssertEqual(
+            BluetoothSIG.HeartRateService.Measurement.deserialize(Data([0x10, 72, 0, 4, 9]))?.intervals, [1024],
+            "half an interval is ignored")
+        XCTAssertEqual(
+            BluetoothSIG.HeartRateService.Measurement.deserialize(Data([0x00, 72, 1]))?.beatsPerMinute, 72)
     }
 
     func testFahrenheitIsConvertedAndNoNumberStaysNone() throws {

@@ -76,6 +76,16 @@ final class NumberTests: XCTestCase {
         XCTAssertNil(SerDe.deserialize(Data([0xC3])) as String?)
     }
 
+    func testATextIsAValue() {
+        func roundTrip<Value: CharacteristicCodable>(_ value: Value) -> Value? { Value.deserialize(value.serialize()) }
+        XCTAssertEqual(roundTrip("Grüße"), "Grüße")
+        XCTAssertEqual(roundTrip(""), "")
+        XCTAssertEqual(String.deserialize(Data("Model 7\0\0\0\0".utf8)), "Model 7")
+        XCTAssertEqual(String.deserialize(Data([0, 0])), "")
+        XCTAssertEqual(String.deserialize(Data("xHi\0".utf8).dropFirst()), "Hi")
+        XCTAssertNil(String.deserialize(Data([0x41, 0xC3])))
+    }
+
     func testSerdeIsTheSame() {
         XCTAssertEqual(Serde.serialize(UInt16(1)), SerDe.serialize(UInt16(1)))
     }

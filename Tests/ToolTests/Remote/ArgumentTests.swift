@@ -34,7 +34,17 @@ final class AttributeArgumentTests: XCTestCase {
         XCTAssertEqual(
             text,
             "\"Battery Level\" names 2 characteristics; use the handle of one: "
-                + "@0041 (Battery/Battery Level), @0044 (Battery/Battery Level).")
+                + "@0041 (Battery/Battery Level; read, notify), @0044 (Battery/Battery Level; read).")
+    }
+
+    func testSeveralOfOneNameAreListedWithTheirDescriptions() throws {
+        let argument = try XCTUnwrap(AttributeArgument(argument: "Battery Level"))
+        let descriptions: [UInt32: String] = [0x44: "\"External\""]
+        XCTAssertThrowsError(
+            try argument.find(in: TreeSamples.strap, usableFor: .read, descriptions: descriptions)
+        ) { error in
+            XCTAssertTrue("\(error)".contains(#"@0044 (Battery/Battery Level; read; "External")"#), "\(error)")
+        }
     }
 
     func testOfSeveralTheOneThatCanDoItIsMeant() throws {

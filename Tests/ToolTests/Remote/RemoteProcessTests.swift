@@ -35,8 +35,8 @@ final class RemoteBench {
                             "AA01", [.read, .write], value: Array("hello".utf8),
                             descriptors: [.description("Greeting")]),
                         VirtualCharacteristic("AA02", [.writeWithoutResponse]),
-                        VirtualCharacteristic("AA03", [.read], value: [3]),
-                        VirtualCharacteristic("AA03", [.read], value: [4]),
+                        VirtualCharacteristic("AA03", [.read], value: [3], descriptors: [.description("Left")]),
+                        VirtualCharacteristic("AA03", [.read], value: [4], descriptors: [.description("Right")]),
                     ]),
             ])
         simulator = try Simulator.onPrivateBus(room: Room(peripherals: [strap]))
@@ -246,6 +246,8 @@ final class ReadWriteProcessTests: XCTestCase, StartsPrograms {
         assertOneLine(results[0], "cannot be read")
         assertOneLine(results[1], "bluecap explore C0:5A:17:00:18:0D")
         assertOneLine(results[2], "names 2 characteristics")
+        let refusal = results[2].problems.first ?? ""
+        for text in ["Left", "Right"] { XCTAssertTrue(refusal.contains("AA00/AA03; read; \"\(text)\")"), refusal) }
         assertOneLine(results[3], "68656c6c6f")
     }
 

@@ -30,6 +30,14 @@ final class PeripheralModelTests: RandomTestCase {
         XCTAssertEqual(PeripheralModel.joined([battery]).name, "BlueCap Battery")
     }
 
+    func testAServiceThatIsTwiceInAFileIsServedTwice() throws {
+        let twice = try model(#"{"services": [{"uuid": "AA00"}, {"uuid": "AA00"}]}"#)
+        XCTAssertEqual(PeripheralModel.joined([twice]).services.count, 2)
+        let joined = PeripheralModel.joined([twice, twice])
+        XCTAssertEqual(joined.services.count, 2)
+        XCTAssertEqual(joined.omissions, Array(repeating: "AA00, which an earlier profile has", count: 2))
+    }
+
     // MARK: Files
 
     private func model(_ json: String) throws -> PeripheralModel {
@@ -85,6 +93,30 @@ final class PeripheralModelTests: RandomTestCase {
         XCTAssertEqual(characteristics[2].permissions, .readable)
         XCTAssertTrue(
             characteristics[0].secured.permissions.contains([.writeAuthenticationRequired, .writeEncryptionRequired]))
+    }
+
+    func testTheFlagsOfADescriptorAreServed() throws {
+        let model = try model(
+            #"""
+            {"services": [{"uuid": "AA00", "characteristics": [{"uuid": "AA01", "descriptors": [
+                {"uuid": "2901", "flags": ["read", "write"]}, {"uuid": "2906", "flags": ["write"]},
+                {"uuid": "2904", "flags": ["read", "write"], "security": {"write": "encrypted"}}]}]}]}
+            """#)
+        XCTAssertEqual(
+            model.services[0].characteristics[0].descriptors.map(\.permissions),
+            [[.readable, .writeable], .writeable, [.readable, .writeable, .writeEncryptionRequired]])
+    }
+
+    func testWhatCannotBeServedIsNamed() throws {
+        let model = try model(
+            #"""
+            {"services": [{"uuid": "AA00", "includes": ["180F"], "handle": 16, "appearsAfter": 1, "isAnnounced": false,
+                "characteristics": [{"uuid": "AA01", "flags": ["read", "reliable-write"]}]}]}
+            """#)
+        XCTAssertEqual(
+            model.omissions,
+            ["includes", "handle", "appearsAfter", "isAnnounced"].map { #""\#($0)" of the service AA00"# }
+                + ["the flag reliable-write of the characteristic AA01"])
     }
 
     func testTheExampleOfAFileDescribesOne() throws {

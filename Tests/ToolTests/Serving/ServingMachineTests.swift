@@ -27,6 +27,21 @@ final class ServingMachineTests: XCTestCase {
         return nil
     }
 
+    func testAnEchoComesFromTheCharacteristicThatNotifies() {
+        let uuid = CBUUID(string: "FFF1")
+        var machine = ServingMachine([
+            .init(
+                uuid: CBUUID(string: "FFF0"),
+                characteristics: [
+                    .init(uuid: uuid, properties: .write, behaviour: .echoes(to: uuid)),
+                    .init(uuid: uuid, properties: .notify),
+                ])
+        ])
+        let (code, effects) = machine.written(Data([9]), to: machine.keys[0], at: 0)
+        XCTAssertEqual(code, .success)
+        XCTAssertEqual(effects, [.value(machine.keys[1], Data([9]))])
+    }
+
     // MARK: Values that change
 
     func testAHeartRateComesEverySecondAndVaries() throws {

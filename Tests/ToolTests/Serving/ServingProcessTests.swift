@@ -53,6 +53,26 @@ final class ServeProcessTests: XCTestCase, StartsPrograms {
         }
     }
 
+    func testAFileWithADescriptorOfBlueZIsRefused() throws {
+        let path = NSTemporaryDirectory() + "ccc-\(UUID().uuidString).json"
+        try #"""
+        { "name": "CCC", "services": [ { "uuid": "AA00", "characteristics": [
+            { "uuid": "AA01", "flags": ["read", "notify"], "value": "01",
+              "descriptors": [ { "uuid": "2902", "value": "0000", "flags": ["read", "write"] } ] } ] } ] }
+        """#.write(toFile: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let bench = try ServingBench()
+        let result = try bench.start("serve", path).finish()
+        XCTAssertEqual(result.status, 1)
+        XCTAssertEqual(
+            result.errors,
+            [
+                "bluecap: The descriptor 2902 of the characteristic AA01 cannot be added: "
+                    + "BlueZ adds it where the properties need it."
+            ])
+        bench.assertNothingIsLeft()
+    }
+
     func testWhatACentralDoesIsPrintedAndNothingIsLeft() throws {
         let bench = try ServingBench()
         let run = try bench.start("serve", "battery", "uart", "--json")

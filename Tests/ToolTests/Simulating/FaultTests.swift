@@ -29,6 +29,8 @@ final class FaultTests: XCTestCase, StartsPrograms {
         let refusal = try fault("refuse-connections C0:5A:17:00:18:0D")
         XCTAssertEqual(refusal.address, strap)
         XCTAssertEqual(refusal.count, 1)
+        XCTAssertEqual(try fault("late-objects C0:5A:17:00:18:0D").seconds, 0.005)
+        XCTAssertEqual(try fault("late-objects C0:5A:17:00:18:0D 0.1").seconds, 0.1)
         XCTAssertEqual(try fault("lose-keys C0:5A:17:00:18:0D").address, strap)
         XCTAssertEqual(try fault("fail-pairing C0:5A:17:00:18:0D 3").count, 3)
         XCTAssertEqual(try fault("in-range C0-5A-17-00-18-0D").address, strap)

@@ -65,6 +65,19 @@ struct PeripheralRestorationState: KeptState {
 }
 
 extension PeripheralRestorationState.Service {
+    private enum CodingKeys: CodingKey { case uuid, name, isSecondary, characteristics }
+
+    /// With the checks that `add` makes.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        uuid = try container.decode(CBUUID.self, forKey: .uuid)
+        name = try container.decode(String.self, forKey: .name)
+        isSecondary = try container.decodeIfPresent(Bool.self, forKey: .isSecondary)
+        characteristics = try container.decode(
+            [PeripheralRestorationState.Characteristic].self, forKey: .characteristics)
+        if let problem = made.problem { throw RestorationDamage.unreadable("\(problem)") }
+    }
+
     /// The service as it is now. Any thread.
     init(_ service: MutableService) {
         uuid = service.uuid

@@ -90,6 +90,8 @@ extension MutableCharacteristic {
 
     /// Responds to a read with a value, which need not be the characteristic's. A write is accepted by it.
     ///
+    /// A value of more than 512 bytes refuses the request with `invalidAttributeValueLength`.
+    ///
     /// - Returns: As ``respondToRequest(_:withResult:)``.
     @discardableResult
     public func respondToRequest(_ request: any CBATTRequestInjectable, withValue value: Data) -> Bool {

@@ -120,6 +120,9 @@ public final class MutableCharacteristic: Sendable {
     // MARK: Value
 
     /// The value that centrals read. Setting it sends nothing to subscribed centrals; `update` does.
+    ///
+    /// It has at most 512 bytes: with more, the service cannot be added, and centrals that read it receive
+    /// `invalidAttributeValueLength`.
     public var value: Data? {
         get { core.withLock { $0.value } }
         set { core.replace(\.value, with: newValue) }

@@ -22,7 +22,7 @@ public final class MutableDescriptor: Sendable {
     private let core: Locked<Core>
 
     /// - Parameters:
-    ///   - uuid: The UUID of its type; neither 2900 nor 2902, which BlueZ adds.
+    ///   - uuid: The UUID of its type. A service with a descriptor 2900 or 2902, which BlueZ adds, cannot be added.
     ///   - value: At most 512 bytes; `nil` is read as no bytes.
     ///   - permissions: Whether centrals may read and write it, and which security that needs.
     public init(uuid: CBUUID, value: Data? = nil, permissions: CBAttributePermissions = .readable) {

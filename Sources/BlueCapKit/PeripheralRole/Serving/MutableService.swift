@@ -82,6 +82,46 @@ public final class MutableService: Sendable {
     /// adapter is off or `bluetoothd` is not running, because the service is offered again when they return.
     public var isAdded: Bool { core.withLock { $0.isAdded } }
 
+    // MARK: Limits; any thread
+
+    /// The reason why BlueZ cannot offer the service as it is now; `nil` if there is none.
+    ///
+    /// Each service passes this check, wherever it is from: the application, a file, Core Bluetooth or a kept state.
+    var problem: PeripheralManagerError? {
+        let characteristics = characteristics
+        guard Set(characteristics).count == characteristics.count else {
+            return .invalidService("A characteristic is in the service \(uuid) twice: make one for each place.")
+        }
+        guard characteristics.allSatisfy({ $0.service === self }) else { return .serviceInUse }
+        var descriptors: Set<ServerAttributeID> = []
+        for characteristic in characteristics {
+            if let problem = Self.problem(of: "characteristic \(characteristic.uuid)", characteristic.value) {
+                return problem
+            }
+            for descriptor in characteristic.descriptors {
+                let name = "descriptor \(descriptor.uuid) of the characteristic \(characteristic.uuid)"
+                guard !Self.bluezDescriptors.contains(descriptor.uuid) else {
+                    return .invalidService("The \(name) cannot be added: BlueZ adds it where the properties need it.")
+                }
+                guard descriptors.insert(descriptor.id).inserted else {
+                    return .invalidService("The \(name) is in the service \(uuid) twice: make one for each place.")
+                }
+                if let problem = Self.problem(of: name, descriptor.value) { return problem }
+            }
+        }
+        return nil
+    }
+
+    /// The descriptors of subscriptions and of extended properties.
+    private static let bluezDescriptors: Set<CBUUID> = [CBUUID(string: "2900"), CBUUID(string: "2902")]
+
+    private static func problem(of attribute: String, _ value: Data?) -> PeripheralManagerError? {
+        guard let count = value?.count, count > AttributeProtocol.longestValue else { return nil }
+        return .invalidService(
+            "The value of the \(attribute) has \(count) bytes, and an attribute at most \(AttributeProtocol.longestValue)."
+        )
+    }
+
     // MARK: Ownership; any thread
 
     enum Claim { case granted, repeated, refused }

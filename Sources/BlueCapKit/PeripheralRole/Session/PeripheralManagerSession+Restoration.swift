@@ -14,21 +14,25 @@ extension PeripheralManagerSession {
             core.shell.isKeeping = true
             core.ownBonds.formUnion(kept.bonds?.map(\.key) ?? [])
             core.restored = (kept.advertisements.first(where: \.isMain) ?? kept.advertisements.first)?.data
-            for served in served { restore(served, in: &core) }
+            restore(served, in: &core)
             for advertisement in kept.advertisements { restore(advertisement, in: &core) }
             core.state.beginRestoring(into: &core.shell.orders)
         }
         if !isOpen { for served in served { for each in served.characteristics { each.end(self) } } }
     }
 
-    private func restore(_ served: Served, in core: inout Core) {
-        // The application was faster: its own service holds.
-        guard !core.served.values.contains(where: { !$0.isRestored && $0.service.uuid == served.service.uuid }) else {
-            return
+    private func restore(_ services: [Served], in core: inout Core) {
+        // Where the application was faster, its own services take the place of as many with the same UUID.
+        var own = core.served.values.filter { !$0.isRestored }.map(\.service.uuid)
+        for served in services {
+            if let place = own.firstIndex(of: served.service.uuid) {
+                own.remove(at: place)
+                continue
+            }
+            let number = core.makeNumber()
+            core.served[number] = served
+            core.state.add(number, .service, into: &core.shell.orders)
         }
-        let number = core.makeNumber()
-        core.served[number] = served
-        core.state.add(number, .service, into: &core.shell.orders)
     }
 
     private func restore(_ kept: PeripheralRestorationState.Advertisement, in core: inout Core) {

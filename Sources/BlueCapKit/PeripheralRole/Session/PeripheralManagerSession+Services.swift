@@ -69,16 +69,9 @@ extension PeripheralManagerSession {
         case .repeated: return nil
         case .granted: break
         }
-        let characteristics = service.characteristics
-        guard Set(characteristics).count == characteristics.count else {
-            service.release(self)
-            return .invalidService("A characteristic is in the service \(service.uuid) twice: make one for each place.")
-        }
-        guard characteristics.allSatisfy({ $0.service === service }) else {
-            service.release(self)
-            return .serviceInUse
-        }
-        return nil
+        let problem = service.problem
+        if problem != nil { service.release(self) }
+        return problem
     }
 
     func makeServed(_ service: MutableService, isRestored: Bool = false) -> Served {

@@ -1,0 +1,19 @@
+public import Foundation
+
+/// Text in UTF-8, as GATT's `utf8s`.
+///
+/// ```swift
+/// let text: String? = SerDe.deserialize(Data("Hi".utf8))  // "Hi"
+/// ```
+extension String: CharacteristicCodable {
+    /// Returns the text of the bytes; `nil` if they are not UTF-8.
+    ///
+    /// Some peripherals fill a value of a fixed length with NUL: these bytes are not part of the text.
+    public static func deserialize(_ data: Data) -> String? {
+        let end = data.lastIndex { $0 != 0 }.map { data.index(after: $0) } ?? data.startIndex
+        return String(validating: data[..<end], as: UTF8.self)
+    }
+
+    /// Returns the text in UTF-8.
+    public func serialize() -> Data { Data(utf8) }
+}

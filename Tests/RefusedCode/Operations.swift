@@ -1,0 +1,18 @@
+// Code that does not compile, or with a warning, and what the compiler has to say: see Scripts/refused-code.
+
+import BlueCapKit
+import Foundation
+
+func use(_ peripheral: Peripheral, _ identifier: CharacteristicIdentifier) async throws {
+    let number: Int = try await peripheral.read(identifier)  // refused: write Int8, Int16, Int32 or Int64
+    let count: UInt = try await peripheral.read(identifier)  // refused: write UInt8, UInt16, UInt32 or UInt64
+    print(number, count)
+    for try await data in peripheral.notifications(identifier) {  // refused: for try await value in stream.values
+        print(data)
+    }
+    peripheral.write(Data(), to: identifier)  // refused: not marked with 'await'
+    try await peripheral.write(Data([1]), to: identifier, timeout: 5)  // refused: timeout: .seconds(5)
+    let data: Data = try await peripheral.read(identifier, timeout: 5)  // refused: timeout: .seconds(5)
+    try await peripheral.pair(timeout: 60)  // refused: timeout: .seconds(60)
+    print(data)
+}
