@@ -133,9 +133,12 @@ bench-futures: dependencies-build ## Measure promises, futures and streams
 format: ## Bring the Swift sources into form
 	git ls-files --cached --others --exclude-standard '*.swift' | xargs swift format --in-place --parallel
 
-docs: dependencies-build ## Build the documentation of the public modules, warnings as errors
+docs: dependencies-build ## Build the documentation and the guides as one site in .build/docs/site, warnings as errors
 	swift build
 	Scripts/docs
+
+docs-open: ## Show the site that make docs has built, in a browser if there is one: PORT=8000
+	Scripts/docs-open $(PORT)
 
 picture: dependencies-build ## Draw README's picture of the live table, from the tool's own output
 	swift build --product bluecap
@@ -161,4 +164,4 @@ help:
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run run-example install uninstall deb deb-test consumer-test check-api test test-fast explore radio-test radio-test-all radio-self-test lint test-optimized test-tsan test-asan test-arm64 soak coverage bench-bus bench-futures format \
-    docs picture python clean help
+    docs docs-open picture python clean help

@@ -47,7 +47,8 @@ let package = Package(
         .target(
             name: "BlueCapKit",
             dependencies: [
-                "BlueZ", "DBus", "Futures", "GATT", "Reactor", .product(name: "Logging", package: "swift-log"),
+                "BlueZ", "DBus", "Futures", "GATT", "Profiles", "Reactor",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
@@ -94,7 +95,7 @@ if !isDependency {
         .executableTarget(
             name: "HeartRateExample", dependencies: ["Bluejay"], path: "Examples/HeartRate", swiftSettings: strict),
         .executableTarget(
-            name: "ServeBatteryExample", dependencies: ["BlueCapKit", "Profiles"], path: "Examples/ServeBattery",
+            name: "ServeBatteryExample", dependencies: ["BlueCapKit"], path: "Examples/ServeBattery",
             swiftSettings: strict),
         .executableTarget(
             name: "PairExample", dependencies: ["BlueCapKit"], path: "Examples/Pair", swiftSettings: strict),
@@ -187,11 +188,11 @@ if !isDependency {
             swiftSettings: strict),
         // What the documents declare and show; Documentation/Conformance.md says what is tested where.
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "Profiles"],
+            name: "ConformanceTests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
             exclude: ["documented-items.txt"], swiftSettings: strict),
         // The same in the language mode the documents were written for (`Documented` is a link).
         .testTarget(
-            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay", "Profiles"],
+            name: "ConformanceSwift5Tests", dependencies: ["BlueCapKit", "BlueZSimulator", "Bluejay"],
             swiftSettings: [.treatAllWarnings(as: .error), .swiftLanguageMode(.v5)]),
         .testTarget(
             name: "RadioTests",

@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 
 let level = MutableCharacteristic(profile: RawCharacteristicProfile<BluetoothSIG.BatteryService.Level>())
 level.unsubscribedUpdatePolicy = .latest  // a central that subscribes later receives only the newest level

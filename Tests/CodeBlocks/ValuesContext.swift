@@ -1,6 +1,5 @@
 import BlueCapKit
 import Foundation
-import Profiles
 
 /// What the code in the documentation of the modules GATT and Profiles assumes.
 ///

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 /// What the Swift 5 language mode alone takes: closures that change the variables they captured, as the documents' do

@@ -84,6 +84,22 @@ final class TwoEndsTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(sender.written, Array(0..<count))
         XCTAssertEqual(seen.texts, [])
     }
+
+    func testARefusedWriteIsASuccessIfTheCharacteristicAlsoTakesWritesWithoutResponse() {
+        recorder.notesValues = true
+        sender.result = .writeNotPermitted
+        for uuid in [Sender.requests, Sender.both] {
+            peripheral.writeValue(Sender.bytes(7), for: characteristic(uuid, of: peripheral), type: .withResponse)
+        }
+        eventually("both responses", limit: 60) { self.seen.texts.count == 2 }
+        XCTAssertEqual(
+            seen.texts.sorted(),
+            [
+                "written \(Sender.requests) CBATTError.\(CBATTError.writeNotPermitted.rawValue)",
+                "written \(Sender.both) nil",
+            ])
+        eventually("both requests", limit: 60) { self.sender.written == [7, 7] }
+    }
 }
 
 /// A peripheral that sends numbers as fast as it can and notes the numbers that are written, as a program for iOS does.
@@ -92,6 +108,7 @@ private final class Sender: NSObject, CBPeripheralManagerDelegate {
     static let values = CBUUID(string: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
     static let commands = CBUUID(string: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E")
     static let requests = CBUUID(string: "6E400004-B5A3-F393-E0A9-E50E24DCCA9E")
+    static let both = CBUUID(string: "6E400005-B5A3-F393-E0A9-E50E24DCCA9E")
 
     private var manager: CBPeripheralManager!
     private let characteristic = CBMutableCharacteristic(
@@ -100,6 +117,7 @@ private final class Sender: NSObject, CBPeripheralManagerDelegate {
     var count = 0
     var refusals = 0
     var written: [Int] = []
+    var result = CBATTError.Code.success
     var isReady = false
 
     init(queue: DispatchQueue) {
@@ -118,6 +136,8 @@ private final class Sender: NSObject, CBPeripheralManagerDelegate {
             CBMutableCharacteristic(
                 type: Self.commands, properties: .writeWithoutResponse, value: nil, permissions: .writeable),
             CBMutableCharacteristic(type: Self.requests, properties: .write, value: nil, permissions: .writeable),
+            CBMutableCharacteristic(
+                type: Self.both, properties: [.write, .writeWithoutResponse], value: nil, permissions: .writeable),
         ]
         peripheral.add(service)
     }
@@ -152,6 +172,6 @@ private final class Sender: NSObject, CBPeripheralManagerDelegate {
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
         written += requests.map { Self.number($0.value) }
-        peripheral.respond(to: requests[0], withResult: .success)
+        peripheral.respond(to: requests[0], withResult: result)
     }
 }

@@ -204,7 +204,7 @@ extension ScanAction {
 }
 
 // The guide's names of Core Bluetooth's types, in ``StartMode/use(manager:peripheral:)`` and
-// ``Bluejay/Bluejay/stopAndExtractBluetoothState()``. There is no module of Core Bluetooth on Linux.
+// ``Bluejay/Bluejay/stopAndExtractBluetoothState()``. Bluejay stands on BlueCapKit, and not on the module CoreBluetooth.
 
 /// The guide's name of BlueCapKit's `CentralManager`.
 public typealias CBCentralManager = CentralManager

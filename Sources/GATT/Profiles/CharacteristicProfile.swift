@@ -69,7 +69,7 @@ public class CharacteristicProfile: @unchecked Sendable {
 /// The profile of characteristics that hold values of a type, which describes the characteristic.
 ///
 /// ```swift
-/// let profile = RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>()  // import Profiles
+/// let profile = RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>()
 /// profile.stringValue(Data([0x40, 0, 0]))?["xRaw"]    // "64"
 /// ```
 public final class ConfiguredCharacteristicProfile<Value>: CharacteristicProfile, @unchecked Sendable

@@ -3,7 +3,7 @@ import Foundation
 /// A measured quantity that is transmitted as a whole number of steps, such as hundredths of a degree.
 ///
 /// ```swift
-/// let temperature = BluetoothSIG.EnvironmentalSensingService.Temperature(21.37)  // import Profiles
+/// let temperature = BluetoothSIG.EnvironmentalSensingService.Temperature(21.37)
 /// temperature?.rawValue       // 2137
 /// temperature?.stringValue    // ["Temperature": "21.37 °C"]
 /// ```

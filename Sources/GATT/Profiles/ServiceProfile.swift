@@ -48,7 +48,7 @@ public class ServiceProfile: @unchecked Sendable {
 /// The profile of a service that a type describes, with the UUID, name and tag of the type and no characteristics at first.
 ///
 /// ```swift
-/// let profile = ConfiguredServiceProfile<TISensorTag.AccelerometerService>()  // import Profiles
+/// let profile = ConfiguredServiceProfile<TISensorTag.AccelerometerService>()
 /// profile.addCharacteristic(RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>())
 /// ```
 public final class ConfiguredServiceProfile<Configuration: ServiceConfigurable>: ServiceProfile, @unchecked Sendable {

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 /// What BlueCap has at its head beside the documents.

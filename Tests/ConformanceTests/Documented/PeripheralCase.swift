@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 /// Where the declarations and examples of the document on the peripheral role are tried, and a central comes by.

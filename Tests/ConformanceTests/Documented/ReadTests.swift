@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 /// The documents' value of the earliest and the middle revision.

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 final class RetrievalTests: DocumentedCase, @unchecked Sendable {

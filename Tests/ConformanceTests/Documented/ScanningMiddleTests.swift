@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 private enum AppError: Error {

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 
 /// The documents' peripheral, a TI SensorTag, of which they use the accelerometer.
 enum Sensor {

@@ -1,6 +1,5 @@
 import BlueCapKit
 import BlueZSimulator
-import Profiles
 import XCTest
 
 /// What the latest document says of writing: the middle one's names, and futures of `Void`.

@@ -6,8 +6,6 @@ public import GATT
 /// A service that this program offers to centrals, once it was added to a ``PeripheralManager``.
 ///
 /// ```swift
-/// import Profiles
-///
 /// let service = MutableService(uuid: TISensorTag.AccelerometerService.uuid)
 /// service.characteristics = [
 ///     MutableCharacteristic(profile: RawArrayCharacteristicProfile<TISensorTag.AccelerometerService.Data>())
