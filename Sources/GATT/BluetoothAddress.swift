@@ -145,7 +145,7 @@ extension BluetoothAddress {
 
 extension UUID {
     /// Creates a UUID of version 5 from the SHA-1 of its namespace and name.
-    fileprivate init(nameHash hash: SHA1.Digest) {
+    init(nameHash hash: SHA1.Digest) {
         var bytes: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         withUnsafeMutableBytes(of: &bytes) { bytes in
             for index in 0..<16 { bytes[index] = hash[byte: index] }

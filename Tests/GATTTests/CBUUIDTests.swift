@@ -51,11 +51,48 @@ final class CBUUIDTests: XCTestCase {
 
     func testTextFromOutsideThatIsNoUUIDGivesNil() {
         let wrong = [
-            "", "1", "180", "180G", "18 0D", "180D0", "0x180D", "+80D", "0000180D-0000-1000-8000-00805F9B34F",
+            "", "1", "180", "180G", "18 0D", "180D0", "0x", "0x180", "0x0x180D", "x180D", "+80D",
+            "0000180D-0000-1000-8000-00805F9B34F",
             "0000180D-0000-1000-8000-00805F9B34FBA", "0000180D00000-1000-8000-00805F9B34FB",
             "0000180D-0000-1000-8000+00805F9B34FB", "é180", "0000180D-0000-1000-8000-00805F9B34Fé",
         ]
         for text in wrong { XCTAssertNil(CBUUID(validating: text), text) }
+    }
+
+    /// Core Bluetooth accepts the prefix before 4 and before 36 characters.
+    func testAPrefixOfHexadecimalNumbersIsAccepted() {
+        for form in heartRateForms {
+            XCTAssertEqual(CBUUID(string: "0x" + form), CBUUID(string: "180D"))
+            XCTAssertEqual(CBUUID(validating: "0X" + form), CBUUID(string: "180D"))
+        }
+    }
+
+    func testATextThatIsNoUUIDIsReportedAndIsAUUIDThatNoDeviceHas() throws {
+        var uuids: [CBUUID] = []
+        let texts = try standardError { for text in ["", "18OD", "Heart Rate"] { uuids.append(CBUUID(string: text)) } }
+        XCTAssertTrue(texts.contains(#"API MISUSE: "18OD" is not a Bluetooth UUID"#), texts)
+        XCTAssertEqual(texts.split(separator: "\n").count, 3, texts)
+        XCTAssertEqual(Set(uuids).count, 3, "A dictionary literal with two such keys would trap if they were equal.")
+        XCTAssertTrue(uuids.allSatisfy { $0.assignedNumber == nil })
+        _ = try standardError { XCTAssertEqual(CBUUID(string: "18OD"), uuids[1]) }
+        let data = try standardError {
+            XCTAssertNotEqual(CBUUID(data: Data([1, 2, 3])), CBUUID(data: Data()))
+        }
+        XCTAssertTrue(data.contains(#"The data "010203" are not a Bluetooth UUID"#), data)
+    }
+
+    /// Returns what `body` writes to standard error.
+    private func standardError(_ body: () -> Void) throws -> String {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        let former = dup(2)
+        dup2(handle.fileDescriptor, 2)
+        body()
+        dup2(former, 2)
+        close(former)
+        return try String(contentsOf: file, encoding: .utf8)
     }
 
     func testDataOfAnotherLengthGivesNil() {

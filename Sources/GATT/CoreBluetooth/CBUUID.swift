@@ -25,42 +25,40 @@ public struct CBUUID: Hashable, Sendable {
         self.low = low
     }
 
-    /// Creates a UUID from a literal in your program: 4, 8 or 32 hexadecimal digits, the last with hyphens (8-4-4-4-12).
+    /// Creates a UUID from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12); `0x` may
+    /// precede them.
     ///
-    /// Upper or lower case. Traps if the text is not a UUID, as on Apple's platforms: a misspelled literal is a
-    /// programming error. For text from another source use `init(validating:)`.
+    /// Never traps. A text that is not a UUID is reported on standard error, with the text. The result is then a UUID that
+    /// no device has: the same one for the same text, and another one for another text. `init(validating:)` returns `nil`
+    /// instead.
     public init(string: String) {
-        guard let uuid = CBUUID(validating: string) else {
-            preconditionFailure(
-                """
-                "\(string)" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12), \
-                or use CBUUID(validating:) for text that does not come from your program.
-                """)
-        }
-        self = uuid
+        self =
+            CBUUID(validating: string)
+            ?? CBUUID(
+                misuse: "\"\(string)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12).")
     }
 
     /// Creates a UUID from any text; `nil` if it is none.
     ///
-    /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12.
+    /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12. `0x` may precede
+    ///   them, as on Apple's platforms.
     public init?(validating text: String) {
         var text = text
-        guard let uuid = text.withUTF8({ CBUUID(utf8: $0) }) else { return nil }
+        let uuid = text.withUTF8 { text in
+            let isPrefixed = text.count > 2 && text[0] == UInt8(ascii: "0") && text[1] | 0x20 == UInt8(ascii: "x")
+            return CBUUID(utf8: isPrefixed ? UnsafeBufferPointer(rebasing: text[2...]) : text)
+        }
+        guard let uuid else { return nil }
         self = uuid
     }
 
     /// Creates a UUID from its bytes as written, most significant first; 2, 4 or 16 of them.
     ///
-    /// Traps on any other count; for bytes from another source use ``init(validating:)-(Data)``.
+    /// Never traps: any other count is treated as a text that is not a UUID is by ``init(string:)``.
     public init(data: Data) {
-        guard let uuid = CBUUID(validating: data) else {
-            preconditionFailure(
-                """
-                A Bluetooth UUID has 2, 4 or 16 bytes, not \(data.count): \
-                use CBUUID(validating:) for data that does not come from your program.
-                """)
-        }
-        self = uuid
+        self =
+            CBUUID(validating: data)
+            ?? CBUUID(misuse: "The data \"\(data.hexadecimal)\" are not a Bluetooth UUID, which has 2, 4 or 16 bytes.")
     }
 
     /// Creates a UUID from its bytes as written, most significant first; `nil` unless there are 2, 4 or 16 of them.
@@ -89,6 +87,16 @@ public struct CBUUID: Hashable, Sendable {
     /// Creates the UUID that the Bluetooth SIG abbreviates to this number of 16 or 32 bits.
     public init(_ assignedNumber: UInt32) {
         self.init(high: UInt64(assignedNumber) << 32 | CBUUID.baseHigh, low: CBUUID.baseLow)
+    }
+
+    /// Reports a value that the program must not pass, and creates the UUID of version 5 (RFC 9562, 5.5) whose name is the
+    /// report.
+    ///
+    /// Apple's initializers raise an exception, "String … does not represent a valid UUID", which ends the program. Texts
+    /// often come from a file or a user, also in programs for iOS.
+    private init(misuse report: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("[CoreBluetooth] API MISUSE: \(report)\n".utf8))
+        self.init(nsuuid: UUID(nameHash: Array(report.utf8).withUnsafeBufferPointer { SHA1.hash($0) }))
     }
 
     /// The number of 16 or 32 bits that abbreviates this UUID, or `nil` if it is not on the Bluetooth Base UUID.
