@@ -276,36 +276,44 @@ open class CBPeripheralManager: CBManager {
 
     /// Sends a value to the centrals that have subscribed.
     ///
-    /// BlueZ cuts a value that is longer than a central's ``CBCentral/maximumUpdateValueLength``.
+    /// As on iOS, a value is cut that is longer than a central's ``CBCentral/maximumUpdateValueLength``, and centrals that have
+    /// not subscribed are ignored. A value of more than 512 bytes is cut for all, with a message in the program's log.
     ///
     /// - Parameters:
     ///   - value: At most 512 bytes.
     ///   - characteristic: A characteristic of a service that was added.
     ///   - centrals: Those of its subscribers that receive the value; `nil` for all. Some of several need BlueZ 5.76 or
     ///     later.
-    /// - Returns: Whether the value will be sent. After `false` because the queue is full,
-    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows. Any other `false` is
-    ///   explained by a message in the program's log.
+    /// - Returns: `false` if the queue is full, and only then:
+    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows. A value that cannot be sent
+    ///   for another reason, which a repetition would not change, is reported in the program's log.
     open func updateValue(
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
         guard let made = characteristic.blueCap else {
             Self.misuse("characteristic \(characteristic.uuid) belongs to no service that was added")
-            return false
+            return true
+        }
+        var value = value
+        if value.count > AttributeProtocol.longestValue {
+            Self.log(
+                "updateValue of characteristic \(characteristic.uuid): the value has \(value.count) bytes; the first "
+                    + "\(AttributeProtocol.longestValue) are sent. See maximumUpdateValueLength.")
+            value = Data(value.prefix(AttributeProtocol.longestValue))
         }
         do {
             if let chosen = characteristic.someOnly(centrals) {
-                try made.update(withData: value, for: chosen.map(\.blueCap))
+                if !chosen.isEmpty { try made.update(withData: value, for: chosen.map(\.blueCap)) }
             } else {
                 try made.update(withData: value)
             }
-            return true
         } catch MutableCharacteristicError.updateQueueFull {
             waitForSpace(in: made)
+            return false
         } catch {
             Self.log("updateValue of characteristic \(characteristic.uuid): \(error.localizedDescription)")
         }
-        return false
+        return true
     }
 
     private func waitForSpace(in characteristic: MutableCharacteristic) {

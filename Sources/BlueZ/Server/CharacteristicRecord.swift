@@ -189,7 +189,7 @@ extension CharacteristicRecord {
 
     func notify(_ update: ServerUpdate, completion: @escaping BlueZCompletion<Void>) {
         let count = update.value.count
-        guard count <= WriteAssembly.longestValue else { return fail(completion, .valueTooLong(count)) }
+        guard count <= AttributeProtocol.longestValue else { return fail(completion, .valueTooLong(count)) }
         guard update.centrals == nil || count > 0 else { return fail(completion, .emptyPacket) }
         guard isSubscribed else { return fail(completion, .nobodySubscribed) }
         sender.send(update, completion: completion)
@@ -253,7 +253,7 @@ extension BlueZError {
     fileprivate static func valueTooLong(_ count: Int) -> BlueZError {
         BlueZError(
             name: "org.bluez.Error.InvalidArguments",
-            message: "A value has at most \(WriteAssembly.longestValue) bytes, and this one \(count).")
+            message: "A value has at most \(AttributeProtocol.longestValue) bytes, and this one \(count).")
     }
 }
 

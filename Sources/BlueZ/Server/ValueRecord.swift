@@ -77,7 +77,7 @@ extension ValueRecord {
 
     /// BlueZ sends the reply as the packet for that offset, and cuts it to the packet's size.
     private func reply(_ value: Data, _ options: ServerOptions, _ invocation: Invocation) {
-        let value = value.prefix(WriteAssembly.longestValue)
+        let value = value.prefix(AttributeProtocol.longestValue)
         guard options.offset <= value.count else {
             snapshots[options.peer.device] = nil
             return invocation.fail(.refusal(.invalidOffset, ofRead: true))
@@ -189,8 +189,6 @@ struct ServerOptions {
 /// offset, and the next one only after the last was answered. They do not mark the last part: it is one that does not
 /// fill its packet, or a full one that nothing follows within ``pause`` seconds.
 struct WriteAssembly {
-    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
-    static let longestValue = 512
     static let pause = 0.05
 
     /// What becomes of a write.
@@ -210,7 +208,9 @@ struct WriteAssembly {
 
     /// - Parameter mtu: Of the central's link. A part of a long write carries at most that less 5 (prepare write request).
     mutating func written(_ value: Data, at offset: Int, mtu: Int?) -> Step {
-        guard offset + value.count <= Self.longestValue else { return .refuse(.invalidAttributeValueLength) }
+        guard offset + value.count <= AttributeProtocol.longestValue else {
+            return .refuse(.invalidAttributeValueLength)
+        }
         if isContinued(at: offset) {
             bytes += value
         } else {

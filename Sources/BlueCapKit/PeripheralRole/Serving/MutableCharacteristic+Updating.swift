@@ -202,8 +202,8 @@ extension MutableCharacteristic {
             core throws(MutableCharacteristicError) -> (PeripheralManagerSession?, Bool) in
             guard let session = core.session else { throw MutableCharacteristicError.unconfigured }
             guard canNotify else { throw MutableCharacteristicError.notifyNotSupported }
-            guard value.count <= UpdateQueue.longestValue else {
-                throw MutableCharacteristicError.tooLong(count: value.count, maximum: UpdateQueue.longestValue)
+            guard value.count <= AttributeProtocol.longestValue else {
+                throw MutableCharacteristicError.tooLong(count: value.count, maximum: AttributeProtocol.longestValue)
             }
             let devices: [ObjectKey]? =
                 if let centrals { try core.subscribers.devices(of: centrals, for: value) } else { nil }
@@ -343,9 +343,4 @@ extension [MutableCharacteristic.Subscriber] {
         }
         return devices
     }
-}
-
-extension UpdateQueue {
-    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
-    static let longestValue = 512
 }
