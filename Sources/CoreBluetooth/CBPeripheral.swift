@@ -210,8 +210,9 @@ open class CBPeripheral: CBPeer {
                 uuid: characteristic.uuid, properties: characteristic.properties, value: nil,
                 characteristic: characteristic, service: service)
         }
-        // A subscription of an earlier process was resumed.
-        if characteristic.isNotifying, !object.isNotifying {
+        // A subscription of an earlier process, which BlueCapKit resumes on this link. That may not have happened yet: the
+        // program discovers services as soon as the state is `poweredOn`.
+        if characteristic.isSubscribed, !object.fields.withLock({ $0.isReceiving }) {
             object.fields.withLock { $0.isNotifying = true }
             receive(object)
         }
@@ -311,12 +312,27 @@ open class CBPeripheral: CBPeer {
         guard isNew, let known = characteristic.characteristic else { return }
         let (peripheral, object) = (Handle(self), Handle(characteristic))
         let values: FutureStream<Data?> = known.receiveNotificationUpdates(capacity: 0)
-        values.onSuccess(context: callbacks) { value in
-            // A gap is a link that was lost, which the delegate knows.
-            guard let value, let object = object.object, let peripheral = peripheral.object else { return }
-            object.fields.withLock { $0.value = value }
-            peripheral.delegate?.peripheral(peripheral, didUpdateValueFor: object, error: nil)
+        values.onComplete(context: callbacks) { result in
+            guard let object = object.object, let peripheral = peripheral.object else { return }
+            switch result {
+            case .success(let value?):
+                object.fields.withLock { $0.value = value }
+                peripheral.delegate?.peripheral(peripheral, didUpdateValueFor: object, error: nil)
+            case .success(nil): break  // a gap is a link that was lost, which the delegate knows
+            case .failure(let error): peripheral.subscriptionEnded(object, error)
+            }
         }
+    }
+
+    /// A subscription could not be resumed, or the characteristic no longer exists, which `didModifyServices` reports.
+    private func subscriptionEnded(_ characteristic: CBCharacteristic, _ error: any Error) {
+        let wasNotifying = characteristic.fields.withLock { fields in
+            defer { fields.isNotifying = false }
+            return fields.isNotifying
+        }
+        guard wasNotifying, characteristic.characteristic?.isValid == true else { return }
+        delegate?.peripheral(
+            self, didUpdateNotificationStateFor: characteristic, error: coreBluetoothError(error))
     }
 
     /// Reads the value of a descriptor; `didUpdateValueFor` reports it.

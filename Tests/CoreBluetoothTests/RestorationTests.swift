@@ -83,6 +83,39 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(peripheral.state, .disconnected)
     }
 
+    private func subscribe() {
+        let peripheral = discover()
+        peripheral.setNotifyValue(true, for: characteristic(Self.measurement, of: peripheral))
+    }
+
+    /// As programs do: in the first callback with `poweredOn`, before BlueCapKit has resumed the subscription.
+    func testASubscriptionIsRestoredIfTheServicesAreDiscoveredAtOnce() throws {
+        begin()
+        subscribe()
+        expect("notifying 2A37 true nil")
+        recorder.onState = { [recorder] _ in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] {
+                XCTAssertEqual(peripheral.state, .connected)
+                peripheral.delegate = recorder
+                peripheral.discoverServices(nil)
+            }
+        }
+        recorder.onServices = { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        }
+        restart()
+        expect("characteristics 180D nil")
+        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripheral = try XCTUnwrap(peripherals?.first)
+        XCTAssertTrue(characteristic(Self.measurement, of: peripheral).isNotifying)
+        pass(2)
+        seen.clear()
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
+        settle()
+        XCTAssertEqual(seen.texts, ["value 2A37 [0, 61] nil"])
+    }
+
     func testARequestedConnectionIsRestored() throws {
         begin()
         let peripheral = find()
