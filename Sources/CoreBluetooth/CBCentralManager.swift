@@ -33,8 +33,9 @@ open class CBCentralManager: CBManager {
         weak var delegate: (any CBCentralManagerDelegate)?
         /// The objects of the program, by BlueCapKit's object of the same peripheral, which each of them retains.
         var peripherals = WeakTable<ObjectIdentifier, CBPeripheral>()
-        /// Those whose connection is being ended: programs release a peripheral as soon as they have cancelled.
-        var ending: Set<CBPeripheral> = []
+        /// Those that the program need not retain until the end of their connection: it has cancelled the connection, or it
+        /// has no method for the restored ones.
+        var retained: Set<CBPeripheral> = []
         /// The number of the last scan. Reports of an earlier one are not delivered.
         var scan = 0
         /// Which connections are reported; `nil` for none.
@@ -204,13 +205,13 @@ open class CBCentralManager: CBManager {
         fields.withLock { $0.peripherals.object(ObjectIdentifier(blueCap)) { CBPeripheral(blueCap, of: self) } }
     }
 
-    /// Retains a peripheral until the end of its connection has been reported.
-    func retain(_ peripheral: CBPeripheral) {
-        fields.withLock { _ = $0.ending.insert(peripheral) }
+    /// Retains peripherals until the end of their connections has been reported.
+    func retain(_ peripherals: [CBPeripheral]) {
+        fields.withLock { $0.retained.formUnion(peripherals) }
     }
 
     func release(_ peripheral: CBPeripheral) {
-        let released = fields.withLock { $0.ending.remove(peripheral) }
+        let released = fields.withLock { $0.retained.remove(peripheral) }
         withExtendedLifetime(released) {}
     }
 

@@ -127,6 +127,20 @@ open class CBManager: NSObject {
     /// unless its documentation says so.
     static func misuse(_ text: String) { log("API MISUSE: \(text)") }
 
+    private let missingMethods = Locked<Set<String>>([])
+
+    /// Reports, once for each method, that the default implementation of a delegate's method was called although there was
+    /// something to do for the program's.
+    ///
+    /// Swift on Linux cannot call a method that only a subclass of the conforming class has.
+    func usedDefault(of method: String, _ delegate: any NSObjectProtocol, _ consequence: String) {
+        guard missingMethods.withLock({ $0.insert(method).inserted }) else { return }
+        Self.log(
+            "\(type(of: delegate)) has no \(method), so the default implementation was called: \(consequence). If a subclass "
+                + "has the method, declare it also in the class that conforms to the protocol, so that it can be overridden."
+        )
+    }
+
     /// Returns whether the state is `poweredOn`, and reports a misuse if it is not.
     func isReady(for command: String) -> Bool {
         if state == .poweredOn { return true }

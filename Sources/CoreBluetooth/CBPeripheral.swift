@@ -485,7 +485,7 @@ extension CBPeripheral {
             let peripheral = Retained(self)
             return callbacks.queue.async { peripheral.value.connectionEnded(nil) }
         }
-        if blueCap.state != .disconnected { manager?.retain(self) }
+        if blueCap.state != .disconnected { manager?.retain([self]) }
         blueCap.disconnect()
     }
 

@@ -194,6 +194,9 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         manager.startAdvertising(nil)
         eventually("advertisement") { self.manager.isAdvertising }
         XCTAssertEqual(result(of: phone().read("2A37")), .failure(.attribute(0x06)))
+        XCTAssertEqual(seen.texts.count, 1, "\(seen.texts)")
+        XCTAssertTrue(
+            seen.texts[0].hasPrefix("log StateOnly has no peripheralManager(_:didReceiveRead:)"), seen.texts[0])
     }
 
     func testAFixedValueThatCanBeWrittenIsMisuse() {
