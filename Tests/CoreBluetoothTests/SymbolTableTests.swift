@@ -64,7 +64,9 @@ final class SymbolTableTests: XCTestCase {
     /// What Apple's framework does not have: this module's additions and what the conformances of errors need.
     private static let additions: Set = [
         "blueCap", "defaultOptions", "setLogHandler", "underlyingError", "errorCode", "errorDomain", "errorUserInfo",
-        "errorDescription", "userInfo", "description", "code", "hash", "copy", "rawValue", "CFAbsoluteTime",
+        "NSErrorBridging", "_bridgeToObjectiveC", "_forceBridgeFromObjectiveC", "_conditionallyBridgeFromObjectiveC",
+        "_unconditionallyBridgeFromObjectiveC", "NSObservable", "userInfo", "description", "code", "hash", "copy",
+        "rawValue", "CFAbsoluteTime",
         // `CBError.unkownDevice` is Apple's own misspelling.
         "unkownDevice", "Code", "Feature",
     ]

@@ -30,4 +30,51 @@ final class VocabularyTests: XCTestCase {
         default: XCTFail("\(refusal)")
         }
     }
+
+    func testAnNSErrorOfTheDomainIsTheError() {
+        let text = "The program's own text."
+        let made: any Error = NSError(
+            domain: CBErrorDomain, code: 6,
+            userInfo: [NSLocalizedDescriptionKey: text, NSUnderlyingErrorKey: CBATTError(.invalidHandle)])
+        XCTAssertEqual((made as? CBError)?.code, .connectionTimeout)
+        XCTAssertEqual((made as? CBError)?.localizedDescription, text)
+        XCTAssertEqual((made as? CBError)?.underlyingError as? CBATTError, CBATTError(.invalidHandle))
+        XCTAssertNil(made as? CBATTError)
+        XCTAssertEqual(CBError(_nsError: made as NSError).code, .connectionTimeout)
+        XCTAssertEqual(CBError(_nsError: NSError(domain: CBErrorDomain, code: 999)).code, .unknown)
+        do {
+            throw made
+        } catch CBError.connectionTimeout {
+        } catch {
+            XCTFail("\(error)")
+        }
+        let refusal: any Error = NSError(domain: CBATTErrorDomain, code: 0x85)
+        XCTAssertEqual((refusal as? CBATTError)?.code, .application(0x85))
+        XCTAssertEqual(CBATTError(_nsError: refusal as NSError).code.rawValue, 0x85)
+        XCTAssertNil(refusal as? CBError)
+        let there: any Error = CBError(.peripheralDisconnected)
+        XCTAssertEqual((there as NSError) as? CBError, CBError(.peripheralDisconnected), "There and back.")
+        XCTAssertEqual((CBATTError(.invalidOffset) as any Error as NSError) as? CBATTError, CBATTError(.invalidOffset))
+    }
+
+    /// Programs conform Apple's errors to `LocalizedError` themselves, and compare the texts.
+    func testTheTextsOfErrorsAreApples() {
+        let errors: [any Error] = [CBError(.unknown), CBATTError(.invalidHandle)]
+        for error in errors { XCTAssertFalse(error is any LocalizedError, "\(error)") }
+        let texts = [
+            "The handle is invalid.", "Reading is not permitted.", "Writing is not permitted.",
+            "The command is invalid.",
+            "Authentication is insufficient.", "The request is not supported.", "The offset is invalid.",
+            "Authorization is insufficient.", "The prepare queue is full.", "The attribute could not be found.",
+            "The attribute is not long.", "The encryption key size is insufficient.", "The value's length is invalid.",
+            "Unlikely error.", "Encryption is insufficient.", "The group type is unsupported.",
+            "Resources are insufficient.", "Unknown ATT error.",
+        ]
+        for (index, text) in texts.enumerated() {
+            let error: any Error = CBATTError(CBATTError.Code(rawValue: index + 1)!)
+            XCTAssertEqual(error.localizedDescription, text)
+            XCTAssertEqual((error as NSError).localizedDescription, text)
+        }
+        XCTAssertEqual((CBATTError(.application(0x80)) as any Error).localizedDescription, "Unknown ATT error.")
+    }
 }
