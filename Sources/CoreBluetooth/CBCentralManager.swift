@@ -36,6 +36,8 @@ open class CBCentralManager: CBManager {
         /// Those that the program need not retain until the end of their connection: it has cancelled the connection, or it
         /// has no method for the restored ones.
         var retained: Set<CBPeripheral> = []
+        /// Those whose link was lost, as long as the end of the power may be the cause.
+        var lost: [CBPeripheral] = []
         /// The number of the last scan. Reports of an earlier one are not delivered.
         var scan = 0
         /// Which connections are reported; `nil` for none.
@@ -146,7 +148,6 @@ open class CBCentralManager: CBManager {
     ///   - options: `CBConnectPeripheralOptionEnableAutoReconnect`, `CBConnectPeripheralOptionStartDelayKey`.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isOwn(peripheral) else { return }
-        _ = isReady(for: "connect, which waits for the power,")
         let delay = options?[CBConnectPeripheralOptionStartDelayKey] as? NSNumber
         let reconnects = options?[CBConnectPeripheralOptionEnableAutoReconnect] as? NSNumber
         peripheral.connect(after: delay?.doubleValue ?? 0, reconnecting: reconnects?.boolValue ?? false)
@@ -238,6 +239,23 @@ open class CBCentralManager: CBManager {
             scanForPeripherals(withServices: scan.services, options: scan.options)
         }
         delegate?.centralManagerDidUpdateState(self)
+        if new != .poweredOn { for peripheral in fields.withLock({ $0.lost }) { peripheral.reportLoss() } }
+    }
+
+    /// How long the end of a link is not reported while the end of the power may be its cause, in seconds: BlueZ reports the
+    /// ends of the links first, and programs for iOS expect the state first.
+    private static let lossDelay: TimeInterval = 0.25
+
+    /// Reports a lost link after the state, if the state is changing, and otherwise a moment later.
+    func linkLost(of peripheral: CBPeripheral) {
+        guard state == .poweredOn else { return peripheral.reportLoss() }
+        fields.withLock { $0.lost.append(peripheral) }
+        let (callbacks, peripheral) = (callbacks, Retained(peripheral))
+        _ = blueCap.timer(after: Self.lossDelay) { callbacks.async { peripheral.value.reportLoss() } }
+    }
+
+    func lossReported(of peripheral: CBPeripheral) {
+        fields.withLock { $0.lost.removeAll { $0 === peripheral } }
     }
 
     private func restored(

@@ -21,6 +21,7 @@ open class CBPeripheralManager: CBManager {
 
     private let core = Locked(Core())
     private let callbacks: DelegateQueue
+    private let reports = ReportSequence()
     /// Whether the program has chosen a pairing policy.
     private let hasPolicy: Bool
 
@@ -105,12 +106,13 @@ open class CBPeripheralManager: CBManager {
         delegate?.peripheralManager(self, willRestoreState: state)
     }
 
-    /// Calls the delegate on the manager's queue.
-    private func report(_ call: @escaping (CBPeripheralManager, any CBPeripheralManagerDelegate) -> Void) {
-        let handle = Handle(self)
-        let call = Retained(call)
-        callbacks.queue.async {
-            if let self = handle.object, let delegate = self.delegate { call.value(self, delegate) }
+    /// Calls the delegate with the result of an operation, after those of all earlier operations.
+    private func report<T: Sendable>(
+        _ future: Future<T>,
+        _ call: @escaping (CBPeripheralManager, (any CBPeripheralManagerDelegate)?, (any Error)?) -> Void
+    ) {
+        reports.add(future, on: callbacks) { [weak self] result in
+            if let self { call(self, self.delegate, result.error.map(coreBluetoothError)) }
         }
     }
 
@@ -137,13 +139,9 @@ open class CBPeripheralManager: CBManager {
         let name = advertisementData?[CBAdvertisementDataLocalNameKey] as? String ?? ""
         let uuids = advertisementData?[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID] ?? []
         let data = AdvertisingData.fitting(localName: name, serviceUUIDs: uuids)
-        let handle = Handle(self)
-        blueCap.startAdvertising(data.localName ?? "", uuids: data.serviceUUIDs)
-            .onComplete(context: callbacks) { outcome in
-                guard let self = handle.object else { return }
-                let error = outcome.error.map(coreBluetoothError)
-                self.delegate?.peripheralManagerDidStartAdvertising(self, error: error)
-            }
+        report(blueCap.startAdvertising(data.localName ?? "", uuids: data.serviceUUIDs)) {
+            $1?.peripheralManagerDidStartAdvertising($0, error: $2)
+        }
     }
 
     /// Ends the advertisement.
@@ -163,18 +161,16 @@ open class CBPeripheralManager: CBManager {
         if let problem = service.problem {
             Self.misuse(problem)
             core.withLock { $0.services.removeAll { $0 === service } }
-            return report { $1.peripheralManager($0, didAdd: service, error: CBError(.invalidParameters)) }
+            return report(Future<Void>(error: CBError(.invalidParameters))) {
+                $1?.peripheralManager($0, didAdd: service, error: $2)
+            }
         }
         let made = service.make()
         allowPairing(for: service)
         follow(service)
-        let handle = Handle(self)
-        let added = Retained(service)
-        blueCap.add(made).onComplete(context: callbacks) { outcome in
-            guard let self = handle.object else { return }
-            let error = outcome.error.map(coreBluetoothError)
-            if error != nil { self.core.withLock { $0.services.removeAll { $0 === added.value } } }
-            self.delegate?.peripheralManager(self, didAdd: added.value, error: error)
+        report(blueCap.add(made)) { manager, delegate, error in
+            if error != nil { manager.core.withLock { $0.services.removeAll { $0 === service } } }
+            delegate?.peripheralManager(manager, didAdd: service, error: error)
         }
     }
 
@@ -334,12 +330,16 @@ open class CBPeripheralManager: CBManager {
 
     /// Fails with `CBError.operationNotSupported`: BlueZ has no L2CAP channels on D-Bus.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
-        report { $1.peripheralManager($0, didPublishL2CAPChannel: 0, error: CBError(.operationNotSupported)) }
+        report(Future<Void>(error: CBError(.operationNotSupported))) {
+            $1?.peripheralManager($0, didPublishL2CAPChannel: 0, error: $2)
+        }
     }
 
     /// Fails with `CBError.operationNotSupported`: BlueZ has no L2CAP channels on D-Bus.
     open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
-        report { $1.peripheralManager($0, didUnpublishL2CAPChannel: PSM, error: CBError(.operationNotSupported)) }
+        report(Future<Void>(error: CBError(.operationNotSupported))) {
+            $1?.peripheralManager($0, didUnpublishL2CAPChannel: PSM, error: $2)
+        }
     }
 }
 

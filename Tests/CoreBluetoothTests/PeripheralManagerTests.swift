@@ -214,6 +214,20 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(simulator.applications.flatMap(\.services).map { String($0.uuid.prefix(8)) }, ["0000180d"])
     }
 
+    func testAServiceThatIsRefusedAtOnceIsReportedAfterThoseBeforeIt() {
+        serve()
+        let wrong = CBMutableService(type: Self.battery, primary: true)
+        wrong.includedServices = [CBMutableService(type: Self.battery, primary: false)]
+        seen.clear()
+        manager.add(heart())
+        manager.add(wrong)
+        manager.publishL2CAPChannel(withEncryption: false)
+        expect("published CBError.operationNotSupported")
+        XCTAssertEqual(
+            seen.texts.filter { !$0.hasPrefix("log") },
+            ["added 180D nil", "added 180F CBError.invalidParameters", "published CBError.operationNotSupported"])
+    }
+
     func testAServiceWithIncludedServicesIsRefused() {
         serve()
         let service = heart()

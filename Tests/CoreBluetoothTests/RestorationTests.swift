@@ -70,6 +70,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         peripheral.delegate = recorder
         eventually("the link") { peripheral.state == .connected }
         pass(2)
+        XCTAssertEqual(seen.texts.count, 2, "A link that was up is not reported with didConnect.")
 
         discover(on: peripheral)
         let restored = characteristic(Self.measurement, of: peripheral)
@@ -159,6 +160,19 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertTrue(central.isScanning)
         simulator.add(Self.virtual(), behavior: strap)
         expect("discovered Strap 1")
+    }
+
+    func testAConnectOfARestoredPeripheralIsReportedOnce() throws {
+        begin()
+        connect()
+        recorder.onState = { [recorder] central in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] { central.connect(peripheral) }
+        }
+        restart()
+        pass(10)
+        XCTAssertEqual(
+            seen.texts, ["restore \(CBCentralManagerRestoredStatePeripheralsKey)", "state 5", "connected Strap 1"])
     }
 
     func testAnIdentifierInUseIsALogMessage() {
