@@ -105,6 +105,7 @@ open class CBCentralManager: CBManager {
     ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCapKit's options of a scan.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard isReady(for: "scanForPeripherals") else { return }
+        defer { callbacks.propertyChanged() }
         let scan = fields.withLock { fields in
             fields.scan += 1
             return fields.scan
@@ -124,6 +125,7 @@ open class CBCentralManager: CBManager {
     open func stopScan() {
         fields.withLock { $0.scan += 1 }
         blueCap.stopScanning()
+        callbacks.propertyChanged()
     }
 
     private func discovered(_ report: ScanReport, by scan: Int) {
@@ -148,6 +150,7 @@ open class CBCentralManager: CBManager {
     ///   - options: `CBConnectPeripheralOptionEnableAutoReconnect`, `CBConnectPeripheralOptionStartDelayKey`.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isOwn(peripheral) else { return }
+        defer { callbacks.propertyChanged() }
         let delay = options?[CBConnectPeripheralOptionStartDelayKey] as? NSNumber
         let reconnects = options?[CBConnectPeripheralOptionEnableAutoReconnect] as? NSNumber
         peripheral.connect(after: delay?.doubleValue ?? 0, reconnecting: reconnects?.boolValue ?? false)
@@ -155,7 +158,9 @@ open class CBCentralManager: CBManager {
 
     /// Ends a connection, or a request for one. The delegate receives `didDisconnectPeripheral` without an error.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
-        if isOwn(peripheral) { peripheral.cancel() }
+        guard isOwn(peripheral) else { return }
+        peripheral.cancel()
+        callbacks.propertyChanged()
     }
 
     private func isOwn(_ peripheral: CBPeripheral) -> Bool {
@@ -234,6 +239,7 @@ open class CBCentralManager: CBManager {
         // BlueCapKit's scan would continue when the power returns. Programs for iOS start another one.
         if new != .poweredOn { stopScan() }
         setState(new)
+        callbacks.observers.check()
         if new == .poweredOn, let scan = fields.withLock({ $0.restoredScan }) {
             fields.withLock { $0.restoredScan = nil }
             scanForPeripherals(withServices: scan.services, options: scan.options)

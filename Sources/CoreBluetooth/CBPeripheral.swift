@@ -69,7 +69,7 @@ open class CBPeripheral: CBPeer {
     }
 
     private let owner: Handle<CBCentralManager>
-    private let callbacks: DelegateQueue
+    let callbacks: DelegateQueue
     private let reports = ReportSequence()
     private let fields = Locked(Fields())
 

@@ -20,7 +20,7 @@ open class CBPeripheralManager: CBManager {
     }
 
     private let core = Locked(Core())
-    private let callbacks: DelegateQueue
+    let callbacks: DelegateQueue
     private let reports = ReportSequence()
     /// Whether the program has chosen a pairing policy.
     private let hasPolicy: Bool
@@ -87,6 +87,7 @@ open class CBPeripheralManager: CBManager {
             guard let self = handle.object else { return }
             if state != .poweredOn { self.core.withLock { $0.isAdvertisementOld = true } }
             self.setState(CBManagerState(state))
+            self.callbacks.observers.check()
             self.delegate?.peripheralManagerDidUpdateState(self)
         }
     }
@@ -145,7 +146,10 @@ open class CBPeripheralManager: CBManager {
     }
 
     /// Ends the advertisement.
-    open func stopAdvertising() { blueCap.stopAdvertising() }
+    open func stopAdvertising() {
+        blueCap.stopAdvertising()
+        callbacks.propertyChanged()
+    }
 
     // MARK: Services
 

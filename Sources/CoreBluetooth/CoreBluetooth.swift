@@ -24,6 +24,7 @@ struct DelegateQueue: ExecutionContext {
     let queue: DispatchQueue
     /// Whether a task is running. Changed on the queue only.
     private let isRunning = Locked(false)
+    let observers = Observers()
 
     init(_ queue: DispatchQueue?) {
         self.queue = DispatchQueue(label: "bluecap.corebluetooth", target: queue ?? .main)
@@ -42,8 +43,12 @@ struct DelegateQueue: ExecutionContext {
     private func run(_ task: () -> Void) {
         isRunning.withLock { $0 = true }
         task()
+        if !observers.isEmpty { observers.check() }
         isRunning.withLock { $0 = false }
     }
+
+    /// A command has changed a property, on any thread.
+    func propertyChanged() { if !observers.isEmpty { async {} } }
 }
 
 /// Reports the results of an object's operations in the sequence of the calls.

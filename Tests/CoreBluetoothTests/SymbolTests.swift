@@ -130,6 +130,20 @@ final class SymbolTests: XCTestCase {
         ])
     }
 
+    func testObservation() {
+        exist([
+            NSKeyValueObservation.self,
+            NSKeyValueObservation.invalidate,
+            NSKeyValueObservingOptions.new,
+            NSKeyValueObservingOptions.old,
+            NSKeyValueObservingOptions.initial,
+            NSKeyValueObservingOptions.prior,
+            \NSKeyValueObservedChange<Bool>.newValue,
+            \NSKeyValueObservedChange<Bool>.oldValue,
+            \NSKeyValueObservedChange<Bool>.isPrior,
+        ])
+    }
+
     func testKeys() {
         exist([
             CBCentralManagerOptionShowPowerAlertKey,
