@@ -110,17 +110,23 @@ open class CBManager: NSObject {
         return options
     }
 
-    private static let logHandler = Locked<(@Sendable (String) -> Void)?>(nil)
+    /// A closure in a structure: stored bare in the generic `Locked`, it would be wrapped in another closure by each access,
+    /// and the 40,000th message would call through 40,000 of them.
+    private struct LogHandler {
+        let receive: @Sendable (String) -> Void
+    }
+
+    private static let logHandler = Locked<LogHandler?>(nil)
 
     /// Receives the messages of ``log(_:)`` instead of standard error; for tests.
     package static func setLogHandler(_ handler: (@Sendable (String) -> Void)?) {
-        logHandler.withLock { $0 = handler }
+        logHandler.withLock { $0 = handler.map { LogHandler(receive: $0) } }
     }
 
     /// Writes a message to standard error, for what Core Bluetooth has no callback for.
     static func log(_ text: String) {
-        if let handler = logHandler.withLock({ $0 }) { return handler(text) }
-        FileHandle.standardError.write(Data("[CoreBluetooth] \(text)\n".utf8))
+        if let handler = logHandler.withLock({ $0 }) { return handler.receive(text) }
+        try? FileHandle.standardError.write(contentsOf: Data("[CoreBluetooth] \(text)\n".utf8))
     }
 
     /// Reports a call that the program must not make, in the form of Apple's message. The call has no other effect
