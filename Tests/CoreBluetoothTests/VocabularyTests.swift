@@ -2,6 +2,18 @@ import BlueCapKit
 import CoreBluetooth
 import XCTest
 
+/// Initializers as libraries for iOS have them, which compile only if it is a class.
+extension CBUUID {
+    fileprivate convenience init(number: UInt16) { self.init(string: String(format: "%04X", number)) }
+
+    fileprivate convenience init?(optional text: String?) {
+        guard let text, UUID(uuidString: text) != nil else { return nil }
+        self.init(string: text)
+    }
+
+    fileprivate convenience init(copy uuid: CBUUID) { self.init(data: uuid.data) }
+}
+
 /// One file can import CoreBluetooth and BlueCapKit, and CoreBluetooth has Foundation.
 final class VocabularyTests: XCTestCase {
     /// `GATTTests.CBUUIDTests` has the forms that are accepted, and the message.
@@ -9,6 +21,17 @@ final class VocabularyTests: XCTestCase {
         XCTAssertEqual(CBUUID(string: "0x180D"), CBUUID(string: "180D"))
         XCTAssertNotEqual(CBUUID(string: "18OD"), CBUUID(string: "180O"))
         XCTAssertNotEqual(CBUUID(data: Data([1])), CBUUID(data: Data([1, 2, 3])))
+    }
+
+    func testProgramsExtendTheClassOfUUIDs() {
+        let full = "0000180D-0000-1000-8000-00805F9B34FB"
+        let uuids: [any Sendable & Hashable] = [CBUUID(number: 0x180D), CBUUID(string: full)]
+        XCTAssertEqual(uuids.compactMap { ($0 as? CBUUID)?.uuidString }, ["180D", full])
+        XCTAssertNil(CBUUID(optional: "180D"))
+        XCTAssertEqual(CBUUID(string: "180d").debugDescription, "180D")
+        XCTAssertNotEqual(CBUUID(), CBUUID(number: 0))
+        XCTAssertEqual(CBUUID(optional: full)?.uuidString, full)
+        XCTAssertTrue(CBUUID(copy: CBUUID(string: full)).isEqual(CBUUID(number: 0x180D)))
     }
 
     func testErrorsMatchByTheirCodes() {

@@ -33,7 +33,7 @@ public final class Characteristic: PeripheralAttribute {
     /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
     /// only the UUID.
     public var profile: CharacteristicProfile {
-        service?.profile?.characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
+        service?.profile?.characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.uuidString)
     }
 
     /// The name of its profile, or "Unknown".
