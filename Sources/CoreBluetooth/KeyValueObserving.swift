@@ -54,6 +54,7 @@ extension NSObservable {
     /// Calls the handler when a property changes, as `NSObject` does on Apple's platforms.
     ///
     /// ```swift
+    /// let central = CBCentralManager()
     /// let observation = central.observe(\.isScanning, options: [.new]) { central, change in
     ///     print(change.newValue ?? false)
     /// }

@@ -34,6 +34,19 @@ final class VocabularyTests: XCTestCase {
         XCTAssertTrue(CBUUID(copy: CBUUID(string: full)).isEqual(CBUUID(number: 0x180D)))
     }
 
+    func testWhatIsMadeWithAUUIDHasItInTheSameForm() {
+        for text in ["180D", "0000180D", "0000180D-0000-1000-8000-00805F9B34FB"] {
+            let uuid = CBUUID(string: text)
+            XCTAssertEqual(CBMutableService(type: uuid, primary: true).uuid.uuidString, text)
+            XCTAssertEqual(MutableService(uuid: uuid).uuid.uuidString, text)
+            XCTAssertEqual(
+                MutableCharacteristic(uuid: uuid, properties: .read, permissions: .readable, value: nil).uuid
+                    .uuidString,
+                text)
+            XCTAssertEqual(ServiceIdentifier(uuid: uuid).uuidString, "180D", "Identifiers have the shortest form.")
+        }
+    }
+
     func testErrorsMatchByTheirCodes() {
         let error: any Error = CBError(.connectionTimeout)
         XCTAssertEqual((error as NSError).domain, CBErrorDomain)

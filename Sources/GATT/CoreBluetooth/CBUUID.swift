@@ -16,7 +16,7 @@ public import Foundation
 /// changed, and is compared by its value.
 public final class CBUUID: Sendable {
     /// The bytes of a UUID, and how many of them are written.
-    fileprivate struct Value {
+    fileprivate struct Form {
         let high: UInt64
         let low: UInt64
         /// 2, 4 or 16.
@@ -36,22 +36,22 @@ public final class CBUUID: Sendable {
         }
     }
 
-    private let value: Value
+    private let form: Form
 
     /// The first eight bytes, as written from left to right.
-    package var high: UInt64 { value.high }
+    package var high: UInt64 { form.high }
     /// The last eight bytes.
-    package var low: UInt64 { value.low }
+    package var low: UInt64 { form.low }
 
     static let baseHigh: UInt64 = 0x0000_0000_0000_1000
     static let baseLow: UInt64 = 0x8000_0080_5F9B_34FB
 
-    private init(_ value: Value) { self.value = value }
+    private init(_ form: Form) { self.form = form }
 
     /// Creates the UUID of zeros, which no attribute has. Apple's class inherits this initializer from `NSObject`.
-    public convenience init() { self.init(Value(high: 0, low: 0)) }
+    public convenience init() { self.init(Form(high: 0, low: 0)) }
 
-    package convenience init(high: UInt64, low: UInt64) { self.init(Value(high: high, low: low)) }
+    package convenience init(high: UInt64, low: UInt64) { self.init(Form(high: high, low: low)) }
 
     /// Creates a UUID from text: 4, 8 or 32 hexadecimal digits in either case, the last with hyphens (8-4-4-4-12); `0x` may
     /// precede them.
@@ -61,8 +61,8 @@ public final class CBUUID: Sendable {
     /// instead.
     public convenience init(string: String) {
         self.init(
-            Value(text: string)
-                ?? Value(
+            Form(text: string)
+                ?? Form(
                     misuse: "\"\(string)\" is not a Bluetooth UUID: write 4, 8 or 32 hexadecimal digits (8-4-4-4-12)."))
     }
 
@@ -71,8 +71,8 @@ public final class CBUUID: Sendable {
     /// - Parameter text: 4, 8 or 32 hexadecimal digits in either case; 32 digits with hyphens as 8-4-4-4-12. `0x` may precede
     ///   them, as on Apple's platforms.
     public convenience init?(validating text: String) {
-        guard let value = Value(text: text) else { return nil }
-        self.init(value)
+        guard let form = Form(text: text) else { return nil }
+        self.init(form)
     }
 
     /// Creates a UUID from its bytes as written, most significant first; 2, 4 or 16 of them.
@@ -80,27 +80,27 @@ public final class CBUUID: Sendable {
     /// Never traps: any other count is treated as a text that is not a UUID is by ``init(string:)``.
     public convenience init(data: Data) {
         self.init(
-            Value(data: data)
-                ?? Value(
+            Form(data: data)
+                ?? Form(
                     misuse: "The data \"\(data.hexadecimal)\" are not a Bluetooth UUID, which has 2, 4 or 16 bytes."))
     }
 
     /// Creates a UUID from its bytes as written, most significant first; `nil` unless there are 2, 4 or 16 of them.
     public convenience init?(validating data: Data) {
-        guard let value = Value(data: data) else { return nil }
-        self.init(value)
+        guard let form = Form(data: data) else { return nil }
+        self.init(form)
     }
 
     /// Creates the UUID from Foundation's type; its form is that of 128 bits.
-    public convenience init(nsuuid: UUID) { self.init(Value(nsuuid: nsuuid)) }
+    public convenience init(nsuuid: UUID) { self.init(Form(nsuuid: nsuuid)) }
 
     /// Creates the UUID that the Bluetooth SIG abbreviates to this number of 16 or 32 bits.
-    public convenience init(_ assignedNumber: UInt32) { self.init(Value(assignedNumber)) }
+    public convenience init(_ assignedNumber: UInt32) { self.init(Form(assignedNumber)) }
 
     /// Creates a UUID from ASCII text in a buffer, such as a message of BlueZ, in its shortest form; `nil` if it is none.
     package convenience init?(utf8 text: UnsafeBufferPointer<UInt8>) {
-        guard let value = Value(utf8: text) else { return nil }
-        self.init(high: value.high, low: value.low)
+        guard let form = Form(utf8: text) else { return nil }
+        self.init(high: form.high, low: form.low)
     }
 
     /// The number of 16 or 32 bits that abbreviates this UUID, or `nil` if it is not on the Bluetooth Base UUID.
@@ -111,7 +111,7 @@ public final class CBUUID: Sendable {
 
     /// The bytes of the form in which the UUID was written, most significant first: 2, 4 or 16.
     public var data: Data {
-        switch value.width {
+        switch form.width {
         case 2: Data((high >> 32).bigEndianBytes.suffix(2))
         case 4: Data((high >> 32).bigEndianBytes.suffix(4))
         default: Data(high.bigEndianBytes + low.bigEndianBytes)
@@ -126,10 +126,10 @@ public final class CBUUID: Sendable {
 
     /// The form in which the UUID was written, in upper case: `"180D"`, `"0001180D"` or
     /// `"6E400001-B5A3-F393-E0A9-E50E24DCCA9E"`.
-    public var uuidString: String { text(width: value.width) }
+    public var uuidString: String { text(width: form.width) }
 
     /// The shortest form in upper case: `"180D"` also for a UUID that was written with all digits.
-    package var shortestString: String { text(width: Value(high: high, low: low).width) }
+    package var shortestString: String { text(width: Form(high: high, low: low).width) }
 
     /// The 128 bit form in upper case, for a UUID of any length.
     public var fullUUIDString: String { nsuuid.uuidString }
@@ -172,7 +172,7 @@ extension CBUUID: CustomStringConvertible, CustomDebugStringConvertible {
     public var debugDescription: String { uuidString }
 }
 
-extension CBUUID.Value {
+extension CBUUID.Form {
     /// Reports a value that the program must not pass, and creates the UUID of version 5 (RFC 9562, 5.5) whose name is the
     /// report.
     ///
@@ -206,12 +206,12 @@ extension CBUUID.Value {
 
     init?(text: String) {
         var text = text
-        let value = text.withUTF8 { text in
+        let form = text.withUTF8 { text in
             let isPrefixed = text.count > 2 && text[0] == UInt8(ascii: "0") && text[1] | 0x20 == UInt8(ascii: "x")
             return Self(utf8: isPrefixed ? UnsafeBufferPointer(rebasing: text[2...]) : text)
         }
-        guard let value else { return nil }
-        self = value
+        guard let form else { return nil }
+        self = form
     }
 
     init?(utf8 text: UnsafeBufferPointer<UInt8>) {
@@ -243,10 +243,10 @@ extension CBUUID: Codable {
     public convenience init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
-        guard let value = Value(text: text) else {
+        guard let form = Form(text: text) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text)\" is not a UUID.")
         }
-        self.init(value)
+        self.init(form)
     }
 
     /// Writes ``uuidString``.
