@@ -118,6 +118,32 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(seen.texts, ["value 2A37 [0, 61] nil"])
     }
 
+    func testARestoredSubscriptionThatIsRefusedIsReported() throws {
+        begin()
+        subscribe()
+        expect("notifying 2A37 true nil")
+        recorder.onState = { [recorder] _ in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] {
+                peripheral.delegate = recorder
+                peripheral.discoverServices(nil)
+            }
+        }
+        recorder.onServices = { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        }
+        simulator.simulateRefusedCalls(of: "StartNotify", error: .notSupported)
+        restart()
+        expect("notifying 2A37 false CBATTError.6")
+        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let measurement = characteristic(Self.measurement, of: try XCTUnwrap(peripherals?.first))
+        XCTAssertFalse(measurement.isNotifying)
+        peripherals?[0].setNotifyValue(true, for: measurement)
+        expect("notifying 2A37 true nil")
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
+        expect("value 2A37 [0, 61] nil")
+    }
+
     /// Swift on Linux cannot call a method that only a subclass of the conforming class has. Nothing ends that the program
     /// does not know of.
     func testWithoutAMethodForThemRestoredConnectionsAreKeptAndAMessageSaysSo() throws {

@@ -625,8 +625,7 @@ struct PeripheralState {
         for index in restored.indices where !restored[index].wasTried {
             guard let id = attributes.table.id(of: restored[index].subscription) else { continue }
             restored[index].wasTried = true
-            subscriptions.event(
-                id, .startAsked(.none, restored[index].subscription.transport), attributes, into: &orders)
+            subscriptions.event(id, .restored(restored[index].subscription.transport), attributes, into: &orders)
         }
     }
 }
