@@ -577,6 +577,7 @@ extension CBPeripheral {
     }
 
     private func connectionEnded(_ error: (any Error)?, isReconnecting: Bool = false) {
+        reportLoss()
         invalidateServices()
         guard let manager else { return }
         manager.release(self)

@@ -193,6 +193,19 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         wait(for: "disconnected CBError.connectionTimeout")
     }
 
+    func testALossIsReportedBeforeTheEndOfALaterRequest() {
+        let peripheral = connect()
+        seen.clear()
+        simulator.simulateLinkLoss(of: Self.address)
+        settle()
+        XCTAssertEqual(seen.texts, [], "The end of the power may be the cause.")
+        central.connect(peripheral)
+        central.cancelPeripheralConnection(peripheral)
+        expect("disconnected nil")
+        pass(5)
+        XCTAssertEqual(seen.texts, ["disconnected CBError.peripheralDisconnected", "disconnected nil"])
+    }
+
     func testConnectWaitsForDays() {
         let peripheral = find()
         simulator.simulateOutOfRange(of: Self.address)

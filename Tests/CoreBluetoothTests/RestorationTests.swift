@@ -133,6 +133,8 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
         }
         simulator.simulateRefusedCalls(of: "StartNotify", error: .notSupported)
+        // The refusal comes after the discovery.
+        simulator.simulateSlowReplies(by: 0.5)
         restart()
         expect("notifying 2A37 false CBATTError.6")
         let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
