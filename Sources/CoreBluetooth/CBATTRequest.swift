@@ -14,7 +14,7 @@ open class CBCentral: CBPeer {
         super.init(identifier: central.identifier)
     }
 
-    /// The largest number of bytes of an update for this central: its MTU less 3.
+    /// The largest number of bytes of an update for this central: its MTU less 3, and at most 512.
     open var maximumUpdateValueLength: Int { newest.withLock { $0 }.maximumUpdateValueLength }
 
     /// The same central in BlueCap's interface.

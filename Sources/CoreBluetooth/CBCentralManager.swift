@@ -33,8 +33,11 @@ open class CBCentralManager: CBManager {
         weak var delegate: (any CBCentralManagerDelegate)?
         /// The objects of the program, by BlueCapKit's object of the same peripheral, which each of them retains.
         var peripherals = WeakTable<ObjectIdentifier, CBPeripheral>()
-        /// Those whose connection is being ended: programs release a peripheral as soon as they have cancelled.
-        var ending: Set<CBPeripheral> = []
+        /// Those that the program need not retain until the end of their connection: it has cancelled the connection, or it
+        /// has no method for the restored ones.
+        var retained: Set<CBPeripheral> = []
+        /// Those whose link was lost, as long as the end of the power may be the cause.
+        var lost: [CBPeripheral] = []
         /// The number of the last scan. Reports of an earlier one are not delivered.
         var scan = 0
         /// Which connections are reported; `nil` for none.
@@ -102,6 +105,7 @@ open class CBCentralManager: CBManager {
     ///   - options: `CBCentralManagerScanOptionAllowDuplicatesKey`, and BlueCapKit's options of a scan.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard isReady(for: "scanForPeripherals") else { return }
+        defer { callbacks.propertyChanged() }
         let scan = fields.withLock { fields in
             fields.scan += 1
             return fields.scan
@@ -121,6 +125,7 @@ open class CBCentralManager: CBManager {
     open func stopScan() {
         fields.withLock { $0.scan += 1 }
         blueCap.stopScanning()
+        callbacks.propertyChanged()
     }
 
     private func discovered(_ report: ScanReport, by scan: Int) {
@@ -145,7 +150,7 @@ open class CBCentralManager: CBManager {
     ///   - options: `CBConnectPeripheralOptionEnableAutoReconnect`, `CBConnectPeripheralOptionStartDelayKey`.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isOwn(peripheral) else { return }
-        _ = isReady(for: "connect, which waits for the power,")
+        defer { callbacks.propertyChanged() }
         let delay = options?[CBConnectPeripheralOptionStartDelayKey] as? NSNumber
         let reconnects = options?[CBConnectPeripheralOptionEnableAutoReconnect] as? NSNumber
         peripheral.connect(after: delay?.doubleValue ?? 0, reconnecting: reconnects?.boolValue ?? false)
@@ -153,7 +158,9 @@ open class CBCentralManager: CBManager {
 
     /// Ends a connection, or a request for one. The delegate receives `didDisconnectPeripheral` without an error.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
-        if isOwn(peripheral) { peripheral.cancel() }
+        guard isOwn(peripheral) else { return }
+        peripheral.cancel()
+        callbacks.propertyChanged()
     }
 
     private func isOwn(_ peripheral: CBPeripheral) -> Bool {
@@ -204,13 +211,13 @@ open class CBCentralManager: CBManager {
         fields.withLock { $0.peripherals.object(ObjectIdentifier(blueCap)) { CBPeripheral(blueCap, of: self) } }
     }
 
-    /// Retains a peripheral until the end of its connection has been reported.
-    func retain(_ peripheral: CBPeripheral) {
-        fields.withLock { _ = $0.ending.insert(peripheral) }
+    /// Retains peripherals until the end of their connections has been reported.
+    func retain(_ peripherals: [CBPeripheral]) {
+        fields.withLock { $0.retained.formUnion(peripherals) }
     }
 
     func release(_ peripheral: CBPeripheral) {
-        let released = fields.withLock { $0.ending.remove(peripheral) }
+        let released = fields.withLock { $0.retained.remove(peripheral) }
         withExtendedLifetime(released) {}
     }
 
@@ -232,11 +239,29 @@ open class CBCentralManager: CBManager {
         // BlueCapKit's scan would continue when the power returns. Programs for iOS start another one.
         if new != .poweredOn { stopScan() }
         setState(new)
+        callbacks.observers.check()
         if new == .poweredOn, let scan = fields.withLock({ $0.restoredScan }) {
             fields.withLock { $0.restoredScan = nil }
             scanForPeripherals(withServices: scan.services, options: scan.options)
         }
         delegate?.centralManagerDidUpdateState(self)
+        if new != .poweredOn { for peripheral in fields.withLock({ $0.lost }) { peripheral.reportLoss() } }
+    }
+
+    /// How long the end of a link is not reported while the end of the power may be its cause, in seconds: BlueZ reports the
+    /// ends of the links first, and programs for iOS expect the state first.
+    private static let lossDelay: TimeInterval = 0.25
+
+    /// Reports a lost link after the state, if the state is changing, and otherwise a moment later.
+    func linkLost(of peripheral: CBPeripheral) {
+        guard state == .poweredOn else { return peripheral.reportLoss() }
+        fields.withLock { $0.lost.append(peripheral) }
+        let (callbacks, peripheral) = (callbacks, Retained(peripheral))
+        _ = blueCap.timer(after: Self.lossDelay) { callbacks.async { peripheral.value.reportLoss() } }
+    }
+
+    func lossReported(of peripheral: CBPeripheral) {
+        fields.withLock { $0.lost.removeAll { $0 === peripheral } }
     }
 
     private func restored(

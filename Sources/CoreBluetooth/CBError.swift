@@ -61,20 +61,30 @@ public struct CBError: CustomNSError, Hashable, Sendable {
     public let code: Code
     /// The error of BlueCapKit that was the cause; `nil` if there was none.
     public let underlyingError: (any Error)?
+    /// The description that the program has given; `nil` for Apple's.
+    private let text: String?
 
     /// Creates an error.
     ///
     /// - Parameters:
     ///   - code: The reason.
-    ///   - userInfo: The error under `NSUnderlyingErrorKey` becomes ``underlyingError``; the rest is not kept.
+    ///   - userInfo: The error under `NSUnderlyingErrorKey` becomes ``underlyingError``, the text under
+    ///     `NSLocalizedDescriptionKey` the description; the rest is not kept.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
         underlyingError = userInfo[NSUnderlyingErrorKey] as? any Error
+        text = userInfo[NSLocalizedDescriptionKey] as? String
+    }
+
+    /// Creates the error that this one of the domain `CBErrorDomain` is; a code that Apple does not have is `unknown`.
+    public init(_nsError error: NSError) {
+        self.init(Code(rawValue: error.code) ?? .unknown, userInfo: error.userInfo)
     }
 
     init(_ code: Code, _ cause: any Error) {
         self.code = code
         underlyingError = cause
+        text = nil
     }
 
     public static var errorDomain: String { CBErrorDomain }
@@ -93,11 +103,10 @@ public struct CBError: CustomNSError, Hashable, Sendable {
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
-extension CBError: LocalizedError, CustomStringConvertible {
-    public var errorDescription: String? { description }
-
+extension CBError: CustomStringConvertible {
     /// Apple's sentence for the code; and that of the cause, which Apple's errors do not have.
     public var description: String {
+        if let text { return text }
         let sentence =
             switch code {
             case .unknown: "Unknown error."
@@ -167,20 +176,80 @@ extension CBError {
     public static var leGattNearBackgroundNotificationLimit: Code { .leGattNearBackgroundNotificationLimit }
 }
 
-extension CBATTError: CustomNSError, LocalizedError {
+extension CBATTError: CustomNSError {
     /// Creates an error as Apple's initializer does; the dictionary is not kept.
     public init(_ code: Code, userInfo: [String: Any]) { self.init(code) }
 
+    /// Creates the error that this one of the domain `CBATTErrorDomain` is; a code of more than a byte is `unlikelyError`.
+    public init(_nsError error: NSError) { self.init(Code(rawValue: error.code) ?? .unlikelyError) }
+
     public static var errorDomain: String { CBATTErrorDomain }
     public var errorCode: Int { code.rawValue }
-    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
-    public var errorDescription: String? { description }
+    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: code.sentence] }
 }
 
 extension CBATTError.Code {
+    /// Apple's text, which programs compare and show. `flutter_blue_plus` lists the texts as iOS has them, in "List of GATT
+    /// Errors as they appear on iOS" of its README; that of code 5 is quoted in many reports of iOS programs.
+    fileprivate var sentence: String {
+        switch self {
+        case .invalidHandle: "The handle is invalid."
+        case .readNotPermitted: "Reading is not permitted."
+        case .writeNotPermitted: "Writing is not permitted."
+        case .invalidPdu: "The command is invalid."
+        case .insufficientAuthentication: "Authentication is insufficient."
+        case .requestNotSupported: "The request is not supported."
+        case .invalidOffset: "The offset is invalid."
+        case .insufficientAuthorization: "Authorization is insufficient."
+        case .prepareQueueFull: "The prepare queue is full."
+        case .attributeNotFound: "The attribute could not be found."
+        case .attributeNotLong: "The attribute is not long."
+        case .insufficientEncryptionKeySize: "The encryption key size is insufficient."
+        case .invalidAttributeValueLength: "The value's length is invalid."
+        case .unlikelyError: "Unlikely error."
+        case .insufficientEncryption: "Encryption is insufficient."
+        case .unsupportedGroupType: "The group type is unsupported."
+        case .insufficientResources: "Resources are insufficient."
+        default: "Unknown ATT error."
+        }
+    }
+
     /// Makes `catch CBATTError.readNotPermitted` and `case CBATTError.readNotPermitted:` match.
     public static func ~= (pattern: Self, error: any Error) -> Bool { (error as? CBATTError)?.code == pattern }
 }
+
+// MARK: - Foundation's bridging
+
+/// An error that is an `NSError` of its domain for `as?`, `catch let error as CBError` and `catch CBError.unknown`.
+///
+/// Programs make such errors for their tests, and pass errors on as `NSError`. Foundation's own error types are bridged in
+/// this way on Linux.
+public protocol NSErrorBridging: CustomNSError, _ObjectiveCBridgeable where _ObjectiveCType == NSError {
+    /// Creates the error that this one of its domain is.
+    init(_nsError error: NSError)
+}
+
+extension NSErrorBridging {
+    public func _bridgeToObjectiveC() -> NSError {
+        NSError(domain: Self.errorDomain, code: errorCode, userInfo: errorUserInfo)
+    }
+
+    public static func _forceBridgeFromObjectiveC(_ error: NSError, result: inout Self?) {
+        _ = _conditionallyBridgeFromObjectiveC(error, result: &result)
+    }
+
+    public static func _conditionallyBridgeFromObjectiveC(_ error: NSError, result: inout Self?) -> Bool {
+        result = error.domain == errorDomain ? Self(_nsError: error) : nil
+        return result != nil
+    }
+
+    public static func _unconditionallyBridgeFromObjectiveC(_ error: NSError?) -> Self {
+        Self(_nsError: error ?? NSError(domain: errorDomain, code: 0))
+    }
+}
+
+extension CBError: NSErrorBridging {}
+extension CBATTError: NSErrorBridging {}
 
 // MARK: - Errors of BlueCapKit
 

@@ -110,22 +110,42 @@ open class CBManager: NSObject {
         return options
     }
 
-    private static let logHandler = Locked<(@Sendable (String) -> Void)?>(nil)
+    /// A closure in a structure: stored bare in the generic `Locked`, it would be wrapped in another closure by each access,
+    /// and the 40,000th message would call through 40,000 of them.
+    private struct LogHandler {
+        let receive: @Sendable (String) -> Void
+    }
+
+    private static let logHandler = Locked<LogHandler?>(nil)
 
     /// Receives the messages of ``log(_:)`` instead of standard error; for tests.
     package static func setLogHandler(_ handler: (@Sendable (String) -> Void)?) {
-        logHandler.withLock { $0 = handler }
+        logHandler.withLock { $0 = handler.map { LogHandler(receive: $0) } }
     }
 
     /// Writes a message to standard error, for what Core Bluetooth has no callback for.
     static func log(_ text: String) {
-        if let handler = logHandler.withLock({ $0 }) { return handler(text) }
-        FileHandle.standardError.write(Data("[CoreBluetooth] \(text)\n".utf8))
+        if let handler = logHandler.withLock({ $0 }) { return handler.receive(text) }
+        try? FileHandle.standardError.write(contentsOf: Data("[CoreBluetooth] \(text)\n".utf8))
     }
 
     /// Reports a call that the program must not make, in the form of Apple's message. The call has no other effect
     /// unless its documentation says so.
     static func misuse(_ text: String) { log("API MISUSE: \(text)") }
+
+    private let missingMethods = Locked<Set<String>>([])
+
+    /// Reports, once for each method, that the default implementation of a delegate's method was called although there was
+    /// something to do for the program's.
+    ///
+    /// Swift on Linux cannot call a method that only a subclass of the conforming class has.
+    func usedDefault(of method: String, _ delegate: any NSObjectProtocol, _ consequence: String) {
+        guard missingMethods.withLock({ $0.insert(method).inserted }) else { return }
+        Self.log(
+            "\(type(of: delegate)) has no \(method), so the default implementation was called: \(consequence). If a subclass "
+                + "has the method, declare it also in the class that conforms to the protocol, so that it can be overridden."
+        )
+    }
 
     /// Returns whether the state is `poweredOn`, and reports a misuse if it is not.
     func isReady(for command: String) -> Bool {

@@ -163,11 +163,12 @@ open class CBMutableCharacteristic: CBCharacteristic {
         made.updateQueueLimit = 64
     }
 
-    /// Returns the centrals that alone receive an update; `nil` if all subscribers receive it.
+    /// Returns the subscribed ones of these centrals, which alone receive an update; `nil` if all subscribers receive it.
     func someOnly(_ centrals: [CBCentral]?) -> [CBCentral]? {
         guard let centrals else { return nil }
         let subscribed = core.withLock { $0.subscribed }
-        return subscribed.allSatisfy { each in centrals.contains { $0 === each } } ? nil : centrals
+        let chosen = subscribed.filter { each in centrals.contains { $0 === each } }
+        return chosen.count == subscribed.count ? nil : chosen
     }
 
     /// Replaces the subscribed centrals. Returns those that are new and those that left.

@@ -35,6 +35,8 @@ open class CBPeripheral: CBPeer {
         var lastRequest = 0
         /// Why the link is about to end, if BlueCapKit has reported that already.
         var failure: (any Error)?
+        /// A lost link that the delegate does not know of yet, and whether it is made again.
+        var loss: Loss?
         /// Whether an earlier process has connected, so that the next connection is not reported.
         var isRestored = false
         var startDelay: StartDelay?
@@ -47,6 +49,10 @@ open class CBPeripheral: CBPeer {
         var pendingWrites = 0
         /// Whether there have been too many of them, and the delegate has to be called when there are fewer.
         var isFull = false
+    }
+
+    private struct Loss {
+        let isReconnecting: Bool
     }
 
     /// How many writes without response may wait for BlueZ until ``canSendWriteWithoutResponse`` is false.
@@ -63,7 +69,8 @@ open class CBPeripheral: CBPeer {
     }
 
     private let owner: Handle<CBCentralManager>
-    private let callbacks: DelegateQueue
+    let callbacks: DelegateQueue
+    private let reports = ReportSequence()
     private let fields = Locked(Fields())
 
     init(_ blueCap: Peripheral, of manager: CBCentralManager) {
@@ -210,8 +217,9 @@ open class CBPeripheral: CBPeer {
                 uuid: characteristic.uuid, properties: characteristic.properties, value: nil,
                 characteristic: characteristic, service: service)
         }
-        // A subscription of an earlier process was resumed.
-        if characteristic.isNotifying, !object.isNotifying {
+        // A subscription of an earlier process, which BlueCapKit resumes on this link. That may not have happened yet: the
+        // program discovers services as soon as the state is `poweredOn`.
+        if characteristic.isSubscribed, !object.fields.withLock({ $0.isReceiving }) {
             object.fields.withLock { $0.isNotifying = true }
             receive(object)
         }
@@ -267,7 +275,10 @@ open class CBPeripheral: CBPeer {
             fields.pendingWrites += 1
             if fields.pendingWrites >= Self.writeLimit { fields.isFull = true }
         }
-        finish(characteristic.write(data: data, type: .withoutResponse) as Future<Void>) { peripheral, result in
+        let peripheral = Retained(self)
+        let write: Future<Void> = characteristic.write(data: data, type: .withoutResponse)
+        write.onComplete(context: callbacks) { result in
+            let peripheral = peripheral.value
             let isReady = peripheral.fields.withLock { fields in
                 fields.pendingWrites -= 1
                 guard fields.isFull, fields.pendingWrites <= Self.writeLimit / 2 else { return false }
@@ -311,12 +322,27 @@ open class CBPeripheral: CBPeer {
         guard isNew, let known = characteristic.characteristic else { return }
         let (peripheral, object) = (Handle(self), Handle(characteristic))
         let values: FutureStream<Data?> = known.receiveNotificationUpdates(capacity: 0)
-        values.onSuccess(context: callbacks) { value in
-            // A gap is a link that was lost, which the delegate knows.
-            guard let value, let object = object.object, let peripheral = peripheral.object else { return }
-            object.fields.withLock { $0.value = value }
-            peripheral.delegate?.peripheral(peripheral, didUpdateValueFor: object, error: nil)
+        values.onComplete(context: callbacks) { result in
+            guard let object = object.object, let peripheral = peripheral.object else { return }
+            switch result {
+            case .success(let value?):
+                object.fields.withLock { $0.value = value }
+                peripheral.delegate?.peripheral(peripheral, didUpdateValueFor: object, error: nil)
+            case .success(nil): break  // a gap is a link that was lost, which the delegate knows
+            case .failure(let error): peripheral.subscriptionEnded(object, error)
+            }
         }
+    }
+
+    /// A subscription could not be resumed, or the characteristic no longer exists, which `didModifyServices` reports.
+    private func subscriptionEnded(_ characteristic: CBCharacteristic, _ error: any Error) {
+        let wasNotifying = characteristic.fields.withLock { fields in
+            defer { fields.isNotifying = false }
+            return fields.isNotifying
+        }
+        guard wasNotifying, characteristic.characteristic?.isValid == true else { return }
+        delegate?.peripheral(
+            self, didUpdateNotificationStateFor: characteristic, error: coreBluetoothError(error))
     }
 
     /// Reads the value of a descriptor; `didUpdateValueFor` reports it.
@@ -364,21 +390,18 @@ open class CBPeripheral: CBPeer {
     /// Fails with `CBError.operationNotSupported`: BlueZ has no such channels for programs.
     open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
         guard isConnected(for: "openL2CAPChannel") else { return }
-        let peripheral = Retained(self)
-        callbacks.queue.async {
-            peripheral.value.delegate?.peripheral(
-                peripheral.value, didOpen: nil, error: CBError(.operationNotSupported))
+        finish(Future<Void>(error: CBError(.operationNotSupported))) { peripheral, result in
+            peripheral.delegate?.peripheral(peripheral, didOpen: nil, error: result.error)
         }
     }
 
     // MARK: Helpers
 
-    /// Calls `report` with the result of an operation, on the delegate's queue.
+    /// Calls `report` with the result of an operation, on the delegate's queue, after the results of all earlier operations.
     private func finish<T: Sendable>(
         _ future: Future<T>, _ report: @escaping (CBPeripheral, Try<T>) -> Void
     ) {
-        let (peripheral, report) = (Retained(self), Retained(report))
-        future.onComplete(context: callbacks) { report.value(peripheral.value, $0) }
+        reports.add(future, on: callbacks) { report(self, $0) }
     }
 
     /// Returns whether there is a link, and reports a misuse if there is none.
@@ -417,6 +440,7 @@ open class CBPeripheral: CBPeer {
 extension CBPeripheral {
     /// - Parameter reconnects: Whether a lost connection is made again.
     func connect(after delay: TimeInterval, reconnecting reconnects: Bool) {
+        fields.withLock { $0.isRestored = false }
         guard delay > 0, let manager else { return connect(reconnecting: reconnects) }
         let (former, number) = fields.withLock { fields in
             fields.lastRequest += 1
@@ -467,9 +491,9 @@ extension CBPeripheral {
         if let delay = takeStartDelay() {
             delay.timer?.cancel()
             let peripheral = Retained(self)
-            return callbacks.queue.async { peripheral.value.connectionEnded(nil) }
+            return callbacks.async { peripheral.value.connectionEnded(nil) }
         }
-        if blueCap.state != .disconnected { manager?.retain(self) }
+        if blueCap.state != .disconnected { manager?.retain([self]) }
         blueCap.disconnect()
     }
 
@@ -485,11 +509,16 @@ extension CBPeripheral {
 
     private func connectionChanged(_ event: ConnectionEvent, _ request: Int, _ reconnects: Bool) {
         switch event {
-        case .connect: connected()
+        // The program may have called `connect` again since, and the later request is reported.
+        case .connect: if fields.withLock({ $0.request == request }) { connected() }
         case .forceDisconnect: connectionEnded(nil)
         case .disconnect, .giveUp, .timeout:
-            let wasConnected = fields.withLock { $0.isConnected }
-            if wasConnected { connectionEnded(takeFailure() ?? lossError, isReconnecting: reconnects) }
+            let wasConnected = fields.withLock { fields in
+                guard fields.isConnected else { return false }
+                (fields.isConnected, fields.loss) = (false, Loss(isReconnecting: reconnects))
+                return true
+            }
+            if wasConnected { linkLost() }
             if wasConnected, !reconnects { return }
             // The adapter has lost its power before there was a connection: the request waits for the power.
             switch fields.withLock({ $0.request }) {
@@ -501,22 +530,43 @@ extension CBPeripheral {
     }
 
     private func connected() {
+        reportLoss()
         followServices()
         nameMayHaveChanged()
-        let isNews = fields.withLock { fields in
-            defer { fields.isRestored = false }
-            fields.isConnected = true
-            return !fields.isRestored
+        let (isNews, isNewLink) = fields.withLock { fields in
+            defer { (fields.isRestored, fields.isConnected) = (false, true) }
+            return (!fields.isRestored, !fields.isConnected)
         }
         guard isNews, let manager else { return }
-        manager.report(.peerConnected, of: self)
+        if isNewLink { manager.report(.peerConnected, of: self) }
         manager.delegate?.centralManager(manager, didConnect: self)
+    }
+
+    private func linkLost() {
+        let isFailureKnown = fields.withLock { $0.failure != nil }
+        switch blueCap.disconnectDetail?.cause {
+        case .timeout, .remote, .authentication: reportLoss()
+        case .local, .suspend, .unspecified, nil:
+            if let manager, !isFailureKnown { manager.linkLost(of: self) } else { reportLoss() }
+        }
+    }
+
+    /// Reports a lost link, unless it has been reported.
+    func reportLoss() {
+        let loss = fields.withLock { fields in
+            defer { fields.loss = nil }
+            return fields.loss
+        }
+        guard let loss else { return }
+        manager?.lossReported(of: self)
+        connectionEnded(takeFailure() ?? lossError, isReconnecting: loss.isReconnecting)
     }
 
     private func connectionFailed(_ error: any Error) {
         // BlueCapKit refuses to end a connection that does not exist; Core Bluetooth ignores the call.
         manager?.release(self)
         if case PeripheralError.disconnected = error { return }
+        reportLoss()
         let error = coreBluetoothError(error)
         let isConnected = fields.withLock { fields in
             if fields.isConnected { fields.failure = error }
@@ -527,6 +577,7 @@ extension CBPeripheral {
     }
 
     private func connectionEnded(_ error: (any Error)?, isReconnecting: Bool = false) {
+        reportLoss()
         invalidateServices()
         guard let manager else { return }
         manager.release(self)
@@ -545,7 +596,7 @@ extension CBPeripheral {
 
     /// Why the link was lost, as BlueZ reports it.
     private var lossError: CBError {
-        if blueCap.disconnectReason == .adapterLost { return CBError(.unknown) }
+        if blueCap.disconnectReason == .adapterLost || manager?.state != .poweredOn { return CBError(.unknown) }
         return switch blueCap.disconnectDetail?.cause {
         case .timeout: CBError(.connectionTimeout)
         case .authentication: CBError(.peerRemovedPairingInformation)

@@ -20,7 +20,8 @@ open class CBPeripheralManager: CBManager {
     }
 
     private let core = Locked(Core())
-    private let callbacks: DelegateQueue
+    let callbacks: DelegateQueue
+    private let reports = ReportSequence()
     /// Whether the program has chosen a pairing policy.
     private let hasPolicy: Bool
 
@@ -86,6 +87,7 @@ open class CBPeripheralManager: CBManager {
             guard let self = handle.object else { return }
             if state != .poweredOn { self.core.withLock { $0.isAdvertisementOld = true } }
             self.setState(CBManagerState(state))
+            self.callbacks.observers.check()
             self.delegate?.peripheralManagerDidUpdateState(self)
         }
     }
@@ -105,12 +107,13 @@ open class CBPeripheralManager: CBManager {
         delegate?.peripheralManager(self, willRestoreState: state)
     }
 
-    /// Calls the delegate on the manager's queue.
-    private func report(_ call: @escaping (CBPeripheralManager, any CBPeripheralManagerDelegate) -> Void) {
-        let handle = Handle(self)
-        let call = Retained(call)
-        callbacks.queue.async {
-            if let self = handle.object, let delegate = self.delegate { call.value(self, delegate) }
+    /// Calls the delegate with the result of an operation, after those of all earlier operations.
+    private func report<T: Sendable>(
+        _ future: Future<T>,
+        _ call: @escaping (CBPeripheralManager, (any CBPeripheralManagerDelegate)?, (any Error)?) -> Void
+    ) {
+        reports.add(future, on: callbacks) { [weak self] result in
+            if let self { call(self, self.delegate, result.error.map(coreBluetoothError)) }
         }
     }
 
@@ -137,17 +140,16 @@ open class CBPeripheralManager: CBManager {
         let name = advertisementData?[CBAdvertisementDataLocalNameKey] as? String ?? ""
         let uuids = advertisementData?[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID] ?? []
         let data = AdvertisingData.fitting(localName: name, serviceUUIDs: uuids)
-        let handle = Handle(self)
-        blueCap.startAdvertising(data.localName ?? "", uuids: data.serviceUUIDs)
-            .onComplete(context: callbacks) { outcome in
-                guard let self = handle.object else { return }
-                let error = outcome.error.map(coreBluetoothError)
-                self.delegate?.peripheralManagerDidStartAdvertising(self, error: error)
-            }
+        report(blueCap.startAdvertising(data.localName ?? "", uuids: data.serviceUUIDs)) {
+            $1?.peripheralManagerDidStartAdvertising($0, error: $2)
+        }
     }
 
     /// Ends the advertisement.
-    open func stopAdvertising() { blueCap.stopAdvertising() }
+    open func stopAdvertising() {
+        blueCap.stopAdvertising()
+        callbacks.propertyChanged()
+    }
 
     // MARK: Services
 
@@ -163,18 +165,16 @@ open class CBPeripheralManager: CBManager {
         if let problem = service.problem {
             Self.misuse(problem)
             core.withLock { $0.services.removeAll { $0 === service } }
-            return report { $1.peripheralManager($0, didAdd: service, error: CBError(.invalidParameters)) }
+            return report(Future<Void>(error: CBError(.invalidParameters))) {
+                $1?.peripheralManager($0, didAdd: service, error: $2)
+            }
         }
         let made = service.make()
         allowPairing(for: service)
         follow(service)
-        let handle = Handle(self)
-        let added = Retained(service)
-        blueCap.add(made).onComplete(context: callbacks) { outcome in
-            guard let self = handle.object else { return }
-            let error = outcome.error.map(coreBluetoothError)
-            if error != nil { self.core.withLock { $0.services.removeAll { $0 === added.value } } }
-            self.delegate?.peripheralManager(self, didAdd: added.value, error: error)
+        report(blueCap.add(made)) { manager, delegate, error in
+            if error != nil { manager.core.withLock { $0.services.removeAll { $0 === service } } }
+            delegate?.peripheralManager(manager, didAdd: service, error: error)
         }
     }
 
@@ -276,36 +276,44 @@ open class CBPeripheralManager: CBManager {
 
     /// Sends a value to the centrals that have subscribed.
     ///
-    /// BlueZ cuts a value that is longer than a central's ``CBCentral/maximumUpdateValueLength``.
+    /// As on iOS, a value is cut that is longer than a central's ``CBCentral/maximumUpdateValueLength``, and centrals that have
+    /// not subscribed are ignored. A value of more than 512 bytes is cut for all, with a message in the program's log.
     ///
     /// - Parameters:
     ///   - value: At most 512 bytes.
     ///   - characteristic: A characteristic of a service that was added.
     ///   - centrals: Those of its subscribers that receive the value; `nil` for all. Some of several need BlueZ 5.76 or
     ///     later.
-    /// - Returns: Whether the value will be sent. After `false` because the queue is full,
-    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows. Any other `false` is
-    ///   explained by a message in the program's log.
+    /// - Returns: `false` if the queue is full, and only then:
+    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` follows. A value that cannot be sent
+    ///   for another reason, which a repetition would not change, is reported in the program's log.
     open func updateValue(
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
         guard let made = characteristic.blueCap else {
             Self.misuse("characteristic \(characteristic.uuid) belongs to no service that was added")
-            return false
+            return true
+        }
+        var value = value
+        if value.count > AttributeProtocol.longestValue {
+            Self.log(
+                "updateValue of characteristic \(characteristic.uuid): the value has \(value.count) bytes; the first "
+                    + "\(AttributeProtocol.longestValue) are sent. See maximumUpdateValueLength.")
+            value = Data(value.prefix(AttributeProtocol.longestValue))
         }
         do {
             if let chosen = characteristic.someOnly(centrals) {
-                try made.update(withData: value, for: chosen.map(\.blueCap))
+                if !chosen.isEmpty { try made.update(withData: value, for: chosen.map(\.blueCap)) }
             } else {
                 try made.update(withData: value)
             }
-            return true
         } catch MutableCharacteristicError.updateQueueFull {
             waitForSpace(in: made)
+            return false
         } catch {
             Self.log("updateValue of characteristic \(characteristic.uuid): \(error.localizedDescription)")
         }
-        return false
+        return true
     }
 
     private func waitForSpace(in characteristic: MutableCharacteristic) {
@@ -326,12 +334,16 @@ open class CBPeripheralManager: CBManager {
 
     /// Fails with `CBError.operationNotSupported`: BlueZ has no L2CAP channels on D-Bus.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
-        report { $1.peripheralManager($0, didPublishL2CAPChannel: 0, error: CBError(.operationNotSupported)) }
+        report(Future<Void>(error: CBError(.operationNotSupported))) {
+            $1?.peripheralManager($0, didPublishL2CAPChannel: 0, error: $2)
+        }
     }
 
     /// Fails with `CBError.operationNotSupported`: BlueZ has no L2CAP channels on D-Bus.
     open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
-        report { $1.peripheralManager($0, didUnpublishL2CAPChannel: PSM, error: CBError(.operationNotSupported)) }
+        report(Future<Void>(error: CBError(.operationNotSupported))) {
+            $1?.peripheralManager($0, didUnpublishL2CAPChannel: PSM, error: $2)
+        }
     }
 }
 

@@ -40,7 +40,11 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
 }
 
 extension CBPeripheralManagerDelegate {
-    public func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {}
+    public func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any]) {
+        peripheral.usedDefault(
+            of: "peripheralManager(_:willRestoreState:)", self,
+            "the restored services are offered until they are removed")
+    }
     public func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {}
     public func peripheralManager(
         _ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?
@@ -52,10 +56,12 @@ extension CBPeripheralManagerDelegate {
         _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
     ) {}
     public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
+        peripheral.usedDefault(of: "peripheralManager(_:didReceiveRead:)", self, "reads are refused")
         peripheral.respond(to: request, withResult: .requestNotSupported)
     }
     public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
         guard let first = requests.first else { return }
+        peripheral.usedDefault(of: "peripheralManager(_:didReceiveWrite:)", self, "writes are refused")
         peripheral.respond(to: first, withResult: .requestNotSupported)
     }
     public func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {}

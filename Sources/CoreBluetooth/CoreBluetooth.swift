@@ -16,11 +16,15 @@ public typealias CBL2CAPPSM = UInt16
 /// concurrent. Without a queue of the program it is the main queue.
 ///
 /// The manager of BlueCapKit gets ``queue`` and completes its promises there, so that handlers call the delegate directly.
-/// A handler that is added when its future is complete already, on the thread of the caller, waits for the queue.
+/// A handler that is added when its future is complete already waits for the queue: on another thread, and also in a
+/// callback, which a refused operation would otherwise call the delegate inside.
 struct DelegateQueue: ExecutionContext {
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     let queue: DispatchQueue
+    /// Whether a task is running. Changed on the queue only.
+    private let isRunning = Locked(false)
+    let observers = Observers()
 
     init(_ queue: DispatchQueue?) {
         self.queue = DispatchQueue(label: "bluecap.corebluetooth", target: queue ?? .main)
@@ -29,10 +33,64 @@ struct DelegateQueue: ExecutionContext {
     }
 
     func execute(_ task: @escaping @Sendable () -> Void) {
-        if DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(queue) {
-            task()
-        } else {
-            queue.async(execute: task)
+        let isOnQueue = DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(queue)
+        if isOnQueue, !isRunning.withLock({ $0 }) { run(task) } else { async(task) }
+    }
+
+    /// Executes a task after all that are due already.
+    func async(_ task: @escaping @Sendable () -> Void) { queue.async { run(task) } }
+
+    private func run(_ task: () -> Void) {
+        isRunning.withLock { $0 = true }
+        task()
+        if !observers.isEmpty { observers.check() }
+        isRunning.withLock { $0 = false }
+    }
+
+    /// A command has changed a property, on any thread.
+    func propertyChanged() { if !observers.isEmpty { async {} } }
+}
+
+/// Reports the results of an object's operations in the sequence of the calls.
+///
+/// On Apple's platforms one operation follows the other. BlueCapKit executes operations on different characteristics at the
+/// same time, and refuses an operation at once that cannot succeed; its result waits for those of earlier operations.
+final class ReportSequence: Sendable {
+    /// The result of an operation; without the call as long as there is none.
+    private struct Report {
+        let number: Int
+        var call: Retained<() -> Void>?
+    }
+
+    private struct State {
+        var reports: [Report] = []
+        var lastNumber = 0
+
+        /// Returns the first call, if the result of that operation is there.
+        mutating func take() -> Retained<() -> Void>? {
+            guard let call = reports.first?.call else { return nil }
+            reports.removeFirst()
+            return call
+        }
+    }
+
+    private let state = Locked(State())
+
+    /// Calls `report` on the queue when the future is complete and the results of all earlier operations were reported.
+    func add<T: Sendable>(_ future: Future<T>, on callbacks: DelegateQueue, _ report: @escaping (Try<T>) -> Void) {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.reports.append(Report(number: state.lastNumber))
+            return state.lastNumber
+        }
+        let report = Retained(report)
+        future.onComplete(context: callbacks) { result in
+            let call = Retained { report.value(result) }
+            self.state.withLock { state in
+                guard let place = state.reports.firstIndex(where: { $0.number == number }) else { return }
+                state.reports[place].call = call
+            }
+            while let call = self.state.withLock({ $0.take() }) { call.value() }
         }
     }
 }

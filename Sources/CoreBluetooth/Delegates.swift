@@ -11,7 +11,8 @@ public enum CBConnectionEvent: Int, Hashable, Sendable {
 /// Receives the events of a ``CBCentralManager``, on its queue and in their order.
 ///
 /// All methods except the first are optional: they have default implementations. A class that inherits its conformance
-/// must override a method that its superclass has; it cannot add one.
+/// must override a method that its superclass has; it cannot add one. If the superclass does not have `willRestoreState`,
+/// a message says so, and the manager retains the restored peripherals until their connections end.
 public protocol CBCentralManagerDelegate: NSObjectProtocol {
     /// The state has changed. It is called at least once.
     func centralManagerDidUpdateState(_ central: CBCentralManager)
@@ -66,7 +67,11 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 }
 
 extension CBCentralManagerDelegate {
-    public func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {}
+    public func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {
+        central.usedDefault(
+            of: "centralManager(_:willRestoreState:)", self, "the restored connections are kept until they end")
+        central.retain(dict[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral] ?? [])
+    }
 
     public func centralManager(
         _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],

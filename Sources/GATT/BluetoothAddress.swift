@@ -142,16 +142,3 @@ extension BluetoothAddress {
         }
     }
 }
-
-extension UUID {
-    /// Creates a UUID of version 5 from the SHA-1 of its namespace and name.
-    fileprivate init(nameHash hash: SHA1.Digest) {
-        var bytes: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        withUnsafeMutableBytes(of: &bytes) { bytes in
-            for index in 0..<16 { bytes[index] = hash[byte: index] }
-            bytes[6] = bytes[6] & 0x0F | 0x50
-            bytes[8] = bytes[8] & 0x3F | 0x80
-        }
-        self.init(uuid: bytes)
-    }
-}

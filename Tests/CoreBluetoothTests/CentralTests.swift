@@ -155,6 +155,7 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
 
     func testASecondConnectOfAConnectedPeripheralIsReported() {
         let peripheral = connect()
+        central.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
         seen.clear()
         central.connect(peripheral)
         expect("connected Strap 1")
@@ -190,6 +191,19 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         wait(for: "connected Strap 1")
         simulator.simulateLinkLoss(of: Self.address, reason: .timeout)
         wait(for: "disconnected CBError.connectionTimeout")
+    }
+
+    func testALossIsReportedBeforeTheEndOfALaterRequest() {
+        let peripheral = connect()
+        seen.clear()
+        simulator.simulateLinkLoss(of: Self.address)
+        settle()
+        XCTAssertEqual(seen.texts, [], "The end of the power may be the cause.")
+        central.connect(peripheral)
+        central.cancelPeripheralConnection(peripheral)
+        expect("disconnected nil")
+        pass(5)
+        XCTAssertEqual(seen.texts, ["disconnected CBError.peripheralDisconnected", "disconnected nil"])
     }
 
     func testConnectWaitsForDays() {
@@ -241,12 +255,83 @@ final class CentralTests: CoreBluetoothCase, @unchecked Sendable {
         }
     }
 
-    func testConnectIsReportedAgainForAConnectedPeripheral() {
-        let peripheral = connect()
+    func testSeveralRequestsForOneConnectionAreReportedOnce() {
+        let peripheral = find()
+        central.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
         seen.clear()
         central.connect(peripheral)
+        central.connect(peripheral)
         expect("connected Strap 1")
-        XCTAssertEqual(peripheral.state, .connected)
+        pass(5)
+        XCTAssertEqual(seen.texts, ["event 1", "connected Strap 1"])
+
+        // As many programs do, in both callbacks.
+        recorder.onDisconnection = { central, peripheral in central.connect(peripheral) }
+        recorder.onState = { central in central.connect(peripheral) }
+        for _ in 0..<3 {
+            seen.clear()
+            simulator.simulatePowerOff()
+            pass(10)
+            simulator.simulatePowerOn()
+            expect("connected Strap 1", limit: 120)
+            pass(10)
+            XCTAssertEqual(
+                seen.texts,
+                ["state 4", "event 0", "disconnected CBError.unknown", "state 5", "event 1", "connected Strap 1"])
+        }
+        // The link is up, and its report is due: the second request is for the same connection.
+        recorder.onDisconnection = nil
+        recorder.onState = nil
+        central.cancelPeripheralConnection(peripheral)
+        expect("disconnected nil")
+        seen.clear()
+        callbacks.sync {
+            central.connect(peripheral)
+            for _ in 0..<200 where peripheral.state != .connected { simulator.advance(by: 0.05) }
+            XCTAssertEqual(peripheral.state, .connected)
+            central.connect(peripheral)
+        }
+        pass(5)
+        XCTAssertEqual(seen.texts, ["event 1", "connected Strap 1"])
+    }
+
+    func testConnectWhileTheAdapterIsOffIsAccepted() {
+        let peripheral = find()
+        simulator.simulatePowerOff()
+        expect("state 4")
+        seen.clear()
+        central.connect(peripheral)
+        XCTAssertEqual(peripheral.state, .connecting)
+        pass(30)
+        XCTAssertEqual(seen.texts, [])
+        simulator.simulatePowerOn()
+        expect("connected Strap 1")
+        XCTAssertEqual(seen.texts, ["state 5", "connected Strap 1"])
+    }
+
+    /// A program looks at the state in `didDisconnectPeripheral`. BlueZ reports the ends of the links first.
+    func testTheStateIsReportedBeforeTheConnectionsThatItEnds() {
+        let ends: [(state: Int, go: (Simulator) -> Void, back: (Simulator) -> Void)] = [
+            (4, { $0.simulatePowerOff() }, { $0.simulatePowerOn() }),
+            (4, { $0.simulateRfkill(true) }, { $0.simulateRfkill(false) }),
+            (1, { $0.simulateDaemonDeath() }, { $0.simulateDaemonReturn() }),
+            (2, { $0.simulateAdapterRemoval() }, { $0.simulateAdapterAddition() }),
+        ]
+        var peripheral = connect()
+        for end in ends {
+            central.registerForConnectionEvents(options: [.peripheralUUIDs: [peripheral.identifier]])
+            seen.clear()
+            end.go(simulator)
+            expect("disconnected CBError.unknown")
+            pass(5)
+            XCTAssertEqual(seen.texts, ["state \(end.state)", "event 0", "disconnected CBError.unknown"])
+            end.back(simulator)
+            expect("state 5")
+            peripheral = central.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first ?? peripheral
+            seen.clear()
+            central.connect(peripheral)
+            expect("connected Strap 1")
+        }
     }
 
     func testAPendingConnectionCanBeCancelled() {

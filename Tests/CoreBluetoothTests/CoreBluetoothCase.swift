@@ -169,6 +169,7 @@ class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     var onWrite: ((CBCharacteristic) -> Void)?
     var onReady: ((CBPeripheral) -> Void)?
     var onState: ((CBCentralManager) -> Void)?
+    var onServices: ((CBPeripheral) -> Void)?
     var onConnection: ((CBCentralManager, CBPeripheral) -> Void)?
     var onDisconnection: ((CBCentralManager, CBPeripheral) -> Void)?
     /// Whether values and writes are noted.
@@ -239,6 +240,7 @@ class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
 
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?) {
         seen.note("services \(text(error))")
+        onServices?(peripheral)
     }
 
     func peripheral(

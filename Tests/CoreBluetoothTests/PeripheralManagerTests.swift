@@ -56,9 +56,9 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         expect("advertising nil")
     }
 
-    private func phone(_ number: Int = 1) -> CentralLink {
+    private func phone(_ number: Int = 1, mtu: Int = 247) -> CentralLink {
         let address = VirtualAddress(stringLiteral: "C0:FF:EE:00:CE:0\(number)")
-        let link = simulator.connect(VirtualCentral(address, name: "Phone \(number)"))
+        let link = simulator.connect(VirtualCentral(address, name: "Phone \(number)", mtu: mtu))
         eventually("link") { link.state == .connected }
         return link
     }
@@ -194,6 +194,9 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         manager.startAdvertising(nil)
         eventually("advertisement") { self.manager.isAdvertising }
         XCTAssertEqual(result(of: phone().read("2A37")), .failure(.attribute(0x06)))
+        XCTAssertEqual(seen.texts.count, 1, "\(seen.texts)")
+        XCTAssertTrue(
+            seen.texts[0].hasPrefix("log StateOnly has no peripheralManager(_:didReceiveRead:)"), seen.texts[0])
     }
 
     func testAFixedValueThatCanBeWrittenIsMisuse() {
@@ -209,6 +212,20 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         manager.add(heart())
         expect("added 180D nil")
         XCTAssertEqual(simulator.applications.flatMap(\.services).map { String($0.uuid.prefix(8)) }, ["0000180d"])
+    }
+
+    func testAServiceThatIsRefusedAtOnceIsReportedAfterThoseBeforeIt() {
+        serve()
+        let wrong = CBMutableService(type: Self.battery, primary: true)
+        wrong.includedServices = [CBMutableService(type: Self.battery, primary: false)]
+        seen.clear()
+        manager.add(heart())
+        manager.add(wrong)
+        manager.publishL2CAPChannel(withEncryption: false)
+        expect("published CBError.operationNotSupported")
+        XCTAssertEqual(
+            seen.texts.filter { !$0.hasPrefix("log") },
+            ["added 180D nil", "added 180F CBError.invalidParameters", "published CBError.operationNotSupported"])
     }
 
     func testAServiceWithIncludedServicesIsRefused() {
@@ -335,6 +352,69 @@ final class PeripheralManagerTests: CoreBluetoothCase, @unchecked Sendable {
         XCTAssertEqual(phone.values.map { Int($0.bytes[0]) | Int($0.bytes[1]) << 8 }, Array(0..<count))
         XCTAssertGreaterThan(refusals, 10)
         XCTAssertEqual(seen.texts.filter { $0 == "ready" }.count, refusals)
+    }
+
+    /// The sender of Apple's guide: parts as long as the central takes, until one is refused; it goes on in `isReady`.
+    func testPartsAsLongAsTheCentralTakesArriveWhateverThePacketsAre() {
+        serve()
+        let measurement = add(heart())[0]
+        advertise()
+        for (number, mtu) in [23, 247, 515, 517].enumerated() {
+            let phone = phone(number + 1, mtu: mtu)
+            phone.subscribe(to: "2A37")
+            eventually("subscription") { measurement.subscribedCentrals?.count == 1 }
+            let length = measurement.subscribedCentrals![0].maximumUpdateValueLength
+            XCTAssertEqual(length, min(512, mtu - 3))
+            var rest = Data((0..<5_000).map { UInt8(truncatingIfNeeded: $0) })
+            let all = Array(rest)
+            let send: (CBPeripheralManager) -> Void = { manager in
+                while !rest.isEmpty {
+                    let part = rest.prefix(length)
+                    guard manager.updateValue(part, for: measurement, onSubscribedCentrals: nil) else { return }
+                    rest = rest.dropFirst(part.count)
+                }
+            }
+            server.onReady = send
+            callbacks.sync { send(manager) }
+            eventually("the parts") { phone.values.flatMap(\.bytes).count == all.count }
+            XCTAssertEqual(phone.values.flatMap(\.bytes), all)
+            phone.disconnect()
+            eventually("the end") { measurement.subscribedCentrals == [] }
+            advertise()
+        }
+    }
+
+    /// "false if the update is not successfully sent because the underlying transmit queue is full", and a value that is
+    /// too long "is truncated" (Apple's documentation of `updateValue`). A sender waits for `isReady` after each `false`.
+    func testOnlyAFullQueueRefusesAnUpdate() {
+        serve()
+        let measurement = add(heart())[0]
+        advertise()
+        let phone = phone(mtu: 517)
+        phone.subscribe(to: "2A37")
+        expect("subscribed 2A37")
+        seen.clear()
+        XCTAssertTrue(manager.updateValue(Data(count: 600), for: measurement, onSubscribedCentrals: nil))
+        eventually("the value") { !phone.values.isEmpty }
+        XCTAssertEqual(phone.values.map(\.bytes.count), [512])
+        XCTAssertTrue(seen.texts.first?.contains("the value has 600 bytes; the first 512 are sent") == true)
+        seen.clear()
+
+        let central = server.centrals[0]
+        phone.disconnect()
+        expect("unsubscribed 2A37")
+        let other = self.phone(2)
+        other.subscribe(to: "2A37")
+        expect("subscribed 2A37")
+        XCTAssertTrue(manager.updateValue(Data([1]), for: measurement, onSubscribedCentrals: [central]))
+        XCTAssertTrue(manager.updateValue(Data([2]), for: measurement, onSubscribedCentrals: nil))
+        eventually("the value for all") { !other.values.isEmpty }
+        XCTAssertEqual(other.values.map(\.bytes), [[2]], "A central that has not subscribed is ignored.")
+
+        let stray = CBMutableCharacteristic(
+            type: Self.level, properties: .notify, value: nil, permissions: .readable)
+        XCTAssertTrue(manager.updateValue(Data([1]), for: stray, onSubscribedCentrals: nil))
+        XCTAssertTrue(seen.texts.last?.contains("belongs to no service that was added") == true)
     }
 
     func testAnUpdateForOneOfTwoCentralsReachesIt() {

@@ -127,6 +127,50 @@ final class PeripheralTests: CoreBluetoothCase, @unchecked Sendable {
             seen.texts, (1...5).flatMap { ["written 2A38 nil", "value 2A38 [\($0)] nil"] })
     }
 
+    func testAResultThatIsKnownAtOnceFollowsThoseOfEarlierOperations() {
+        let peripheral = discover()
+        let (location, control) = (
+            characteristic(Self.location, of: peripheral), characteristic(Self.control, of: peripheral)
+        )
+        let measurement = characteristic(Self.measurement, of: peripheral)
+        seen.clear()
+        peripheral.readValue(for: location)
+        peripheral.writeValue(Data(count: 600), for: location, type: .withResponse)
+        peripheral.readValue(for: measurement)
+        peripheral.writeValue(Data([1]), for: control, type: .withResponse)
+        peripheral.openL2CAPChannel(0x80)
+        expect("channel nil CBError.operationNotSupported")
+        XCTAssertEqual(
+            seen.texts,
+            [
+                "value 2A38 [1] nil", "written 2A38 CBATTError.13", "value 2A37 [] CBATTError.2", "written 2A39 nil",
+                "channel nil CBError.operationNotSupported",
+            ])
+    }
+
+    func testAnOperationThatIsRefusedAtOnceDoesNotCallTheDelegateInsideItself() {
+        let peripheral = discover()
+        let (location, measurement) = (
+            characteristic(Self.location, of: peripheral), characteristic(Self.measurement, of: peripheral)
+        )
+        let seen = seen
+        recorder.onValue = { characteristic in
+            guard characteristic === location else { return }
+            seen.note("begin")
+            peripheral.openL2CAPChannel(0x80)
+            peripheral.readValue(for: measurement)
+            seen.note("end")
+        }
+        peripheral.readValue(for: location)
+        expect("value 2A37 [] CBATTError.2")
+        XCTAssertEqual(
+            seen.texts,
+            [
+                "value 2A38 [1] nil", "begin", "end", "channel nil CBError.operationNotSupported",
+                "value 2A37 [] CBATTError.2",
+            ])
+    }
+
     func testRefusalsAreATTErrors() {
         let peripheral = discover()
         let (location, control) = (

@@ -30,7 +30,8 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         settle()
     }
 
-    private func restart() {
+    /// - Parameter delegate: That of the second process; `nil` for the recorder.
+    private func restart(_ delegate: (any CBCentralManagerDelegate)? = nil) {
         pass(1)
         waitForTheDisk()
         central = nil
@@ -38,7 +39,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         settle()
         waitForTheDisk()
         seen.clear()
-        central = CBCentralManager(delegate: recorder, queue: callbacks, options: options)
+        central = CBCentralManager(delegate: delegate ?? recorder, queue: callbacks, options: options)
         waitForTheDisk()
         expect("state 5")
     }
@@ -69,6 +70,7 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         peripheral.delegate = recorder
         eventually("the link") { peripheral.state == .connected }
         pass(2)
+        XCTAssertEqual(seen.texts.count, 2, "A link that was up is not reported with didConnect.")
 
         discover(on: peripheral)
         let restored = characteristic(Self.measurement, of: peripheral)
@@ -81,6 +83,86 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         expect("disconnected CBError.peripheralDisconnected")
         pass(30)
         XCTAssertEqual(peripheral.state, .disconnected)
+    }
+
+    private func subscribe() {
+        let peripheral = discover()
+        peripheral.setNotifyValue(true, for: characteristic(Self.measurement, of: peripheral))
+    }
+
+    /// As programs do: in the first callback with `poweredOn`, before BlueCapKit has resumed the subscription.
+    func testASubscriptionIsRestoredIfTheServicesAreDiscoveredAtOnce() throws {
+        begin()
+        subscribe()
+        expect("notifying 2A37 true nil")
+        recorder.onState = { [recorder] _ in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] {
+                XCTAssertEqual(peripheral.state, .connected)
+                peripheral.delegate = recorder
+                peripheral.discoverServices(nil)
+            }
+        }
+        recorder.onServices = { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        }
+        restart()
+        expect("characteristics 180D nil")
+        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let peripheral = try XCTUnwrap(peripherals?.first)
+        XCTAssertTrue(characteristic(Self.measurement, of: peripheral).isNotifying)
+        pass(2)
+        seen.clear()
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
+        settle()
+        XCTAssertEqual(seen.texts, ["value 2A37 [0, 61] nil"])
+    }
+
+    func testARestoredSubscriptionThatIsRefusedIsReported() throws {
+        begin()
+        subscribe()
+        expect("notifying 2A37 true nil")
+        recorder.onState = { [recorder] _ in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] {
+                peripheral.delegate = recorder
+                peripheral.discoverServices(nil)
+            }
+        }
+        recorder.onServices = { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        }
+        simulator.simulateRefusedCalls(of: "StartNotify", error: .notSupported)
+        // The refusal comes after the discovery.
+        simulator.simulateSlowReplies(by: 0.5)
+        restart()
+        expect("notifying 2A37 false CBATTError.6")
+        let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+        let measurement = characteristic(Self.measurement, of: try XCTUnwrap(peripherals?.first))
+        XCTAssertFalse(measurement.isNotifying)
+        peripherals?[0].setNotifyValue(true, for: measurement)
+        expect("notifying 2A37 true nil")
+        simulator.notify(Self.address, characteristic: .uuid("2A37"), value: [0, 61])
+        expect("value 2A37 [0, 61] nil")
+    }
+
+    /// Swift on Linux cannot call a method that only a subclass of the conforming class has. Nothing ends that the program
+    /// does not know of.
+    func testWithoutAMethodForThemRestoredConnectionsAreKeptAndAMessageSaysSo() throws {
+        begin()
+        connect()
+        let delegate = RestoringSubclass(seen)
+        restart(delegate)
+        pass(60)
+        XCTAssertEqual(simulator.links.count, 1)
+        XCTAssertEqual(seen.texts.count, 2, "\(seen.texts)")
+        XCTAssertTrue(
+            seen.texts[0].hasPrefix("log RestoringSubclass has no centralManager(_:willRestoreState:)"), seen.texts[0])
+        let peripheral = try XCTUnwrap(central.retrieveConnectedPeripherals(withServices: [Self.heartRate]).first)
+        peripheral.delegate = recorder
+        discover(on: peripheral)
+        simulator.simulateLinkLoss(of: Self.address)
+        eventually("the end of the link") { self.seen.texts.last == "lost" }
     }
 
     func testARequestedConnectionIsRestored() throws {
@@ -108,6 +190,19 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         expect("discovered Strap 1")
     }
 
+    func testAConnectOfARestoredPeripheralIsReportedOnce() throws {
+        begin()
+        connect()
+        recorder.onState = { [recorder] central in
+            let peripherals = recorder.restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral]
+            for peripheral in peripherals ?? [] { central.connect(peripheral) }
+        }
+        restart()
+        pass(10)
+        XCTAssertEqual(
+            seen.texts, ["restore \(CBCentralManagerRestoredStatePeripheralsKey)", "state 5", "connected Strap 1"])
+    }
+
     func testAnIdentifierInUseIsALogMessage() {
         begin()
         let other = CBCentralManager(delegate: recorder, queue: callbacks, options: options)
@@ -115,5 +210,26 @@ final class RestorationTests: CoreBluetoothCase, @unchecked Sendable {
         eventually("the state of both") { self.seen.texts.filter { $0 == "state 5" }.count == 2 }
         XCTAssertTrue(seen.texts.contains { $0.hasPrefix("log Another running manager saves its state") })
         withExtendedLifetime(other) {}
+    }
+}
+
+/// A library's delegate, whose subclass adds what restoration needs, as on iOS.
+private class RestoringBase: NSObject, CBCentralManagerDelegate {
+    let seen: Notes
+
+    init(_ seen: Notes) { self.seen = seen }
+
+    func centralManagerDidUpdateState(_ central: CBCentralManager) { seen.note("state \(central.state.rawValue)") }
+
+    func centralManager(
+        _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
+    ) {
+        seen.note("lost")
+    }
+}
+
+private final class RestoringSubclass: RestoringBase {
+    func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any]) {
+        XCTFail("Swift on Linux cannot call it; if it can now, CoreBluetooth.md has to change.")
     }
 }

@@ -42,7 +42,7 @@ final class SymbolTableTests: XCTestCase {
     /// The names that a module declares in public, without those of initializers.
     private func declared(in sources: [String]) -> Set<String> {
         let declaration = try! Regex(
-            #"(?m)^ *(?:@\w+ )*(?:override |weak )*(?:open|public) (?:class |static |weak |override )*"#
+            #"(?m)^ *(?:@\w+ )*(?:override |weak )*(?:open|public) (?:class |static |weak |override |final )*"#
                 + #"(?:var|let|func|class|struct|enum|protocol|typealias) (\w+)"#, as: (Substring, Substring).self)
         let requirement = try! Regex(#"(?m)^    func (\w+)\("#, as: (Substring, Substring).self)
         let enumeration = try! Regex(#"(?m)^ +case (\w[\w ,=]*)$"#, as: (Substring, Substring).self)
@@ -64,7 +64,9 @@ final class SymbolTableTests: XCTestCase {
     /// What Apple's framework does not have: this module's additions and what the conformances of errors need.
     private static let additions: Set = [
         "blueCap", "defaultOptions", "setLogHandler", "underlyingError", "errorCode", "errorDomain", "errorUserInfo",
-        "errorDescription", "userInfo", "description", "code", "hash", "copy", "rawValue", "CFAbsoluteTime",
+        "NSErrorBridging", "_bridgeToObjectiveC", "_forceBridgeFromObjectiveC", "_conditionallyBridgeFromObjectiveC",
+        "_unconditionallyBridgeFromObjectiveC", "NSObservable", "userInfo", "description", "code", "hash", "copy",
+        "rawValue", "CFAbsoluteTime",
         // `CBError.unkownDevice` is Apple's own misspelling.
         "unkownDevice", "Code", "Feature",
     ]

@@ -116,6 +116,9 @@ final class SymbolTests: XCTestCase {
             CBUUID.init(string:),
             CBUUID.init(data:),
             CBUUID.init(nsuuid:),
+            CBUUID.init as () -> CBUUID,
+            CBUUID.isEqual(_:),
+            \CBUUID.debugDescription,
             \CBUUID.data,
             \CBUUID.uuidString,
             CBUUIDCharacteristicExtendedPropertiesString,
@@ -127,6 +130,20 @@ final class SymbolTests: XCTestCase {
             CBUUIDCharacteristicValidRangeString,
             CBUUIDCharacteristicObservationScheduleString,
             CBUUIDL2CAPPSMCharacteristicString,
+        ])
+    }
+
+    func testObservation() {
+        exist([
+            NSKeyValueObservation.self,
+            NSKeyValueObservation.invalidate,
+            NSKeyValueObservingOptions.new,
+            NSKeyValueObservingOptions.old,
+            NSKeyValueObservingOptions.initial,
+            NSKeyValueObservingOptions.prior,
+            \NSKeyValueObservedChange<Bool>.newValue,
+            \NSKeyValueObservedChange<Bool>.oldValue,
+            \NSKeyValueObservedChange<Bool>.isPrior,
         ])
     }
 
@@ -163,6 +180,8 @@ final class SymbolTests: XCTestCase {
             CBErrorDomain,
             CBATTErrorDomain,
             CBError.self,
+            CBError.init(_nsError:),
+            CBATTError.init(_nsError:),
             CBError.Code.self,
             CBError.unknown,
             CBError.invalidParameters,

@@ -108,4 +108,52 @@ final class RadioAppleGuideTests: XCTestCase {
         monitor.disconnect()
         wait("the end of the subscription") { $0.peripheral.events.last == "Unsubscribed from 2A37" }
     }
+
+    /// BlueZ reports the ends of the links before that of the power, and the program receives the state first.
+    func testTheEndOfThePowerIsReportedBeforeThatOfTheConnection() throws {
+        let notes = PowerNotes()
+        wait("the connection") { _ in notes.events.last == "connected" }
+        try RadioLab.order(.server, "power", "hci0", "off")
+        wait("the end of the connection") { _ in notes.events.contains { $0.hasPrefix("disconnected") } }
+        XCTAssertEqual(notes.events, ["state 5", "connected", "state 4", "disconnected 0"])
+        try RadioLab.order(.server, "power", "hci0", "on")
+        wait("the power") { _ in notes.events.last == "state 5" }
+    }
+}
+
+/// A program that connects to the first heart rate sensor.
+private final class PowerNotes: NSObject, CBCentralManagerDelegate {
+    private(set) var events: [String] = []
+    private var central: CBCentralManager!
+    private var sensor: CBPeripheral?
+
+    override init() {
+        super.init()
+        central = CBCentralManager(delegate: self, queue: nil)
+    }
+
+    func centralManagerDidUpdateState(_ central: CBCentralManager) {
+        events.append("state \(central.state.rawValue)")
+        if central.state == .poweredOn, sensor == nil {
+            central.scanForPeripherals(withServices: [CBUUID(string: "180D")])
+        }
+    }
+
+    func centralManager(
+        _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
+        rssi RSSI: NSNumber
+    ) {
+        guard sensor == nil else { return }
+        sensor = peripheral
+        central.stopScan()
+        central.connect(peripheral)
+    }
+
+    func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) { events.append("connected") }
+
+    func centralManager(
+        _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
+    ) {
+        events.append("disconnected \((error as? CBError)?.code.rawValue ?? -1)")
+    }
 }

@@ -38,6 +38,10 @@ extension CentralSession {
         readState(of: subject.peripheral) { $0.isNotifying(subject.characteristic) } ?? false
     }
 
+    func isSubscribed(_ subject: CharacteristicKey) -> Bool {
+        readState(of: subject.peripheral) { $0.isSubscribed(subject.characteristic) } ?? false
+    }
+
     // MARK: Values; on the loop
 
     /// Delivers the values since the last call. Takes one lock, and calls each handler once.

@@ -12,6 +12,10 @@ extension Characteristic {
     /// will be resumed.
     public var isNotifying: Bool { session.isNotifying(subject) }
 
+    /// Whether there is a subscription of this manager, or of an earlier process, that delivers values or will do so on this
+    /// link or the next.
+    package var isSubscribed: Bool { session.isSubscribed(subject) }
+
     /// Subscribes to the value.
     ///
     /// From now on the streams of ``receiveNotificationUpdates(capacity:)->FutureStream<(Characteristic,Data?)>``

@@ -33,7 +33,7 @@ public final class Characteristic: PeripheralAttribute {
     /// The profile of characteristics with this UUID: the one in the manager's profile manager, or one that contains
     /// only the UUID.
     public var profile: CharacteristicProfile {
-        service?.profile?.characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
+        service?.profile?.characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.uuidString)
     }
 
     /// The name of its profile, or "Unknown".
@@ -69,7 +69,7 @@ public final class Characteristic: PeripheralAttribute {
     /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        record { $0.maximumWriteLength(for: type) } ?? (type == .withResponse ? 512 : 20)
+        record { $0.maximumWriteLength(for: type) } ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
     }
 
     // MARK: Operations

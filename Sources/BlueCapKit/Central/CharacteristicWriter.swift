@@ -1,6 +1,7 @@
 import BlueZ
 public import Foundation
 public import Futures
+import GATT
 import Reactor
 
 /// Writes values without response to a characteristic over a socket from BlueZ (`AcquireWrite`).
@@ -55,7 +56,7 @@ public final class CharacteristicWriter: Sendable {
     private var session: CentralSession { characteristic.session }
 
     /// The maximum length of a value in bytes: what fits into a packet, and at most 512.
-    public var maximumLength: Int { min(max(mtu, 23) - 3, 512) }
+    public var maximumLength: Int { AttributeProtocol.longestValue(inPacketOf: mtu) }
 
     /// Whether the writer has ended, so that no more values can be written.
     public var isClosed: Bool { state.withLock { $0.end != nil } }

@@ -165,6 +165,7 @@ extension Peripheral {
     /// With response the limit is 512. Without response it is what fits into one packet, or 20 if the size of packets
     /// is not known.
     public func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        session.attributes(key) { $0.maximumWriteLength(for: type) } ?? (type == .withResponse ? 512 : 20)
+        session.attributes(key) { $0.maximumWriteLength(for: type) }
+            ?? AttributeTable.maximumWriteLength(for: type, mtu: nil)
     }
 }

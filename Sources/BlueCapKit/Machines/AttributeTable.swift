@@ -69,10 +69,9 @@ struct AttributeTable {
     }
 
     /// Returns the largest number of bytes of one write. With response, BlueZ sends what does not fit into a packet in
-    /// parts, and no attribute is longer than 512 bytes (Core Specification, Vol 3, Part F, 3.2.9). Without response it
-    /// is what fits into a packet after its header of three bytes; the smallest packet has 23.
-    private static func maximumWriteLength(for type: CBCharacteristicWriteType, mtu: Int?) -> Int {
-        type == .withResponse ? 512 : min(max(mtu ?? 23, 23) - 3, 512)
+    /// parts. Without response it is what fits into a packet.
+    static func maximumWriteLength(for type: CBCharacteristicWriteType, mtu: Int?) -> Int {
+        type == .withResponse ? AttributeProtocol.longestValue : AttributeProtocol.longestValue(inPacketOf: mtu)
     }
 
     /// The services that were requested on this connection.

@@ -111,6 +111,12 @@ struct PeripheralState {
 
     func isNotifying(_ id: AttributeID) -> Bool { subscriptions.isNotifying(id) }
 
+    /// Whether there is a subscription, with a link or without, or one of an earlier process is about to be resumed.
+    func isSubscribed(_ id: AttributeID) -> Bool {
+        subscriptions.isWanted(id)
+            || restored.contains { !$0.wasTried && attributes.table.id(of: $0.subscription) == id }
+    }
+
     /// Whether a subscription waits for the reply to this request.
     func awaits(_ call: SubscriptionMachine.Call, of id: AttributeID) -> Bool { subscriptions.awaits(call, of: id) }
 
@@ -619,8 +625,7 @@ struct PeripheralState {
         for index in restored.indices where !restored[index].wasTried {
             guard let id = attributes.table.id(of: restored[index].subscription) else { continue }
             restored[index].wasTried = true
-            subscriptions.event(
-                id, .startAsked(.none, restored[index].subscription.transport), attributes, into: &orders)
+            subscriptions.event(id, .restored(restored[index].subscription.transport), attributes, into: &orders)
         }
     }
 }

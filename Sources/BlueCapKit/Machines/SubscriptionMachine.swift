@@ -4,7 +4,7 @@ import Foundation
 ///
 /// | state | what the daemon holds for us | ends with |
 /// |---|---|---|
-/// | off | nothing | startAsked |
+/// | off | nothing | startAsked, restored |
 /// | starting | our request to begin | startReplied, startFailed |
 /// | securing | nothing; the subscription starts again after a pairing | secured, the link's end |
 /// | confirming | a session, `Notifying` still false | notifyingChanged, the confirmation timer |
@@ -81,6 +81,8 @@ struct SubscriptionMachine {
         /// `outlivesLinks`: a lost link does not settle it; the subscription begins on the next one.
         case startAsked(OperationID, NotificationTransport, outlivesLinks: Bool = false)
         case stopAsked(OperationID)
+        /// A subscription of an earlier process is resumed, on this link or on the next one.
+        case restored(NotificationTransport)
         /// The daemon has accepted the request and opened the socket, if one was requested. `isNotifying`: the
         /// characteristic's `Notifying` at this moment.
         case startReplied(Call, isNotifying: Bool)
@@ -176,6 +178,7 @@ struct SubscriptionMachine {
         case .startAsked(let id, let transport, let outlivesLinks):
             request(.start(id, transport, outlivesLinks: outlivesLinks), &orders)
         case .stopAsked(let id): request(.stop(id), &orders)
+        case .restored(let transport): restored(transport, &orders)
         case .startReplied(let call, let isNotifying): startReplied(call, isNotifying, &orders)
         case .startFailed(let call, let failure): startFailed(call, failure, &orders)
         case .securityNeeded(let call):
@@ -594,6 +597,13 @@ struct SubscriptionMachine {
         resume(&orders)
         startSecured(&orders)
         proceed(&orders)
+    }
+
+    private mutating func restored(_ transport: NotificationTransport, _ orders: inout Orders) {
+        guard case .off = state else { return }
+        state = .suspended(transport)
+        hasBegun = false
+        resume(&orders)
     }
 
     private mutating func attributeRemoved(_ orders: inout Orders) {

@@ -25,6 +25,8 @@ struct Subscriptions {
 
     func isNotifying(_ id: AttributeID) -> Bool { entries[id]?.machine.isNotifying ?? false }
 
+    func isWanted(_ id: AttributeID) -> Bool { entries[id]?.machine.wanted != nil }
+
     /// The characteristics with a subscription, and the transport of each.
     var wanted: [(id: AttributeID, transport: NotificationTransport)] {
         entries.keys.sorted().compactMap { id in entries[id]?.machine.wanted.map { (id, $0) } }

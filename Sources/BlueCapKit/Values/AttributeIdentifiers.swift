@@ -60,7 +60,7 @@ enum UUIDSpelling: Hashable, Sendable {
 
     var text: String {
         switch self {
-        case .uuid(let uuid): uuid.uuidString
+        case .uuid(let uuid): uuid.shortestString
         case .malformed(let text): text
         }
     }

@@ -22,9 +22,9 @@ public struct Central: CBCentralInjectable, CustomStringConvertible {
     /// Whether BlueZ reports that a central has subscribed without naming it, as it does for subscribers over signals.
     public var isAnonymous: Bool { address == nil }
 
-    /// The largest number of bytes of an update that the central receives; BlueZ cuts longer updates. It is 20 if the
-    /// size of its packets is not known.
-    public var maximumUpdateValueLength: Int { (mtu ?? 23) - 3 }
+    /// The largest number of bytes of an update that the central receives: what fits into a packet, and at most 512. BlueZ
+    /// cuts longer updates. It is 20 if the size of its packets is not known.
+    public var maximumUpdateValueLength: Int { AttributeProtocol.longestValue(inPacketOf: mtu) }
 
     /// Creates a central of which BlueZ reports no more than this.
     init(address: BluetoothAddress?, mtu: Int?) {

@@ -1,5 +1,6 @@
 import DBus
 package import Foundation
+import GATT
 import Glibc
 import Reactor
 
@@ -28,8 +29,6 @@ package final class AcquiredSocket: @unchecked Sendable {
 
     /// The limit for one wake-up, so that one socket with many packets does not delay the rest of the loop.
     private static let mostPacketsPerWake = 512
-    /// An attribute's longest value, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
-    private static let longestValue = 512
 
     init(_ descriptor: OwnedDescriptor, mtu: Int, loop: any EventLoop) {
         self.descriptor = descriptor
@@ -65,7 +64,7 @@ package final class AcquiredSocket: @unchecked Sendable {
         guard let number = descriptor.rawValue else { return loop.post(onClosed) }
         self.onPackets = onPackets
         self.onClosed = onClosed
-        buffer = PacketBuffer(packetSize: max(mtu, Self.longestValue))
+        buffer = PacketBuffer(packetSize: max(mtu, AttributeProtocol.longestValue))
         watch(number).update(unsent.isEmpty ? .readable : [.readable, .writable])
     }
 

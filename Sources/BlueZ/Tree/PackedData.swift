@@ -92,7 +92,7 @@ extension UInt16: PackedKey {
 
 extension CBUUID: PackedKey {
     package static var packedSize: Int { 16 }
-    package init(packed bytes: UnsafeRawBufferPointer) {
+    package convenience init(packed bytes: UnsafeRawBufferPointer) {
         self.init(
             high: bytes.loadUnaligned(as: UInt64.self),
             low: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))

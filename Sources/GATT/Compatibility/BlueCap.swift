@@ -91,6 +91,6 @@ extension ServiceProfile {
     ///
     /// - Returns: The profile that was added; if there is none, one that has only the UUID and the name "Unknown".
     public func characteristicProfile(withUUID uuid: CBUUID) -> CharacteristicProfile {
-        characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.fullUUIDString)
+        characteristic(uuid) ?? CharacteristicProfile(uuid: uuid.uuidString)
     }
 }

@@ -156,6 +156,7 @@ public protocol CBATTRequestInjectable: Sendable {
 public protocol CBCentralInjectable: Sendable {
     /// The identifier of the central: the same in each connection, as long as its address is.
     var identifier: UUID { get }
-    /// The largest number of bytes that a notification to this central can carry: the link's MTU less 3.
+    /// The largest number of bytes that a notification to this central can carry: the link's MTU less 3, and at most
+    /// 512, the longest value.
     var maximumUpdateValueLength: Int { get }
 }

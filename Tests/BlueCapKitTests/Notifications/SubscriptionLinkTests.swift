@@ -142,6 +142,28 @@ final class SubscriptionLinkTests: XCTestCase {
         XCTAssertEqual(machine.state, .off)
     }
 
+    // MARK: An earlier process
+
+    func testASubscriptionOfAnEarlierProcessIsResumed() {
+        XCTAssertEqual(event(.restored(.signals)), [.openGate(.signals, afterGap: false), .callStart(call(1))])
+        XCTAssertEqual(machine.wanted, .signals)
+        XCTAssertEqual(event(.restored(.signals)), [], "It is being resumed.")
+        XCTAssertEqual(event(.startReplied(call(1), isNotifying: true)), [.markGap])
+        XCTAssertTrue(machine.isNotifying)
+    }
+
+    func testTheStreamsReceiveTheFailureOfASubscriptionOfAnEarlierProcess() {
+        _ = event(.restored(.signals))
+        XCTAssertEqual(event(.startFailed(call(1), busy)), [.closeGate, .deliver(busy)])
+        XCTAssertEqual(machine.state, .off)
+    }
+
+    func testASubscriptionOfAnEarlierProcessWaitsForTheLink() {
+        machine = SubscriptionMachine(isReady: false)
+        XCTAssertEqual(event(.restored(.socket)), [])
+        XCTAssertEqual(event(.attributesReady), [.openGate(.socket, afterGap: false), .acquire(call(1))])
+    }
+
     // MARK: The daemon
 
     func testADaemonThatIsGoneIsNotCalled() {

@@ -44,6 +44,13 @@ final class AdvertisingDataTests: XCTestCase {
         assertTooLong(data, .serviceUUIDs, by: 2)
     }
 
+    /// BlueZ shortens it, also if the program has written all digits.
+    func testAUUIDOfTheSIGGoesOutShortWhateverItsForm() {
+        let full = CBUUID(string: "0000180D-0000-1000-8000-00805F9B34FB")
+        XCTAssertEqual(
+            AdvertisingData(serviceUUIDs: [full]).byteCount, AdvertisingData(serviceUUIDs: [short]).byteCount)
+    }
+
     func testUUIDsOf32BitsGoOutLong() {
         XCTAssertEqual(AdvertisingData(serviceUUIDs: [CBUUID(string: "0001180D")]).byteCount, 3 + 18)
     }

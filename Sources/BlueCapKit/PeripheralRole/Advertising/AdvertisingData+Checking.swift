@@ -125,7 +125,7 @@ extension AdvertisingData {
     }
 
     /// BlueZ shortens the UUIDs of the Bluetooth SIG to 16 bits, and has no form of 32 bits.
-    private static func size(of uuid: CBUUID) -> Int { uuid.data.count == 2 ? 2 : 16 }
+    private static func size(of uuid: CBUUID) -> Int { uuid.assignedNumber.map { $0 <= 0xFFFF } == true ? 2 : 16 }
 }
 
 extension AdvertisingData.ScanResponse {

@@ -98,11 +98,11 @@ extension PeripheralRestorationState.Service {
     /// Another service that is as this one was.
     var made: MutableService {
         let service = MutableService(
-            profile: ServiceProfile(uuid: uuid.fullUUIDString, name: name), isPrimary: isSecondary != true)
+            profile: ServiceProfile(uuid: uuid.uuidString, name: name), isPrimary: isSecondary != true)
         service.characteristics = characteristics.map { kept in
             let characteristic = MutableCharacteristic(
                 profile: CharacteristicProfile(
-                    uuid: kept.uuid.fullUUIDString, name: kept.name,
+                    uuid: kept.uuid.uuidString, name: kept.name,
                     permissions: CBAttributePermissions(rawValue: kept.permissions),
                     properties: CBCharacteristicProperties(rawValue: kept.properties), initialValue: kept.value?.data))
             characteristic.sendsUpdatesOverSocket = kept.updatesOverBus != true

@@ -76,7 +76,7 @@ public final class MutableCharacteristic: Sendable {
         uuid: CBUUID, properties: CBCharacteristicProperties = [.read, .write, .notify],
         permissions: CBAttributePermissions = [.readable, .writeable], value: Data? = nil
     ) {
-        self.init(uuid: uuid.fullUUIDString, properties: properties, permissions: permissions, value: value)
+        self.init(uuid: uuid.uuidString, properties: properties, permissions: permissions, value: value)
     }
 
     /// Creates a characteristic without a profile, with a UUID that is given as text.

@@ -53,7 +53,7 @@ public final class MutableService: Sendable {
     ///   - uuid: The UUID.
     ///   - isPrimary: Whether the service describes a function of the peripheral.
     public convenience init(uuid: CBUUID, isPrimary: Bool = true) {
-        self.init(uuid: uuid.fullUUIDString, isPrimary: isPrimary)
+        self.init(uuid: uuid.uuidString, isPrimary: isPrimary)
     }
 
     /// The name of its profile, or "Unknown".

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The Secure Hash Algorithm 1 (RFC 3174), only for name-based UUIDs: it is no longer secure.
 ///
 /// Implemented here because neither Foundation on Linux nor the toolchain has one, and a cryptography package would be
@@ -64,4 +66,17 @@ enum SHA1 {
     }
 
     private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+}
+
+extension UUID {
+    /// Creates a UUID of version 5 from the SHA-1 of its namespace and name.
+    init(nameHash hash: SHA1.Digest) {
+        var bytes: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &bytes) { bytes in
+            for index in 0..<16 { bytes[index] = hash[byte: index] }
+            bytes[6] = bytes[6] & 0x0F | 0x50
+            bytes[8] = bytes[8] & 0x3F | 0x80
+        }
+        self.init(uuid: bytes)
+    }
 }

@@ -1,0 +1,14 @@
+import XCTest
+
+@testable import GATT
+
+final class AttributeProtocolTests: XCTestCase {
+    func testAValueHasThePacketLessItsHeaderAndNeverMoreThanTheLongestValue() {
+        let lengths: [(packet: Int?, value: Int)] = [
+            (nil, 20), (0, 20), (23, 20), (247, 244), (514, 511), (515, 512), (517, 512), (65_535, 512),
+        ]
+        for (packet, value) in lengths {
+            XCTAssertEqual(AttributeProtocol.longestValue(inPacketOf: packet), value, "\(packet ?? 0)")
+        }
+    }
+}
