@@ -31,7 +31,7 @@ enum Wording {
     }
 
     /// "10", "0.5": without a fraction if there is none.
-    static func number(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
+    static func number(_ number: Double) -> String { Int(exactly: number).map { "\($0)" } ?? "\(number)" }
 
     /// "now", "4 s", "3 min", "2 h".
     static func age(_ seconds: Double) -> String {
