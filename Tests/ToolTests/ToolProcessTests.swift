@@ -135,7 +135,7 @@ final class ScanProcessTests: XCTestCase, StartsPrograms {
 
         run.signal(SIGINT)
         try run.errorLine { $0.contains("scan stopped") }
-        run.signal(SIGINT)
+        run.signalUntilItEnds(SIGINT)
 
         let result = try run.finish()
         XCTAssertEqual(result.status, 128 + SIGINT)

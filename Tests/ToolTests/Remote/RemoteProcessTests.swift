@@ -376,3 +376,23 @@ final class NotifyProcessTests: XCTestCase, StartsPrograms {
         assertOneLine(try Self.results.get()[2], "sends no values")
     }
 }
+    /// GNU `timeout` sends its signal to the command and to its process group, systemd SIGHUP after SIGTERM.
+    func testTwoSignalsAtOnceAreOneRequest() throws {
+        for (first, second) in [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGTERM, SIGHUP)] {
+            let bench = try RemoteBench()
+            // These tests may run with `nohup`.
+            let run = try ToolRun(
+                script: """
+                    export DBUS_SYSTEM_BUS_ADDRESS='\(bench.simulator.address)'
+                    exec env --default-signal=HUP "$BLUECAP" notify \(RemoteBench.text) 2A37
+                    """)
+            try run.waitForLines(2)
+            run.signal(first)
+            run.signal(second)
+            let result = try run.finish()
+            XCTAssertEqual(result.status, 0, "\(first) \(second) \(result)")
+            XCTAssertFalse(result.errors.contains { $0.contains("second signal") }, "\(first) \(second) \(result)")
+            XCTAssertTrue(bench.simulator.links.isEmpty, "\(first) \(second)")
+        }
+    }
+
